@@ -1,0 +1,32 @@
+# Options, and the interface target that every target of ours links for language level, warnings and sanitizers.
+include_guard()
+
+option(BUBBLESCOPE_TESTS "Build the tests" ON)
+option(BUBBLESCOPE_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
+option(BUBBLESCOPE_WERROR "Treat warnings as errors" OFF)
+option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
+set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
+
+add_library(bubblescope_options INTERFACE)
+target_compile_features(bubblescope_options INTERFACE cxx_std_20)
+target_include_directories(bubblescope_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(bubblescope_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                       $<$<BOOL:${BUBBLESCOPE_WERROR}>:-Werror>)
+if(BUBBLESCOPE_SANITIZE)
+  target_compile_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# bubblescope_library(<name> SOURCES … [LINK …] [LINK_PRIVATE …]): a static library with our options.
+function(bubblescope_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC bubblescope_options ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
+endfunction()

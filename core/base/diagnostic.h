@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// A fault in the data that did not stop a load: what it was, how often it occurred, where it was first
+/// seen. Shown by the command line and the GUI; never dropped in silence.
+struct Diagnostic {
+    std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
+    std::int64_t count = 1;
+    std::string where;   ///< file, with byte offset or event index of the first occurrence
+    std::string message; ///< one sentence for people
+};
+
+/// Collects diagnostics and merges repeats of one kind in one file into a single counted entry.
+class DiagnosticLog {
+public:
+    void add(std::string kind, std::string where, std::string message, std::int64_t count = 1);
+    [[nodiscard]] const std::vector<Diagnostic>& entries() const { return entries_; }
+    [[nodiscard]] std::vector<Diagnostic> take() { return std::move(entries_); }
+
+private:
+    std::vector<Diagnostic> entries_;
+};
+
+} // namespace bubblescope

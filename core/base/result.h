@@ -1,0 +1,88 @@
+#pragma once
+
+#include "core/base/error.h"
+
+#include <cassert>
+#include <utility>
+#include <variant>
+
+namespace bubblescope {
+
+/// A value or the Error that prevented it. No exceptions cross a module's border; those of third-party
+/// libraries are caught where the library is called. There is no implicit bool: say `ok()`.
+template <class T>
+class [[nodiscard]] Result {
+public:
+    Result(T value) : state_(std::move(value)) {}
+    Result(Error error) : state_(std::move(error)) {}
+
+    [[nodiscard]] bool ok() const { return std::holds_alternative<T>(state_); }
+
+    [[nodiscard]] const T& value() const& {
+        assert(ok());
+        return *std::get_if<T>(&state_);
+    }
+    [[nodiscard]] T& value() & {
+        assert(ok());
+        return *std::get_if<T>(&state_);
+    }
+    [[nodiscard]] T&& value() && {
+        assert(ok());
+        return std::move(*std::get_if<T>(&state_));
+    }
+
+    [[nodiscard]] const Error& error() const& {
+        assert(!ok());
+        return *std::get_if<Error>(&state_);
+    }
+    [[nodiscard]] Error&& error() && {
+        assert(!ok());
+        return std::move(*std::get_if<Error>(&state_));
+    }
+
+private:
+    std::variant<T, Error> state_;
+};
+
+/// Success or an Error, for functions that have nothing to return.
+template <>
+class [[nodiscard]] Result<void> {
+public:
+    Result() = default;
+    Result(Error error) : error_(std::move(error)), failed_(true) {}
+
+    [[nodiscard]] bool ok() const { return !failed_; }
+    [[nodiscard]] const Error& error() const& {
+        assert(failed_);
+        return error_;
+    }
+    [[nodiscard]] Error&& error() && {
+        assert(failed_);
+        return std::move(error_);
+    }
+
+private:
+    Error error_;
+    bool failed_ = false;
+};
+
+using Status = Result<void>;
+
+} // namespace bubblescope
+
+#define BUBBLESCOPE_CONCAT_IMPL(a, b) a##b
+#define BUBBLESCOPE_CONCAT(a, b) BUBBLESCOPE_CONCAT_IMPL(a, b)
+
+/// Evaluates a Status or Result and returns its error from the enclosing function, if it has one.
+#define BUBBLESCOPE_TRY(expression)                                                 \
+    do {                                                                            \
+        auto bubblescope_status = (expression);                                     \
+        if (!bubblescope_status.ok()) return std::move(bubblescope_status).error(); \
+    } while (false)
+
+/// `BUBBLESCOPE_ASSIGN(auto x, f());` binds the value of f() or returns its error.
+#define BUBBLESCOPE_ASSIGN(target, expression)                                       \
+    auto BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__) = (expression);           \
+    if (!BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__).ok())                     \
+        return std::move(BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__)).error(); \
+    target = std::move(BUBBLESCOPE_CONCAT(bubblescope_result_, __LINE__)).value()

@@ -1,0 +1,79 @@
+#include "core/base/time.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <limits>
+
+namespace bubblescope {
+namespace {
+
+struct Unit {
+    std::string_view name;
+    std::int64_t ns;
+};
+constexpr std::array<Unit, 4> kUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
+
+Error badTime(std::string_view text, std::string_view why) {
+    return usageError(fmt::format("'{}' is not a time: {}", text, why),
+                      "write a number and a unit, such as 1.5ms, 800us, 20ns or 2s");
+}
+
+bool isDigit(char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+} // namespace
+
+Result<TimeNs> parseTime(std::string_view text) {
+    std::size_t i = 0;
+    std::int64_t mantissa = 0;
+    int decimals = 0;
+    int digits = 0;
+    bool point = false;
+    for (; i < text.size() && (isDigit(text[i]) || (text[i] == '.' && !point)); ++i) {
+        if (text[i] == '.') {
+            point = true;
+            continue;
+        }
+        if (mantissa > (std::numeric_limits<std::int64_t>::max() - 9) / 10) return badTime(text, "too many digits");
+        mantissa = mantissa * 10 + (text[i] - '0');
+        decimals += point ? 1 : 0;
+        ++digits;
+    }
+    if (digits == 0) return badTime(text, "it does not start with a number");
+    const std::string_view suffix = text.substr(i);
+    if (suffix.empty()) {
+        if (mantissa == 0) return TimeNs{0};
+        return badTime(text, "the unit is missing");
+    }
+    for (const Unit& unit : kUnits) {
+        if (suffix != unit.name) continue;
+        std::int64_t scale = unit.ns;
+        for (; decimals > 0 && scale >= 10; --decimals)
+            scale /= 10;
+        for (; decimals > 0; --decimals) {
+            if (mantissa % 10 != 0) return badTime(text, "finer than a nanosecond");
+            mantissa /= 10;
+        }
+        if (mantissa > std::numeric_limits<std::int64_t>::max() / scale) return badTime(text, "too large");
+        return TimeNs{mantissa * scale};
+    }
+    return badTime(text, fmt::format("unknown unit '{}'", suffix));
+}
+
+std::string formatTime(TimeNs time) {
+    const std::int64_t ns = time.count();
+    const double magnitude = ns < 0 ? -static_cast<double>(ns) : static_cast<double>(ns);
+    if (magnitude < 1e3) return fmt::format("{} ns", ns);
+    if (magnitude < 1e6) return fmt::format("{:.3f} us", static_cast<double>(ns) / 1e3);
+    if (magnitude < 1e9) return fmt::format("{:.3f} ms", static_cast<double>(ns) / 1e6);
+    return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+}
+
+std::string formatTimeDelta(TimeNs time) {
+    return (time.count() > 0 ? "+" : "") + formatTime(time);
+}
+
+} // namespace bubblescope

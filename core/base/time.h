@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// The one time type: integer nanoseconds. Used for durations and for instants, which count from the
+/// origin their owner states (a trace's clock, a step's begin). Doubles appear only in statistics and
+/// at the pixel edge.
+using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
+
+/// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Negative times, other units,
+/// trailing characters and values beyond int64 nanoseconds are usage errors. Fractions finer than a
+/// nanosecond are refused too: a time that cannot be represented is not silently rounded.
+[[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
+
+/// For people: three significant decimals in the unit that fits ("1.500 ms", "165.000 ms", "820 ns").
+[[nodiscard]] std::string formatTime(TimeNs time);
+
+/// Like formatTime, with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").
+[[nodiscard]] std::string formatTimeDelta(TimeNs time);
+
+} // namespace bubblescope

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/bubble/closed_form.h"
+#include "core/bubble/position.h"
+
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// One rank's step: where its time went, beside what the closed form allows.
+struct RankAccount {
+    Rank rank;
+    TimeNs busy{0};
+    TimeNs bubble{0};                      ///< wall − busy, within the pipeline window
+    std::optional<TimeNs> expected_bubble; ///< closed form's total; none where no form applies
+    PerPosition<TimeNs> executed{};        ///< bubble per position as it ran
+    PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
+    PerPosition<TimeNs> expected{};        ///< closed form per position; 0 where none
+};
+
+/// A step set against theory. Shared by the command line and the GUI.
+struct StepAnalysis {
+    int index = 0;
+    TimeNs wall{0};
+    double bubble_rate = 0;         ///< idle over makespan, all ranks
+    OpTimes typical;                ///< median time per op kind, what the closed form was fed with
+    std::optional<ClosedForm> form; ///< none where the schedule has none
+    std::string form_note;          ///< why there is none; empty otherwise
+    std::vector<RankAccount> ranks;
+    std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
+};
+
+/// `schedule` is the recognised one (its name selects the closed form).
+[[nodiscard]] StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule);
+
+} // namespace bubblescope

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/base/time.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace bubblescope::perfetto {
+
+/// A named value on a slice (a DebugAnnotation in the file).
+struct Arg {
+    std::string_view name;
+    std::variant<std::int64_t, double, bool, std::string_view> value;
+};
+
+/// Turns tracks, slices and instants into Perfetto TracePackets of one packet sequence. The output is a
+/// plain concatenation of packets, so files may be appended to and cut at any packet border; field
+/// numbers are those of perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
+///
+/// Not thread-safe: one encoder per writing thread, with a sequence id unique in the file set.
+class Encoder {
+public:
+    explicit Encoder(std::uint32_t sequence_id);
+
+    /// A process track; `order` sorts processes in viewers.
+    void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order);
+    /// A track below `parent`; siblings are sorted by `order` and never merged by name.
+    void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
+
+    /// BEGIN and END of one track must nest; `flow_id` 0 = none. Equal ids connect two slices by an arrow.
+    void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                    std::span<const Arg> args = {}, std::uint64_t flow_id = 0);
+    void endSlice(std::uint64_t track, TimeNs time);
+    void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                 std::span<const Arg> args = {});
+
+    /// Pairs CLOCK_MONOTONIC with CLOCK_REALTIME, so that files of one host can be related to others.
+    void clockSnapshot(TimeNs monotonic, TimeNs realtime);
+
+    /// Everything encoded since the last call: whole packets only. Interning state carries on.
+    [[nodiscard]] std::string take();
+
+private:
+    std::uint64_t intern(std::map<std::string, std::uint64_t, std::less<>>& table, int field, std::string_view text,
+                         std::string& interned);
+    void event(int type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+               std::span<const Arg> args, std::uint64_t flow_id);
+    void packet(const std::string& body);
+
+    std::uint32_t sequence_id_;
+    bool first_ = true;
+    std::string out_;
+    std::map<std::string, std::uint64_t, std::less<>> names_;
+    std::map<std::string, std::uint64_t, std::less<>> categories_;
+    std::map<std::string, std::uint64_t, std::less<>> arg_names_;
+};
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,54 @@
+#include "core/schedule/op.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace bubblescope {
+
+char opLetter(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return 'F';
+    case OpKind::Backward: return 'B';
+    case OpKind::BackwardInput: return 'I';
+    case OpKind::BackwardWeight: return 'W';
+    case OpKind::Optimizer: return 'O';
+    }
+    return '?';
+}
+
+std::optional<OpKind> opKindFromLetter(char letter) {
+    switch (letter) {
+    case 'F': return OpKind::Forward;
+    case 'B': return OpKind::Backward;
+    case 'I': return OpKind::BackwardInput;
+    case 'W': return OpKind::BackwardWeight;
+    case 'O': return OpKind::Optimizer;
+    default: return std::nullopt;
+    }
+}
+
+std::string opName(const Op& op) {
+    if (op.kind == OpKind::Optimizer) return "O";
+    return fmt::format("{}{}.{}", opLetter(op.kind), op.microbatch.value, op.chunk.value);
+}
+
+std::optional<Op> parseOpName(std::string_view text) {
+    if (text.empty()) return std::nullopt;
+    const auto kind = opKindFromLetter(text.front());
+    if (!kind) return std::nullopt;
+    Op op{*kind, {}, {}};
+    if (*kind == OpKind::Optimizer) return text.size() == 1 ? std::optional(op) : std::nullopt;
+
+    const char* const end = text.data() + text.size();
+    auto parsed = std::from_chars(text.data() + 1, end, op.microbatch.value);
+    if (parsed.ec != std::errc{} || op.microbatch.value < 0) return std::nullopt;
+    if (parsed.ptr == end) return op;
+    if (*parsed.ptr != '.') return std::nullopt;
+    parsed = std::from_chars(parsed.ptr + 1, end, op.chunk.value);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || op.chunk.value < 0) return std::nullopt;
+    return op;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/base/ids.h"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bubblescope {
+
+/// One unit of work on a rank's compute stream.
+enum class OpKind : std::uint8_t {
+    Forward,        ///< F
+    Backward,       ///< B, whole backward: input gradient and weight gradient
+    BackwardInput,  ///< I, gradient for the input
+    BackwardWeight, ///< W, gradient for the weights
+    Optimizer,      ///< O
+};
+
+[[nodiscard]] char opLetter(OpKind kind);
+[[nodiscard]] std::optional<OpKind> opKindFromLetter(char letter);
+
+/// True for the ops that hand an input gradient to the previous stage (B and I).
+[[nodiscard]] constexpr bool producesInputGradient(OpKind kind) {
+    return kind == OpKind::Backward || kind == OpKind::BackwardInput;
+}
+
+struct Op {
+    OpKind kind = OpKind::Forward;
+    Microbatch microbatch;
+    Chunk chunk;
+
+    friend constexpr auto operator<=>(const Op&, const Op&) = default;
+};
+
+/// "F3.1" = forward of micro-batch 3, chunk 1; the optimizer is "O".
+[[nodiscard]] std::string opName(const Op& op);
+
+/// Inverse of opName; also accepts "F3" for chunk 0.
+[[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
+
+} // namespace bubblescope

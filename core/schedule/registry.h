@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/schedule/schedule.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// Which schedule is wanted.
+struct ScheduleSpec {
+    std::string name;   ///< family or alias, see scheduleFamilies()
+    std::string flavor; ///< empty = the family's default
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+};
+
+/// A family of schedules: its names, its limits and how its orders are made. Its closed forms are found
+/// by name in core/bubble/closed_form.h, since they need times.
+struct ScheduleFamily {
+    std::string_view name;
+    std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
+    std::vector<std::string_view> aliases;
+    std::vector<std::string_view> flavors; ///< first = default; empty where there is only one order
+    Placement placement = Placement::Loop;
+    std::string_view limits; ///< on m and v, in words
+    Result<Schedule> (*generate)(const ScheduleSpec&);
+};
+
+[[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();
+
+/// By name or alias, nullptr if unknown.
+[[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
+
+/// Generates a valid schedule or says, as a usage error, which limit the spec breaks.
+[[nodiscard]] Result<Schedule> makeSchedule(const ScheduleSpec& spec);
+
+} // namespace bubblescope

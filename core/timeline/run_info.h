@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/schedule/placement.h"
+
+#include <optional>
+#include <string>
+
+namespace bubblescope {
+
+/// What our own trace files say about the run that made them, once per file. Foreign traces have none.
+struct RunInfo {
+    std::string source;   ///< "simulate" or "run"
+    std::string backend;  ///< "cpu"; empty for a simulation
+    std::string schedule; ///< family name
+    std::string flavor;
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    Placement placement = Placement::Loop;
+    bool paced = false;       ///< ops were held to nominal times on an emulated device clock
+    TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the real one
+};
+
+} // namespace bubblescope

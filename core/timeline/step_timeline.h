@@ -1,0 +1,67 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// An op that ran: when it occupied its rank's compute stream. Waiting for inputs is not part of it.
+struct TimelineOp {
+    Op op;
+    TimeNs start{0};
+    TimeNs end{0};
+    /// How much later than the emulated device clock said the op really ended (paced CPU runs); else 0.
+    TimeNs lateness{0};
+
+    [[nodiscard]] TimeNs duration() const { return end - start; }
+};
+
+enum class CommKind : std::uint8_t { Send, Receive, Wait };
+enum class Payload : std::uint8_t { Activation, Gradient };
+
+/// One side of a transfer, or a wait for one, on a rank's communication lane.
+/// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of
+/// stage s feeds B or I of s. Send and receive of one transfer therefore carry equal
+/// (payload, microbatch, stage), unique within a step.
+struct CommSpan {
+    CommKind kind = CommKind::Send;
+    Payload payload = Payload::Activation;
+    Microbatch microbatch;
+    Stage stage;
+    Rank peer;
+    TimeNs start{0};
+    TimeNs end{0};
+};
+
+/// Who ran which op when, in one step: the one currency between simulation, runtime and recognised
+/// traces. Times count from the origin of the trace (simulation: 0 = begin of the step).
+/// Immutable once built by its producer.
+struct StepTimeline {
+    int index = 0; ///< number of the step in its run
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    Placement placement = Placement::Loop;
+    /// The pipeline window: from the first op's start to the last end of an F, B, I or W op on any rank.
+    /// Bubbles are counted in it. Optimizer ops may lie behind it.
+    TimeNs begin{0};
+    TimeNs end{0};
+    std::vector<std::vector<TimelineOp>> ranks; ///< per rank, by start time; size pp
+    std::vector<std::vector<CommSpan>> comm;    ///< per rank, by start time; size pp, may hold no spans
+
+    [[nodiscard]] TimeNs wall() const { return end - begin; }
+    [[nodiscard]] Stage stageOf(Rank rank, Chunk chunk) const {
+        return bubblescope::stageOf(placement, pp, rank, chunk);
+    }
+
+    /// Sets `begin` and `end` from the ops; both 0 when there is none.
+    void fitWindow();
+};
+
+/// The order in which the timeline's ops started, as a schedule named "custom".
+[[nodiscard]] Schedule executedOrder(const StepTimeline& step);
+
+} // namespace bubblescope

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string_view>
+
+/// How a StepTimeline is spelled in our own trace files. Writers (simulate --out, the recorder) and the
+/// recogniser agree on these names and on nothing else.
+///
+/// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R")
+/// with the child tracks "compute", "send activation", "send gradient", "receive activation", "receive gradient",
+/// "wait"; a child whose slices would overlap gets a second lane of the same name with " (2)".
+///
+/// - category "op": slice named as opName(); args kind (string), microbatch, chunk, stage, step (ints),
+///   lateness_ns (int, only if not 0).
+/// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
+///   (the consumer's, see CommSpan), peer, step. A send and its receive share one flow id.
+/// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
+///   their own names (placement as "loop" or "v", tolerance as pace_tolerance_ns) and `rank` where the
+///   file holds one rank only.
+/// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
+namespace bubblescope::trace_names {
+
+inline constexpr std::string_view kOp = "op";
+inline constexpr std::string_view kSend = "send";
+inline constexpr std::string_view kReceive = "receive";
+inline constexpr std::string_view kWait = "wait";
+inline constexpr std::string_view kRun = "run";
+inline constexpr std::string_view kRunEvent = "bubblescope run";
+
+inline constexpr std::string_view kActivation = "activation";
+inline constexpr std::string_view kGradient = "gradient";
+
+} // namespace bubblescope::trace_names

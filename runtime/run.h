@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// The model that is trained: p·v equal stages of Linear + GELU blocks with residual connections on
+/// synthetic data, the last stage ends in a linear head and mean squared error. Everything follows from
+/// `seed`.
+struct ModelConfig {
+    int width = 32;           ///< features
+    int layers_per_stage = 1; ///< blocks in one chunk
+    int rows = 16;            ///< samples of one micro-batch
+    float learning_rate = 0.05F;
+    std::uint64_t seed = 1;
+};
+
+struct RunConfig {
+    Schedule schedule; ///< validated by the caller or rejected by the run
+    ModelConfig model;
+    int steps = 3;
+    /// With pacing on, each rank has an emulated device clock: an op begins at the latest of its inputs'
+    /// arrival and the device's free time on that clock and ends after its nominal time in `times`; if
+    /// the maths or the machine took more than `pace_tolerance` longer than that, it ends when it really
+    /// ended. How late the machine was is recorded with every op.
+    bool paced = true;
+    CostModel times;
+    TimeNs pace_tolerance{2'000'000};
+    std::filesystem::path out_dir; ///< one trace file per rank goes here; empty = record nothing
+};
+
+struct RunSummary {
+    std::vector<double> losses;       ///< mean over micro-batches, per step
+    std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage
+    std::int64_t ops = 0;
+    std::int64_t late_ops = 0; ///< ops whose end moved because lateness exceeded the tolerance
+    TimeNs max_lateness{0};
+    std::int64_t dropped_records = 0; ///< records lost because a ring was full
+    std::vector<std::filesystem::path> files;
+};
+
+/// Trains for `steps` steps, one thread per rank, and records the run. Errors: Input for an invalid
+/// schedule, Run when a rank fails or a file cannot be written (what was recorded until then is
+/// readable), Cancelled.
+[[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
+
+/// The same model, data and micro-batch accumulation order without a pipeline, on one thread: the
+/// reference that a pipelined run must equal bit for bit.
+[[nodiscard]] Result<RunSummary> runReference(const RunConfig& config);
+
+} // namespace bubblescope::runtime
