@@ -45,18 +45,21 @@ public:
     [[nodiscard]] std::string take();
 
 private:
-    std::uint64_t intern(std::map<std::string, std::uint64_t, std::less<>>& table, int field, std::string_view text,
-                         std::string& interned);
-    void event(int type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+    using InternTable = std::map<std::string, std::uint64_t, std::less<>>;
+
+    static std::uint64_t intern(InternTable& table, std::uint32_t field, std::string_view text, std::string& interned);
+    [[nodiscard]] std::string argMessage(const Arg& arg, std::string& interned);
+    void event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                std::span<const Arg> args, std::uint64_t flow_id);
-    void packet(const std::string& body);
+    void trackEvent(TimeNs time, const std::string& message, const std::string& interned, bool needs_state);
+    void packet(std::string& body, bool needs_state);
 
     std::uint32_t sequence_id_;
     bool first_ = true;
     std::string out_;
-    std::map<std::string, std::uint64_t, std::less<>> names_;
-    std::map<std::string, std::uint64_t, std::less<>> categories_;
-    std::map<std::string, std::uint64_t, std::less<>> arg_names_;
+    InternTable names_;
+    InternTable categories_;
+    InternTable arg_names_;
 };
 
 } // namespace bubblescope::perfetto

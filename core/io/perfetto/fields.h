@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+
+/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that we write or read.
+/// The schema is append-only, so they hold for every version of Perfetto.
+namespace bubblescope::perfetto::fields {
+
+namespace trace {
+inline constexpr std::uint32_t kPacket = 1;
+}
+
+namespace packet {
+inline constexpr std::uint32_t kClockSnapshot = 6;
+inline constexpr std::uint32_t kTimestamp = 8;
+inline constexpr std::uint32_t kSequenceId = 10;
+inline constexpr std::uint32_t kTrackEvent = 11;
+inline constexpr std::uint32_t kInternedData = 12;
+inline constexpr std::uint32_t kSequenceFlags = 13;
+inline constexpr std::uint32_t kPreviousPacketDropped = 42;
+inline constexpr std::uint32_t kTimestampClockId = 58;
+inline constexpr std::uint32_t kDefaults = 59;
+inline constexpr std::uint32_t kTrackDescriptor = 60;
+inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
+
+inline constexpr std::uint32_t kFlagStateCleared = 1; ///< what was interned before no longer holds
+inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< uses interned data
+} // namespace packet
+
+namespace defaults {
+inline constexpr std::uint32_t kTrackEventDefaults = 11;
+inline constexpr std::uint32_t kTimestampClockId = 58;
+inline constexpr std::uint32_t kTrackUuid = 11; ///< in TrackEventDefaults
+} // namespace defaults
+
+namespace track {
+inline constexpr std::uint32_t kUuid = 1;
+inline constexpr std::uint32_t kName = 2;
+inline constexpr std::uint32_t kProcess = 3;
+inline constexpr std::uint32_t kThread = 4;
+inline constexpr std::uint32_t kParentUuid = 5;
+inline constexpr std::uint32_t kStaticName = 10;
+inline constexpr std::uint32_t kChildOrdering = 11;
+inline constexpr std::uint32_t kSiblingOrderRank = 12;
+inline constexpr std::uint32_t kSiblingMergeBehavior = 15;
+
+inline constexpr std::int32_t kOrderingExplicit = 3;
+inline constexpr std::int32_t kMergeNone = 2;
+} // namespace track
+
+namespace process {
+inline constexpr std::uint32_t kPid = 1;
+inline constexpr std::uint32_t kLegacySortIndex = 3;
+inline constexpr std::uint32_t kName = 6;
+} // namespace process
+
+namespace thread {
+inline constexpr std::uint32_t kPid = 1;
+inline constexpr std::uint32_t kTid = 2;
+inline constexpr std::uint32_t kName = 5;
+} // namespace thread
+
+namespace event {
+inline constexpr std::uint32_t kCategoryIids = 3;
+inline constexpr std::uint32_t kDebugAnnotations = 4;
+inline constexpr std::uint32_t kType = 9;
+inline constexpr std::uint32_t kNameIid = 10;
+inline constexpr std::uint32_t kTrackUuid = 11;
+inline constexpr std::uint32_t kCategories = 22;
+inline constexpr std::uint32_t kName = 23;
+inline constexpr std::uint32_t kCounterValue = 30;
+inline constexpr std::uint32_t kDoubleCounterValue = 44;
+inline constexpr std::uint32_t kFlowIds = 47;
+inline constexpr std::uint32_t kTerminatingFlowIds = 48;
+
+inline constexpr std::int32_t kTypeBegin = 1;
+inline constexpr std::int32_t kTypeEnd = 2;
+inline constexpr std::int32_t kTypeInstant = 3;
+inline constexpr std::int32_t kTypeCounter = 4;
+} // namespace event
+
+namespace annotation {
+inline constexpr std::uint32_t kNameIid = 1;
+inline constexpr std::uint32_t kBool = 2;
+inline constexpr std::uint32_t kUint = 3;
+inline constexpr std::uint32_t kInt = 4;
+inline constexpr std::uint32_t kDouble = 5;
+inline constexpr std::uint32_t kString = 6;
+inline constexpr std::uint32_t kName = 10;
+inline constexpr std::uint32_t kStringIid = 17;
+} // namespace annotation
+
+namespace interned {
+inline constexpr std::uint32_t kCategories = 1;
+inline constexpr std::uint32_t kNames = 2;
+inline constexpr std::uint32_t kArgNames = 3;
+inline constexpr std::uint32_t kArgStrings = 29;
+
+inline constexpr std::uint32_t kIid = 1; ///< in each entry
+inline constexpr std::uint32_t kText = 2;
+} // namespace interned
+
+namespace clock {
+inline constexpr std::uint32_t kClocks = 1; ///< in ClockSnapshot
+inline constexpr std::uint32_t kId = 1;     ///< in each clock
+inline constexpr std::uint32_t kTimestamp = 2;
+
+inline constexpr std::uint32_t kRealtime = 1;
+inline constexpr std::uint32_t kMonotonic = 3;
+} // namespace clock
+
+} // namespace bubblescope::perfetto::fields

@@ -1,0 +1,96 @@
+#include "core/io/perfetto/spelling.h"
+
+#include "core/timeline/trace_names.h"
+
+namespace bubblescope::perfetto {
+namespace {
+
+std::int64_t number(std::int64_t value) {
+    return value;
+}
+
+std::string_view kindText(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return "F";
+    case OpKind::Backward: return "B";
+    case OpKind::BackwardInput: return "I";
+    case OpKind::BackwardWeight: return "W";
+    case OpKind::Optimizer: return "O";
+    }
+    return "?";
+}
+
+} // namespace
+
+std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness) {
+    std::vector<Arg> args{
+        {"kind", kindText(op.kind)},
+        {"microbatch", number(op.microbatch.value)},
+        {"chunk", number(op.chunk.value)},
+        {"stage", number(stage.value)},
+        {"step", number(step)},
+    };
+    if (lateness != TimeNs{0}) args.push_back({"lateness_ns", number(lateness.count())});
+    return args;
+}
+
+std::vector<Arg> commArgs(const CommSpan& span, int step) {
+    return {
+        {"payload", payloadName(span.payload)},
+        {"microbatch", number(span.microbatch.value)},
+        {"stage", number(span.stage.value)},
+        {"peer", number(span.peer.value)},
+        {"step", number(step)},
+    };
+}
+
+std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
+    std::vector<Arg> args{
+        {"source", std::string_view(info.source)},
+        {"backend", std::string_view(info.backend)},
+        {"schedule", std::string_view(info.schedule)},
+        {"flavor", std::string_view(info.flavor)},
+        {"pp", number(info.pp)},
+        {"microbatches", number(info.microbatches)},
+        {"vpp", number(info.vpp)},
+        {"placement", placementName(info.placement)},
+        {"paced", info.paced},
+        {"pace_tolerance_ns", number(info.pace_tolerance.count())},
+    };
+    if (rank) args.push_back({"rank", number(rank->value)});
+    return args;
+}
+
+std::string_view commCategory(CommKind kind) {
+    switch (kind) {
+    case CommKind::Send: return trace_names::kSend;
+    case CommKind::Receive: return trace_names::kReceive;
+    case CommKind::Wait: return trace_names::kWait;
+    }
+    return trace_names::kWait;
+}
+
+std::string_view payloadName(Payload payload) {
+    return payload == Payload::Activation ? trace_names::kActivation : trace_names::kGradient;
+}
+
+std::string_view commTrackName(CommKind kind, Payload payload) {
+    const bool activation = payload == Payload::Activation;
+    switch (kind) {
+    case CommKind::Send: return activation ? "send activation" : "send gradient";
+    case CommKind::Receive: return activation ? "receive activation" : "receive gradient";
+    case CommKind::Wait: return "wait";
+    }
+    return "wait";
+}
+
+std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage) {
+    // 20 bits each for micro-batch and stage, the rest for the step; the top bit keeps it from 0 and apart
+    // from the small ids that other writers use.
+    const auto bits = [](std::int32_t value) { return static_cast<std::uint64_t>(value) & 0xFFFFFU; };
+    const std::uint64_t gradient = payload == Payload::Gradient ? 1 : 0;
+    return (std::uint64_t{1} << 63) | ((static_cast<std::uint64_t>(step) & 0x3FFFFFU) << 41) | (gradient << 40) |
+           (bits(microbatch.value) << 20) | bits(stage.value);
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/io/perfetto/encoder.h"
+#include "core/timeline/run_info.h"
+#include "core/timeline/step_timeline.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+/// timeline/trace_names.h put into arguments of slices, for every writer of our own files. The returned
+/// args view constants and the texts of what they were made from; that must outlive them.
+namespace bubblescope::perfetto {
+
+[[nodiscard]] std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness);
+[[nodiscard]] std::vector<Arg> commArgs(const CommSpan& span, int step);
+/// `rank` where the file holds one rank only.
+[[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
+
+[[nodiscard]] std::string_view commCategory(CommKind kind);
+[[nodiscard]] std::string_view payloadName(Payload payload);
+
+/// Name of the lane a communication span belongs to, "send activation" for instance.
+[[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
+
+/// The id that a transfer's send and receive share. Both sides compute it from what they know, so files
+/// written by different ranks agree; never 0.
+[[nodiscard]] std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage);
+
+} // namespace bubblescope::perfetto

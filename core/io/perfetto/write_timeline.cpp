@@ -1,0 +1,184 @@
+#include "core/io/perfetto/write_timeline.h"
+
+#include "core/io/perfetto/encoder.h"
+#include "core/io/perfetto/spelling.h"
+#include "core/timeline/trace_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::perfetto {
+namespace {
+
+constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
+
+/// A file that appears under its name only when it is complete.
+class ReplacingFile {
+public:
+    explicit ReplacingFile(std::filesystem::path target) : target_(std::move(target)), temporary_(target_) {
+        temporary_ += ".part";
+        errno = 0;
+        stream_.open(temporary_, std::ios::binary | std::ios::trunc);
+    }
+    ~ReplacingFile() {
+        if (committed_ || !stream_.is_open()) return;
+        stream_.close();
+        std::error_code ignored;
+        std::filesystem::remove(temporary_, ignored);
+    }
+    ReplacingFile(const ReplacingFile&) = delete;
+    ReplacingFile& operator=(const ReplacingFile&) = delete;
+
+    void write(const std::string& bytes) { stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
+
+    [[nodiscard]] Status commit() {
+        stream_.flush();
+        if (!stream_) {
+            return inputError(target_.string(), fmt::format("cannot be written: {}", std::strerror(errno)),
+                              "check that the folder exists, can be written to and has room");
+        }
+        std::error_code failed;
+        std::filesystem::rename(temporary_, target_, failed);
+        if (failed) return inputError(target_.string(), "cannot be replaced: " + failed.message());
+        committed_ = true;
+        return {};
+    }
+
+private:
+    std::filesystem::path target_;
+    std::filesystem::path temporary_;
+    std::ofstream stream_;
+    bool committed_ = false;
+};
+
+/// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans
+/// must come in order of their starts.
+class Lanes {
+public:
+    struct Lane {
+        std::uint64_t uuid;
+        TimeNs free_from;
+    };
+
+    template <class Open>
+    std::uint64_t laneFor(TimeNs start, TimeNs end, const Open& open) {
+        for (Lane& lane : lanes_) {
+            if (lane.free_from > start) continue;
+            lane.free_from = end;
+            return lane.uuid;
+        }
+        lanes_.push_back({open(lanes_.size()), end});
+        return lanes_.back().uuid;
+    }
+
+private:
+    std::vector<Lane> lanes_;
+};
+
+/// Writes one rank: its process and the tracks below it, opened when first used.
+class RankWriter {
+public:
+    RankWriter(Encoder& encoder, Rank rank) : encoder_(encoder), rank_(rank) {
+        encoder_.process(uuid(0), rank.value + 1, fmt::format("rank {}", rank.value), rank.value);
+    }
+
+    [[nodiscard]] std::uint64_t processUuid() const { return uuid(0); }
+
+    void op(const StepTimeline& step, const TimelineOp& op) {
+        const std::uint64_t track = lane("compute", 0, op.start, op.end);
+        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
+                            opArgs(op.op, step.stageOf(rank_, op.op.chunk), step.index, op.lateness));
+        encoder_.endSlice(track, op.end);
+    }
+
+    void comm(const StepTimeline& step, const CommSpan& span) {
+        const std::int32_t order = static_cast<std::int32_t>(span.kind) * 2 + static_cast<std::int32_t>(span.payload);
+        const std::uint64_t track = lane(commTrackName(span.kind, span.payload), 1 + order, span.start, span.end);
+        const std::string name = fmt::format("{} {}{}", commCategory(span.kind),
+                                             span.payload == Payload::Activation ? 'F' : 'B', span.microbatch.value);
+        const std::uint64_t flow =
+            span.kind == CommKind::Wait ? 0 : transferFlowId(step.index, span.payload, span.microbatch, span.stage);
+        encoder_.beginSlice(track, span.start, commCategory(span.kind), name, commArgs(span, step.index), flow);
+        encoder_.endSlice(track, span.end);
+    }
+
+private:
+    [[nodiscard]] std::uint64_t uuid(std::uint64_t child) const {
+        return ((static_cast<std::uint64_t>(rank_.value) + 1) << 32) | child;
+    }
+
+    std::uint64_t lane(std::string_view name, std::int32_t order, TimeNs start, TimeNs end) {
+        return lanes_[std::string(name)].laneFor(start, end, [&](std::size_t index) {
+            const std::uint64_t track = uuid(++tracks_);
+            const std::string label = index == 0 ? std::string(name) : fmt::format("{} ({})", name, index + 1);
+            // Room between the ranks of siblings keeps a lane's extra rows below it.
+            encoder_.track(track, uuid(0), label, order * 1000 + static_cast<std::int32_t>(index));
+            return track;
+        });
+    }
+
+    Encoder& encoder_;
+    Rank rank_;
+    std::uint64_t tracks_ = 0;
+    std::map<std::string, Lanes> lanes_;
+};
+
+template <class Span>
+std::vector<Span> byStart(std::vector<Span> spans) {
+    std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+    return spans;
+}
+
+void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (r < step.ranks.size()) {
+            for (const TimelineOp& op : byStart(step.ranks[r]))
+                ranks[r].op(step, op);
+        }
+        if (r < step.comm.size()) {
+            for (const CommSpan& span : byStart(step.comm[r]))
+                ranks[r].comm(step, span);
+        }
+    }
+}
+
+} // namespace
+
+Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std::span<const StepTimeline> steps) {
+    std::size_t rank_count = static_cast<std::size_t>(std::max(info.pp, 1));
+    for (const StepTimeline& step : steps)
+        rank_count = std::max(rank_count, step.ranks.size());
+
+    ReplacingFile out(file);
+    Encoder encoder(1);
+    std::vector<RankWriter> ranks;
+    ranks.reserve(rank_count);
+    for (std::size_t r = 0; r < rank_count; ++r)
+        ranks.emplace_back(encoder, Rank{r});
+
+    const TimeNs begin = steps.empty() ? TimeNs{0} : steps.front().begin;
+    const std::optional<Rank> only_rank = rank_count == 1 ? std::optional(Rank{0}) : std::nullopt;
+    encoder.instant(ranks.front().processUuid(), begin, trace_names::kRun, trace_names::kRunEvent,
+                    runArgs(info, only_rank));
+
+    std::string pending;
+    for (const StepTimeline& step : steps) {
+        writeStep(step, ranks);
+        pending += encoder.take();
+        if (pending.size() >= kFlushBytes) out.write(std::exchange(pending, {}));
+    }
+    pending += encoder.take();
+    out.write(pending);
+    return out.commit();
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,82 @@
+#include "core/io/perfetto/encoder.h"
+#include "core/io/perfetto/fields.h"
+
+#include <gtest/gtest.h>
+#include <protozero/pbf_reader.hpp>
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::perfetto {
+namespace {
+
+struct Packet {
+    std::uint32_t sequence = 0;
+    std::uint32_t flags = 0;
+    std::uint64_t timestamp = 0;
+    std::uint32_t clock = 0;
+    bool interned = false;
+    bool event = false;
+    bool descriptor = false;
+};
+
+std::vector<Packet> packetsOf(const std::string& bytes) {
+    std::vector<Packet> packets;
+    protozero::pbf_reader file(bytes);
+    while (file.next(fields::trace::kPacket)) {
+        Packet& out = packets.emplace_back();
+        protozero::pbf_reader packet = file.get_message();
+        while (packet.next()) {
+            switch (packet.tag()) {
+            case fields::packet::kSequenceId: out.sequence = packet.get_uint32(); break;
+            case fields::packet::kSequenceFlags: out.flags = packet.get_uint32(); break;
+            case fields::packet::kTimestamp: out.timestamp = packet.get_uint64(); break;
+            case fields::packet::kTimestampClockId: out.clock = packet.get_uint32(); break;
+            case fields::packet::kInternedData: out.interned = true, packet.skip(); break;
+            case fields::packet::kTrackEvent: out.event = true, packet.skip(); break;
+            case fields::packet::kTrackDescriptor: out.descriptor = true, packet.skip(); break;
+            default: packet.skip();
+            }
+        }
+    }
+    return packets;
+}
+
+TEST(Encoder, FlagsTheFirstPacketAndThoseThatUseInternedText) {
+    Encoder encoder(7);
+    encoder.process(1, 1, "rank 0", 0);
+    encoder.track(2, 1, "compute", 0);
+    encoder.beginSlice(2, TimeNs{100}, "op", "F0.0");
+    encoder.endSlice(2, TimeNs{250});
+    const auto packets = packetsOf(encoder.take());
+
+    ASSERT_EQ(packets.size(), 4U);
+    for (const Packet& packet : packets)
+        EXPECT_EQ(packet.sequence, 7U);
+    EXPECT_EQ(packets[0].flags, 1U);
+    EXPECT_EQ(packets[1].flags, 0U);
+    EXPECT_EQ(packets[2].flags, 2U);
+    EXPECT_EQ(packets[3].flags, 0U);
+    EXPECT_EQ(packets[2].timestamp, 100U);
+    EXPECT_EQ(packets[2].clock, 3U);
+    EXPECT_EQ(packets[3].timestamp, 250U);
+}
+
+TEST(Encoder, SendsATextOnlyOnceAndAcrossTakes) {
+    Encoder encoder(1);
+    encoder.beginSlice(2, TimeNs{1}, "op", "F0.0");
+    encoder.endSlice(2, TimeNs{2});
+    const std::string first = encoder.take();
+    encoder.beginSlice(2, TimeNs{3}, "op", "F0.0");
+    const std::string second = encoder.take();
+
+    EXPECT_EQ(packetsOf(first)[0].flags, 3U) << "a first packet that interns carries both flags";
+    EXPECT_TRUE(packetsOf(first)[0].interned);
+    EXPECT_FALSE(packetsOf(second)[0].interned);
+    EXPECT_NE(first.find("F0.0"), std::string::npos);
+    EXPECT_EQ(second.find("F0.0"), std::string::npos);
+    EXPECT_TRUE(encoder.take().empty());
+}
+
+} // namespace
+} // namespace bubblescope::perfetto
