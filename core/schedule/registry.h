@@ -10,6 +10,9 @@
 
 namespace bubblescope {
 
+struct ClosedForm; // core/bubble/closed_form.h
+struct OpTimes;    // core/cost/cost_model.h
+
 /// Which schedule is wanted.
 struct ScheduleSpec {
     std::string name;   ///< family or alias, see scheduleFamilies()
@@ -19,8 +22,8 @@ struct ScheduleSpec {
     int vpp = 1;
 };
 
-/// A family of schedules: its names, its limits and how its orders are made. Its closed forms are found
-/// by name in core/bubble/closed_form.h, since they need times.
+/// A family of schedules: its names, its limits, how its orders are made and what bubbles theory gives
+/// them. One file in this folder each.
 struct ScheduleFamily {
     std::string_view name;
     std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
@@ -28,7 +31,11 @@ struct ScheduleFamily {
     std::vector<std::string_view> flavors; ///< first = default; empty where there is only one order
     Placement placement = Placement::Loop;
     std::string_view limits; ///< on m and v, in words
-    Result<Schedule> (*generate)(const ScheduleSpec&);
+    /// The order; `spec` has positive sizes, a flavor of this family, and p, m, v are still to be checked.
+    Result<Schedule> (*generate)(const ScheduleSpec& spec);
+    /// Bubbles per position for equal stages and free transfers; called by closedForm() with a schedule
+    /// that this family generated, or one equal to it.
+    Result<ClosedForm> (*closed_form)(const Schedule& schedule, const OpTimes& times);
 };
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();

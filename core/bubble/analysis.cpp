@@ -1,0 +1,85 @@
+#include "core/bubble/analysis.h"
+
+#include "core/bubble/consolidate.h"
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+TimeNs median(std::vector<TimeNs> values) {
+    if (values.empty()) return TimeNs{0};
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Median over all ranks and chunks: robust against the one slow stage that the comparison should show.
+OpTimes typicalTimes(const StepTimeline& step) {
+    std::array<std::vector<TimeNs>, 5> durations;
+    for (const auto& ops : step.ranks) {
+        for (const TimelineOp& op : ops)
+            durations[static_cast<std::size_t>(op.op.kind)].push_back(op.duration());
+    }
+    const auto of = [&](OpKind kind) { return median(durations[static_cast<std::size_t>(kind)]); };
+    OpTimes times{of(OpKind::Forward), of(OpKind::Backward), of(OpKind::BackwardInput), of(OpKind::BackwardWeight),
+                  of(OpKind::Optimizer)};
+    if (times.backward.count() == 0) times.backward = times.input_grad + times.weight_grad;
+    return times;
+}
+
+PerPosition<TimeNs> sumByPosition(const std::vector<Bubble>& bubbles) {
+    PerPosition<TimeNs> sums{};
+    for (const Bubble& bubble : bubbles)
+        sums[positionIndex(bubble.position)] += bubble.duration();
+    return sums;
+}
+
+RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
+                    const std::vector<Bubble>& consolidated, const std::optional<ClosedForm>& form) {
+    RankAccount result;
+    result.rank = rank;
+    result.executed = sumByPosition(executed);
+    result.observed = sumByPosition(consolidated);
+    for (const TimeNs bubble : result.executed)
+        result.bubble += bubble;
+    result.busy = wall - result.bubble;
+    if (form) {
+        result.expected_bubble = form->bubble[rank.index()];
+        for (const PositionForm& part : form->positions) {
+            if (part.rank == rank) result.expected[positionIndex(part.position)] += part.value;
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
+    StepAnalysis analysis;
+    analysis.index = step.index;
+    analysis.wall = step.wall();
+    analysis.typical = typicalTimes(step);
+    analysis.bubbles = findBubbles(step);
+
+    CostModel costs;
+    costs.times = analysis.typical;
+    auto form = closedForm(schedule, costs);
+    if (form.ok()) {
+        analysis.form = std::move(form).value();
+    } else {
+        analysis.form_note = form.error().message;
+    }
+
+    const auto consolidated = findBubbles(consolidate(step));
+    TimeNs idle{0};
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
+        idle += analysis.ranks.back().bubble;
+    }
+    const double capacity = static_cast<double>(analysis.wall.count()) * static_cast<double>(step.ranks.size());
+    analysis.bubble_rate = capacity > 0 ? static_cast<double>(idle.count()) / capacity : 0;
+    return analysis;
+}
+
+} // namespace bubblescope

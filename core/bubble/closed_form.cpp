@@ -1,0 +1,81 @@
+#include "core/bubble/closed_form.h"
+
+#include "core/bubble/form_builder.h"
+#include "core/schedule/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+
+TimeNs ClosedForm::at(Rank rank, Position position) const {
+    for (const PositionForm& form : positions) {
+        if (form.rank == rank && form.position == position) return form.value;
+    }
+    return TimeNs{0};
+}
+
+Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) {
+    const ScheduleFamily* const family = findScheduleFamily(schedule.name);
+    if (family == nullptr || family->closed_form == nullptr) {
+        return usageError(fmt::format("no closed form is known for the schedule '{}'", schedule.name),
+                          "`bubblescope simulate` gives its bubbles for any times");
+    }
+    if (costs.comm.count() != 0) {
+        return usageError("the closed forms by position hold for transfers that take no time",
+                          "leave --comm out, or use `bubblescope simulate`");
+    }
+    if (!costs.stages.empty()) {
+        return usageError("the closed forms hold for equal stages", "use `bubblescope simulate` for times per stage");
+    }
+    return family->closed_form(schedule, costs.times);
+}
+
+FormBuilder::FormBuilder(const Schedule& schedule, const OpTimes& times, std::string domain)
+    : schedule_(schedule), times_(times), domain_(std::move(domain)) {
+    form_.bubble.assign(static_cast<std::size_t>(schedule.pp), TimeNs{0});
+}
+
+void FormBuilder::append(int s, Position position, std::string expression, TimeNs value) {
+    form_.bubble[Rank{s}.index()] += value;
+    form_.positions.push_back({Rank{s}, position, std::move(expression), value, true, domain_});
+}
+
+FormBuilder& FormBuilder::add(Position position, std::string expression, const std::function<TimeNs(int)>& value) {
+    for (int s = 0; s < schedule_.pp; ++s)
+        append(s, position, expression, value(s));
+    return *this;
+}
+
+FormBuilder& FormBuilder::addMiddle(const Middle& middle, const std::function<bool(int)>& steady) {
+    for (int s = 0; s < schedule_.pp; ++s) {
+        const int below = schedule_.pp - s - 1;
+        if (steady(s)) {
+            append(s, Position::WarmupToSteady, middle.before_expression, below * middle.before_unit);
+            append(s, Position::SteadyToCooldown, middle.after_expression, below * middle.after_unit);
+        } else {
+            append(s, Position::ForwardToBackward, middle.joint_expression,
+                   below * (middle.before_unit + middle.after_unit));
+        }
+    }
+    return *this;
+}
+
+ClosedForm FormBuilder::finish(std::string bubble_expression, std::string makespan_expression, bool f_then_b) {
+    const TimeNs work = std::int64_t{schedule_.microbatches} * schedule_.vpp * (times_.forward + times_.backward);
+    std::ranges::sort(form_.positions, {}, [](const PositionForm& f) { return std::pair(f.rank, f.position); });
+    form_.bubble_expression = std::move(bubble_expression);
+    form_.makespan_expression = std::move(makespan_expression);
+    form_.makespan = work + form_.bubble.front();
+    form_.f_then_b = f_then_b;
+    TimeNs idle{0};
+    for (const TimeNs bubble : form_.bubble)
+        idle += bubble;
+    const double capacity = static_cast<double>(form_.makespan.count()) * schedule_.pp;
+    form_.bubble_rate = capacity > 0 ? static_cast<double>(idle.count()) / capacity : 0;
+    return std::move(form_);
+}
+
+} // namespace bubblescope

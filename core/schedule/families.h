@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/schedule/registry.h"
+
+namespace bubblescope {
+
+// Each is defined in the file of its name; the registry lists them in the order people should see.
+[[nodiscard]] ScheduleFamily fThenBFamily();
+[[nodiscard]] ScheduleFamily oneFOneBFamily();
+[[nodiscard]] ScheduleFamily interleaved1F1BFamily();
+
+} // namespace bubblescope

@@ -1,0 +1,178 @@
+#include "core/schedule/validate.h"
+
+#include "core/schedule/dependency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+class Validation {
+public:
+    Validation(const Schedule& schedule, const ValidateOptions& options)
+        : schedule_(schedule), options_(options), graph_(schedule) {}
+
+    std::vector<ScheduleProblem> run() {
+        checkOps();
+        checkCounts();
+        checkMemory();
+        const bool sound = problems_.empty() || std::all_of(problems_.begin(), problems_.end(),
+                                                            [](const auto& p) { return p.kind == "memory"; });
+        // A missing op blocks its consumers for good; calling that a deadlock would hide the cause.
+        if (sound) checkDeadlock();
+        return std::move(problems_);
+    }
+
+private:
+    void add(std::string_view kind, OpIndex op, std::string message) {
+        const Rank rank = graph_.rank(op);
+        add(kind, rank, static_cast<std::size_t>(op - graph_.firstOf(rank)), std::move(message));
+    }
+    void add(std::string_view kind, Rank rank, std::size_t index, std::string message) {
+        problems_.push_back({std::string(kind), rank, index, std::move(message)});
+    }
+    [[nodiscard]] std::string describe(OpIndex op) const {
+        return fmt::format("{} on rank {}", opName(graph_.op(op)), graph_.rank(op).value);
+    }
+
+    void checkOps() {
+        for (OpIndex i = 0; i < graph_.size(); ++i) {
+            const Op& op = graph_.op(i);
+            if (op.kind == OpKind::Optimizer) continue;
+            if (!graph_.inRange(op)) {
+                add("out-of-range", i,
+                    fmt::format("{}: micro-batches are 0 to {}, chunks 0 to {}", describe(i),
+                                schedule_.microbatches - 1, schedule_.vpp - 1));
+                continue;
+            }
+            const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i));
+            if (first != i) {
+                add("duplicate", i, fmt::format("{} does again what {} did", describe(i), describe(first)));
+            }
+        }
+    }
+
+    void checkCounts() {
+        for (int r = 0; r < schedule_.pp; ++r) {
+            for (int c = 0; c < schedule_.vpp; ++c) {
+                for (int m = 0; m < schedule_.microbatches; ++m)
+                    checkPresent(Rank{r}, Chunk{c}, Microbatch{m});
+            }
+        }
+    }
+
+    void checkPresent(Rank rank, Chunk chunk, Microbatch microbatch) {
+        const Stage stage = schedule_.stageOf(rank, chunk);
+        const auto need = [&](OpKind kind, std::string_view why) {
+            if (graph_.find(kind, microbatch, stage) != kMissingOp) return;
+            add("missing", rank, schedule_.ranks[rank.index()].size(),
+                fmt::format("rank {} never runs {}{}", rank.value, opName({kind, microbatch, chunk}), why));
+        };
+        need(OpKind::Forward, "");
+        need(OpKind::Backward, "");
+        const OpIndex backward = graph_.find(OpKind::Backward, microbatch, stage);
+        const OpIndex weight = graph_.find(OpKind::BackwardWeight, microbatch, stage);
+        if (backward == kMissingOp) return;
+        if (graph_.op(backward).kind == OpKind::BackwardInput) {
+            need(OpKind::BackwardWeight, ", which its I op calls for");
+        } else if (weight != kMissingOp) {
+            add("duplicate", weight,
+                fmt::format("{} repeats half of {}, a whole backward", describe(weight), describe(backward)));
+        }
+    }
+
+    void checkMemory() {
+        if (!options_.memory_limit) return;
+        for (int r = 0; r < schedule_.pp; ++r) {
+            int held = 0;
+            for (OpIndex i = graph_.firstOf(Rank{r}); i < graph_.endOf(Rank{r}); ++i) {
+                held += graph_.op(i).kind == OpKind::Forward ? 1 : 0;
+                if (held > *options_.memory_limit) {
+                    add("memory", i,
+                        fmt::format("{} is activation {} of {} allowed", describe(i), held, *options_.memory_limit));
+                    break;
+                }
+                held -= graph_.op(i).kind == OpKind::Backward || graph_.op(i).kind == OpKind::BackwardWeight ? 1 : 0;
+            }
+        }
+    }
+
+    /// The producer that keeps a blocked op from starting, in a graph without missing ops.
+    [[nodiscard]] OpIndex unfinishedProducer(OpIndex op, const std::vector<bool>& done) const {
+        const Producers& needs = graph_.producers(op);
+        for (const OpIndex producer : {needs.stage, needs.own}) {
+            if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return producer;
+        }
+        return kNoOp;
+    }
+
+    void checkDeadlock() {
+        const ExecutionOrder execution = executionOrder(graph_, schedule_.pp);
+        if (execution.blocked.empty()) return;
+        std::vector<bool> done(static_cast<std::size_t>(graph_.size()), false);
+        for (const OpIndex op : execution.order)
+            done[static_cast<std::size_t>(op)] = true;
+        std::vector<OpIndex> head(static_cast<std::size_t>(schedule_.pp), kNoOp);
+        for (const OpIndex op : execution.blocked)
+            head[graph_.rank(op).index()] = op;
+
+        // From a stuck rank to the rank it waits for, until one comes up twice: that is the cycle.
+        std::vector<OpIndex> path;
+        OpIndex at = execution.blocked.front();
+        while (std::find(path.begin(), path.end(), at) == path.end()) {
+            path.push_back(at);
+            at = head[graph_.rank(unfinishedProducer(at, done)).index()];
+        }
+        std::string message = "deadlock: ";
+        const auto first = std::find(path.begin(), path.end(), at);
+        for (auto step = first; step != path.end(); ++step) {
+            if (step != first) message += "; ";
+            message += waitText(*step, unfinishedProducer(*step, done));
+        }
+        add("deadlock", at, std::move(message));
+    }
+
+    [[nodiscard]] std::string waitText(OpIndex op, OpIndex producer) const {
+        const Rank rank = graph_.rank(producer);
+        if (rank == graph_.rank(op)) {
+            return fmt::format("{} waits for {}, which comes after it", describe(op), describe(producer));
+        }
+        return fmt::format("{} waits for {}", describe(op), describe(producer));
+    }
+
+    const Schedule& schedule_;
+    const ValidateOptions& options_;
+    OpGraph graph_;
+    std::vector<ScheduleProblem> problems_;
+};
+
+} // namespace
+
+std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options) {
+    if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
+        schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {
+        return {
+            {"rank-count", Rank{0}, 0,
+             fmt::format("{} lists of ops for pp {}, microbatches {}, vpp {}; pp lists and positive sizes are needed",
+                         schedule.ranks.size(), schedule.pp, schedule.microbatches, schedule.vpp)}};
+    }
+    return Validation(schedule, options).run();
+}
+
+std::vector<int> peakActivations(const Schedule& schedule) {
+    std::vector<int> peaks;
+    for (const auto& ops : schedule.ranks) {
+        int held = 0;
+        int peak = 0;
+        for (const Op& op : ops) {
+            if (op.kind == OpKind::Forward) peak = std::max(peak, ++held);
+            if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight) --held;
+        }
+        peaks.push_back(peak);
+    }
+    return peaks;
+}
+
+} // namespace bubblescope
