@@ -71,7 +71,8 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
         analysis.form_note = form.error().message;
     }
 
-    const auto consolidated = findBubbles(consolidate(step));
+    const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
+    const auto consolidated = findBubbles(consolidate(step, before_steady));
     TimeNs idle{0};
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));

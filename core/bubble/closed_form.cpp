@@ -17,6 +17,14 @@ TimeNs ClosedForm::at(Rank rank, Position position) const {
     return TimeNs{0};
 }
 
+std::vector<TimeNs> ClosedForm::beforeSteady() const {
+    std::vector<TimeNs> values(bubble.size(), TimeNs{0});
+    for (const PositionForm& form : positions) {
+        if (form.position == Position::WarmupToSteady) values[form.rank.index()] = form.value;
+    }
+    return values;
+}
+
 Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) {
     const ScheduleFamily* const family = findScheduleFamily(schedule.name);
     if (family == nullptr || family->closed_form == nullptr) {

@@ -32,6 +32,8 @@ struct ClosedForm {
 
     /// 0 where no form is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;
+    /// The forms between warm-up and steady, per rank: what consolidate() takes.
+    [[nodiscard]] std::vector<TimeNs> beforeSteady() const;
 };
 
 /// The closed form of a schedule by its family name, for equal stages and zero transfer time.

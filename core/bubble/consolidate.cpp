@@ -23,8 +23,9 @@ namespace {
 
 class Consolidation {
 public:
-    explicit Consolidation(const StepTimeline& step)
-        : step_(step), schedule_(executedOrder(step)), graph_(schedule_), execution_(executionOrder(graph_, step.pp)) {}
+    Consolidation(const StepTimeline& step, std::span<const TimeNs> before_steady)
+        : step_(step), before_steady_(before_steady), schedule_(executedOrder(step)), graph_(schedule_),
+          execution_(executionOrder(graph_, step.pp)) {}
 
     /// False where ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const { return execution_.blocked.empty() && graph_.size() > 0; }
@@ -124,7 +125,7 @@ private:
             const OpIndex first = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(phases.steady);
             const OpIndex end = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(phases.cooldown);
             TimeNs work{0};
-            TimeNs contiguous = start_[at(first)];
+            TimeNs contiguous = wantedSteadyStart(Rank{r}, first);
             for (OpIndex i = first; i < end; ++i) {
                 contiguous = std::max(contiguous, start_[at(i)] - work);
                 work += duration_[at(i)];
@@ -136,6 +137,14 @@ private:
             }
         }
         return moved;
+    }
+
+    /// Where `before_steady` would have the steady phase start, but not before it could.
+    [[nodiscard]] TimeNs wantedSteadyStart(Rank rank, OpIndex first) const {
+        const OpIndex warmup_end = graph_.previous(first);
+        if (rank.index() >= before_steady_.size() || warmup_end < 0) return start_[at(first)];
+        return std::max(start_[at(first)],
+                        start_[at(warmup_end)] + duration_[at(warmup_end)] + before_steady_[rank.index()]);
     }
 
     void gatherCooldown() {
@@ -174,6 +183,7 @@ private:
     };
 
     const StepTimeline& step_;
+    std::span<const TimeNs> before_steady_;
     Schedule schedule_;
     OpGraph graph_;
     ExecutionOrder execution_;
@@ -187,8 +197,8 @@ private:
 
 } // namespace
 
-StepTimeline consolidate(const StepTimeline& step) {
-    Consolidation consolidation(step);
+StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady) {
+    Consolidation consolidation(step, before_steady);
     return consolidation.possible() ? consolidation.run() : step;
 }
 

@@ -2,11 +2,18 @@
 
 #include "core/timeline/step_timeline.h"
 
+#include <span>
+
 namespace bubblescope {
 
 /// Re-times a step within its slack so that idle time gathers at the closed forms' positions; the
 /// makespan, every op's duration, every rank's order and every transfer's latency stay what they were.
 /// Ops only ever move later. Closed-form positions refer to the result of this.
-[[nodiscard]] StepTimeline consolidate(const StepTimeline& step);
+///
+/// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle
+/// bubble lies before the steady part and how much behind it: `before_steady` (per rank, may be shorter
+/// than pp) says how much should lie before it, and is followed as far as the slack allows. Without it as
+/// little as possible lies before the steady part.
+[[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
 } // namespace bubblescope
