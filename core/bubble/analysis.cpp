@@ -59,6 +59,7 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     StepAnalysis analysis;
     analysis.index = step.index;
     analysis.wall = step.wall();
+    analysis.rates = bubbleRates(step);
     analysis.typical = typicalTimes(step);
     analysis.bubbles = findBubbles(step);
 
@@ -73,13 +74,9 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
 
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
     const auto consolidated = findBubbles(consolidate(step, before_steady));
-    TimeNs idle{0};
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
-        idle += analysis.ranks.back().bubble;
     }
-    const double capacity = static_cast<double>(analysis.wall.count()) * static_cast<double>(step.ranks.size());
-    analysis.bubble_rate = capacity > 0 ? static_cast<double>(idle.count()) / capacity : 0;
     return analysis;
 }
 

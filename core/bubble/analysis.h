@@ -3,6 +3,7 @@
 #include "core/base/result.h"
 #include "core/bubble/closed_form.h"
 #include "core/bubble/position.h"
+#include "core/bubble/rates.h"
 
 #include <optional>
 #include <vector>
@@ -24,7 +25,7 @@ struct RankAccount {
 struct StepAnalysis {
     int index = 0;
     TimeNs wall{0};
-    double bubble_rate = 0;         ///< idle over makespan, all ranks
+    BubbleRates rates;              ///< as executed
     OpTimes typical;                ///< median time per op kind, what the closed form was fed with
     std::optional<ClosedForm> form; ///< none where the schedule has none
     std::string form_note;          ///< why there is none; empty otherwise

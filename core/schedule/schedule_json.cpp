@@ -1,0 +1,162 @@
+#include "core/schedule/schedule_json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+namespace bubblescope {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kShape =
+    R"(a schedule is {"ranks":[[["F",microbatch,chunk],…],…]}, as `bubblescope schedule --json` prints it)";
+
+Result<std::int32_t> readInt(const Json& value, const std::string& where, std::string_view path) {
+    const bool fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max();
+    if (!fits)
+        return inputError(where, fmt::format("{} is {}, not a whole number from 0", path, value.dump()),
+                          std::string(kShape));
+    return value.get<std::int32_t>();
+}
+
+Result<Op> readOp(const Json& entry, const std::string& where, const std::string& path) {
+    if (!entry.is_array() || entry.empty() || !entry[0].is_string() ||
+        entry[0].get_ref<const std::string&>().size() != 1) {
+        return inputError(where, fmt::format("{} is {}, not [kind, microbatch, chunk]", path, entry.dump()),
+                          std::string(kShape));
+    }
+    const auto kind = opKindFromLetter(entry[0].get_ref<const std::string&>().front());
+    if (!kind)
+        return inputError(where, fmt::format("{}: unknown kind {}", path, entry[0].dump()),
+                          "kinds are F, B, I, W and O");
+    if (entry.size() > 3) {
+        return inputError(
+            where, fmt::format("{} is {}: overlapped pairs and sequence splits are not supported", path, entry.dump()),
+            "use plain entries [kind, microbatch, chunk]");
+    }
+    Op op{*kind, {}, {}};
+    if (entry.size() > 1) {
+        BUBBLESCOPE_ASSIGN(op.microbatch.value, readInt(entry[1], where, path + "[1]"));
+    }
+    if (entry.size() > 2) {
+        BUBBLESCOPE_ASSIGN(op.chunk.value, readInt(entry[2], where, path + "[2]"));
+    }
+    if (*kind != OpKind::Optimizer && entry.size() == 1) {
+        return inputError(where, fmt::format("{} names no micro-batch", path), std::string(kShape));
+    }
+    return op;
+}
+
+Status readRanks(const Json& document, const std::string& where, Schedule& schedule) {
+    const auto ranks = document.find("ranks");
+    if (ranks == document.end() || !ranks->is_array())
+        return inputError(where, "there is no list \"ranks\"", std::string(kShape));
+    for (std::size_t r = 0; r < ranks->size(); ++r) {
+        const Json& list = (*ranks)[r];
+        if (!list.is_array()) return inputError(where, fmt::format("ranks[{}] is not a list", r), std::string(kShape));
+        auto& ops = schedule.ranks.emplace_back();
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            BUBBLESCOPE_ASSIGN(const Op op, readOp(list[i], where, fmt::format("ranks[{}][{}]", r, i)));
+            ops.push_back(op);
+        }
+    }
+    return {};
+}
+
+/// A size as the document states it, or as the ops imply it.
+Status readSize(const Json& document, const std::string& where, const char* key, int implied, int& size) {
+    size = implied;
+    const auto stated = document.find(key);
+    if (stated == document.end()) return {};
+    BUBBLESCOPE_ASSIGN(size, readInt(*stated, where, key));
+    if (size < 1) return inputError(where, fmt::format("{} is {}", key, size), "sizes start at 1");
+    // A stated size far beyond the ops would only reserve memory for ops that are missing anyway.
+    constexpr int kSlack = 1'000'000;
+    if (size > std::max(implied, 1) + kSlack) {
+        return inputError(where, fmt::format("{} is {}, but the ops reach only {}", key, size, implied),
+                          "correct the size");
+    }
+    return {};
+}
+
+Result<std::string> readText(const Json& document, const std::string& where, const char* key) {
+    const auto value = document.find(key);
+    if (value == document.end() || value->is_null()) return std::string{};
+    if (!value->is_string()) return inputError(where, fmt::format("{} is {}, not text", key, value->dump()));
+    return value->get<std::string>();
+}
+
+Result<Schedule> readSchedule(const Json& document, const std::string& where) {
+    if (!document.is_object()) return inputError(where, "not a JSON object", std::string(kShape));
+    Schedule schedule;
+    BUBBLESCOPE_TRY(readRanks(document, where, schedule));
+    int last_microbatch = 0;
+    int last_chunk = 0;
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops) {
+            last_microbatch = std::max(last_microbatch, op.microbatch.value);
+            last_chunk = std::max(last_chunk, op.chunk.value);
+        }
+    }
+    constexpr int kMost = 100'000'000;
+    if (last_microbatch >= kMost || last_chunk >= kMost) {
+        return inputError(where, "a micro-batch or chunk number exceeds 100 million", "number them from 0");
+    }
+    BUBBLESCOPE_TRY(readSize(document, where, "pp", static_cast<int>(schedule.ranks.size()), schedule.pp));
+    BUBBLESCOPE_TRY(readSize(document, where, "microbatches", last_microbatch + 1, schedule.microbatches));
+    BUBBLESCOPE_TRY(readSize(document, where, "vpp", last_chunk + 1, schedule.vpp));
+    BUBBLESCOPE_ASSIGN(schedule.name, readText(document, where, "schedule"));
+    BUBBLESCOPE_ASSIGN(schedule.flavor, readText(document, where, "flavor"));
+    if (schedule.name.empty()) schedule.name = "custom";
+    BUBBLESCOPE_ASSIGN(const std::string placement, readText(document, where, "placement"));
+    const auto known = placementFromName(placement.empty() ? "loop" : placement);
+    if (!known)
+        return inputError(where, fmt::format("unknown placement \"{}\"", placement), "placements are loop and v");
+    schedule.placement = *known;
+    return schedule;
+}
+
+} // namespace
+
+std::string scheduleToJson(const Schedule& schedule) {
+    std::string out =
+        fmt::format(R"({{"schedule":{},"flavor":{},"pp":{},"microbatches":{},"vpp":{},"placement":"{}","ranks":[)",
+                    Json(schedule.name).dump(), Json(schedule.flavor).dump(), schedule.pp, schedule.microbatches,
+                    schedule.vpp, placementName(schedule.placement));
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+        out += r == 0 ? "\n[" : ",\n[";
+        for (std::size_t i = 0; i < schedule.ranks[r].size(); ++i) {
+            const Op& op = schedule.ranks[r][i];
+            out += fmt::format(R"({}["{}",{},{}])", i == 0 ? "" : ",", opLetter(op.kind), op.microbatch.value,
+                               op.chunk.value);
+        }
+        out += "]";
+    }
+    return out + "]}";
+}
+
+Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where) {
+    try {
+        return readSchedule(Json::parse(text), where);
+    } catch (const Json::parse_error& error) {
+        return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", std::string(kShape));
+    } catch (const Json::exception& error) {
+        return inputError(where, fmt::format("not a schedule: {}", error.what()), std::string(kShape));
+    }
+}
+
+Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf())) {
+        return inputError(file.string(), "cannot be read as a schedule file", "check the name and the permissions");
+    }
+    return scheduleFromJson(text.str(), file.string());
+}
+
+} // namespace bubblescope

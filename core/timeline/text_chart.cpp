@@ -1,0 +1,73 @@
+#include "core/timeline/text_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace bubblescope {
+namespace {
+
+/// Chunk numbers are noise where there is only one.
+std::string label(const Op& op, int vpp) {
+    if (vpp > 1 || op.kind == OpKind::Optimizer) return opName(op);
+    return fmt::format("{}{}", opLetter(op.kind), op.microbatch.value);
+}
+
+std::string rowHead(std::size_t rank, std::size_t ranks) {
+    return fmt::format("rank {:>{}} |", rank, fmt::format("{}", ranks - 1).size());
+}
+
+std::int64_t unitOf(const StepTimeline& step) {
+    std::int64_t unit = 0;
+    for (const auto& ops : step.ranks) {
+        for (const TimelineOp& op : ops) {
+            unit = std::gcd(unit, (op.start - step.begin).count());
+            unit = std::gcd(unit, (op.end - step.begin).count());
+        }
+    }
+    return unit;
+}
+
+} // namespace
+
+std::string textChart(const StepTimeline& step, int max_units) {
+    const std::int64_t unit = unitOf(step);
+    if (unit == 0 || step.wall().count() / unit > max_units) return {};
+    std::size_t width = 1;
+    for (const auto& ops : step.ranks) {
+        for (const TimelineOp& op : ops)
+            width = std::max(width, label(op.op, step.vpp).size());
+    }
+    std::string out;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        out += rowHead(r, step.ranks.size());
+        TimeNs at = step.begin;
+        const auto fill = [&](TimeNs until, std::string_view first, char rest) {
+            for (bool begun = false; at < until; at += TimeNs{unit}, begun = true) {
+                out += begun || first.empty() ? fmt::format(" {:{}}", std::string(1, rest), width)
+                                              : fmt::format(" {:{}}", first, width);
+            }
+        };
+        for (const TimelineOp& op : step.ranks[r]) {
+            fill(op.start, {}, '.');
+            fill(op.end, label(op.op, step.vpp), '-');
+        }
+        fill(step.end, {}, '.');
+        out += '\n';
+    }
+    return out;
+}
+
+std::string orderText(const Schedule& schedule) {
+    std::string out;
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+        out += rowHead(r, schedule.ranks.size());
+        for (const Op& op : schedule.ranks[r])
+            out += " " + label(op, schedule.vpp);
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace bubblescope
