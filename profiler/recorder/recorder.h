@@ -1,0 +1,83 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/timeline/run_info.h"
+#include "profiler/recorder/ring.h"
+#include "profiler/spool/rank_spool.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+struct RecorderConfig {
+    std::filesystem::path dir; ///< created where missing; trace files of an earlier run in it are replaced
+    RunInfo info;              ///< info.pp is the number of ranks
+    std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
+    /// How long a record may lie in memory: what a killed process loses. 0 = nothing is written unless
+    /// flush() is called.
+    std::chrono::milliseconds flush_interval{50};
+};
+
+/// Records the slices of a run's ranks into one Perfetto file per rank. Each rank's thread pushes into its
+/// ring; a thread of the recorder drains the rings at least every flush interval.
+///
+/// ring() hands each ring to one producing thread; everything else may be called by any thread.
+class Recorder {
+public:
+    /// Creates all files. Error: Run, naming the folder or file that could not be made.
+    [[nodiscard]] static Result<std::unique_ptr<Recorder>> open(const RecorderConfig& config);
+
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+    ~Recorder();
+
+    [[nodiscard]] RecordRing& ring(Rank rank) { return *rings_[rank.index()]; }
+
+    /// Asks for a flush soon and returns at once; for the ends of steps.
+    void requestFlush();
+
+    /// Writes what the rings hold. Returns the first error of any flush so far; after one, nothing more is
+    /// written to that rank's file.
+    [[nodiscard]] Status flush();
+
+    /// The first error of any flush so far, without flushing.
+    [[nodiscard]] Status status() const;
+
+    /// Stops the recorder's thread and flushes; the last call to make, after the producers ended.
+    [[nodiscard]] Status close();
+
+    /// Records lost because a ring was full.
+    [[nodiscard]] std::int64_t dropped() const;
+    [[nodiscard]] std::vector<std::filesystem::path> files() const;
+
+private:
+    Recorder() = default;
+    void keepError(Error error);
+    void drainLoop(std::chrono::milliseconds interval);
+    void stopThread();
+
+    std::vector<std::unique_ptr<RecordRing>> rings_;
+
+    std::mutex files_mutex_; ///< guards what flushing uses
+    std::vector<RankSpool> spools_;
+    std::vector<bool> failed_; ///< by rank
+    std::vector<SliceRecord> batch_;
+
+    mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk
+    std::optional<Error> first_error_;
+
+    std::mutex wake_mutex_;
+    std::condition_variable wake_;
+    bool flush_wanted_ = false;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/timeline/step_timeline.h"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace bubblescope::profiler {
+
+/// One recorded slice, small enough to copy on the hot path: an op, or one side of a transfer. Times are
+/// nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
+struct SliceRecord {
+    enum class Category : std::uint8_t { Op, Send, Receive, Wait };
+
+    TimeNs start{0};
+    TimeNs end{0};
+    TimeNs lateness{0};
+    std::int32_t step = 0;
+    Microbatch microbatch;
+    Chunk chunk; ///< ops only
+    Stage stage; ///< an op's own; of a transfer the one that consumes it
+    Rank peer;   ///< transfers and waits only
+    Category category = Category::Op;
+    OpKind kind = OpKind::Forward;         ///< ops only
+    Payload payload = Payload::Activation; ///< transfers and waits only
+
+    [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
+        SliceRecord record;
+        record.start = op.start;
+        record.end = op.end;
+        record.lateness = op.lateness;
+        record.step = step;
+        record.microbatch = op.op.microbatch;
+        record.chunk = op.op.chunk;
+        record.stage = stage;
+        record.kind = op.op.kind;
+        return record;
+    }
+
+    [[nodiscard]] static SliceRecord of(const CommSpan& span, int step) {
+        SliceRecord record;
+        record.start = span.start;
+        record.end = span.end;
+        record.step = step;
+        record.microbatch = span.microbatch;
+        record.stage = span.stage;
+        record.peer = span.peer;
+        record.category = span.kind == CommKind::Send      ? Category::Send
+                          : span.kind == CommKind::Receive ? Category::Receive
+                                                           : Category::Wait;
+        record.payload = span.payload;
+        return record;
+    }
+
+    /// Only for records of category Op.
+    [[nodiscard]] TimelineOp asOp() const { return {{kind, microbatch, chunk}, start, end, lateness}; }
+
+    /// Only for the other categories.
+    [[nodiscard]] CommSpan asComm() const {
+        const CommKind side = category == Category::Send      ? CommKind::Send
+                              : category == Category::Receive ? CommKind::Receive
+                                                              : CommKind::Wait;
+        return {side, payload, microbatch, stage, peer, start, end};
+    }
+};
+
+static_assert(std::is_trivially_copyable_v<SliceRecord>);
+static_assert(sizeof(SliceRecord) <= 64, "a record should fit a cache line");
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,129 @@
+#include "profiler/spool/rank_spool.h"
+
+#include "core/io/perfetto/spelling.h"
+#include "core/timeline/trace_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::string_view kComputeTrack = "compute";
+constexpr std::size_t kWaitTrack = 5;
+
+TimeNs readClock(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return std::chrono::seconds(time.tv_sec) + TimeNs(time.tv_nsec);
+}
+
+std::string_view trackName(std::size_t track) {
+    if (track == 0) return kComputeTrack;
+    if (track == kWaitTrack) return perfetto::commTrackName(CommKind::Wait, Payload::Activation);
+    const CommKind kind = track <= 2 ? CommKind::Send : CommKind::Receive;
+    return perfetto::commTrackName(kind, track % 2 == 1 ? Payload::Activation : Payload::Gradient);
+}
+
+} // namespace
+
+ClockPair readClocks() {
+    return {readClock(CLOCK_MONOTONIC), readClock(CLOCK_REALTIME)};
+}
+
+std::filesystem::path RankSpool::fileName(Rank rank) {
+    return fmt::format("rank{}.pftrace", rank.value);
+}
+
+RankSpool::RankSpool(SpoolFile file, Rank rank)
+    : file_(std::move(file)), rank_(rank), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+
+Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
+                                    ClockPair clocks) {
+    BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
+    RankSpool spool(std::move(file), rank);
+    perfetto::Encoder& encoder = spool.encoder_;
+    encoder.process(spool.processUuid(), rank.value + 1, fmt::format("rank {}", rank.value), rank.value);
+    for (std::size_t track = 0; track < kTracks; ++track)
+        spool.openLane(track);
+    encoder.clockSnapshot(clocks.monotonic, clocks.realtime);
+    encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent,
+                    perfetto::runArgs(info, rank));
+    BUBBLESCOPE_TRY(spool.file_.append(encoder.take()));
+    return spool;
+}
+
+Status RankSpool::append(std::vector<SliceRecord>& batch) {
+    // Transfers are recorded when they are used, which need not be the order in which they happened.
+    std::stable_sort(batch.begin(), batch.end(), [](const SliceRecord& a, const SliceRecord& b) {
+        return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+    });
+    for (const SliceRecord& record : batch)
+        encode(record);
+    return file_.append(encoder_.take());
+}
+
+std::size_t RankSpool::trackOf(const SliceRecord& record) {
+    const std::size_t gradient = record.payload == Payload::Gradient ? 1 : 0;
+    switch (record.category) {
+    case SliceRecord::Category::Op: return 0;
+    case SliceRecord::Category::Send: return 1 + gradient;
+    case SliceRecord::Category::Receive: return 3 + gradient;
+    case SliceRecord::Category::Wait: return kWaitTrack;
+    }
+    return kWaitTrack;
+}
+
+std::uint64_t RankSpool::processUuid() const {
+    // Unique over the files of a run, with room below for the rank's tracks.
+    return (static_cast<std::uint64_t>(rank_.value) + 1) << 32;
+}
+
+std::uint64_t RankSpool::openLane(std::size_t track) {
+    constexpr std::int32_t kLanesOfOneTrack = 1000; // keeps a track's further lanes right below it
+    std::vector<Lane>& lanes = lanes_[track];
+    const std::uint64_t uuid = processUuid() + ++lanes_opened_;
+    const std::string name =
+        lanes.empty() ? std::string(trackName(track)) : fmt::format("{} ({})", trackName(track), lanes.size() + 1);
+    const std::int32_t order = static_cast<std::int32_t>(track) * kLanesOfOneTrack;
+    encoder_.track(uuid, processUuid(), name, order + static_cast<std::int32_t>(lanes.size()));
+    lanes.push_back({uuid, TimeNs{std::numeric_limits<std::int64_t>::min()}});
+    return uuid;
+}
+
+std::uint64_t RankSpool::laneFor(const SliceRecord& record) {
+    const std::size_t track = trackOf(record);
+    std::vector<Lane>& lanes = lanes_[track];
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.free_from <= record.start; });
+    if (lane == lanes.end()) {
+        openLane(track);
+        lane = std::prev(lanes.end());
+    }
+    lane->free_from = record.end;
+    return lane->uuid;
+}
+
+void RankSpool::encode(const SliceRecord& record) {
+    const std::uint64_t track = laneFor(record);
+    if (record.category == SliceRecord::Category::Op) {
+        const TimelineOp op = record.asOp();
+        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
+                            perfetto::opArgs(op.op, record.stage, record.step, op.lateness));
+    } else {
+        const CommSpan span = record.asComm();
+        const std::string_view category = perfetto::commCategory(span.kind);
+        const char what = span.payload == Payload::Activation ? 'F' : 'B';
+        const std::uint64_t flow = span.kind == CommKind::Wait ? 0
+                                                               : perfetto::transferFlowId(record.step, span.payload,
+                                                                                          span.microbatch, span.stage);
+        encoder_.beginSlice(track, span.start, category, fmt::format("{} {}{}", category, what, span.microbatch.value),
+                            perfetto::commArgs(span, record.step), flow);
+    }
+    encoder_.endSlice(track, record.end);
+}
+
+} // namespace bubblescope::profiler

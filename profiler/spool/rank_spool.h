@@ -1,0 +1,64 @@
+#pragma once
+
+#include "core/io/perfetto/encoder.h"
+#include "core/timeline/run_info.h"
+#include "profiler/recorder/slice_record.h"
+#include "profiler/spool/spool_file.h"
+
+#include <array>
+#include <filesystem>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// A reading of both clocks taken at the same moment.
+struct ClockPair {
+    TimeNs monotonic{0};
+    TimeNs realtime{0};
+};
+
+[[nodiscard]] ClockPair readClocks();
+
+/// The trace file of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
+/// batch. One thread at a time.
+class RankSpool {
+public:
+    /// "rank<R>.pftrace"
+    [[nodiscard]] static std::filesystem::path fileName(Rank rank);
+
+    /// Creates `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
+    /// clocks and what the run is. Error: Run, naming the file.
+    [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
+                                                  ClockPair clocks);
+
+    /// Appends a batch with one write; sorts it in place. Within a batch order does not matter; a slice that
+    /// overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
+    [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
+
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+
+private:
+    /// "compute", then send, receive and wait; sends and receives have one for each payload.
+    static constexpr std::size_t kTracks = 6;
+
+    struct Lane {
+        std::uint64_t uuid = 0;
+        TimeNs free_from{0};
+    };
+
+    RankSpool(SpoolFile file, Rank rank);
+
+    [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
+    [[nodiscard]] std::uint64_t processUuid() const;
+    std::uint64_t openLane(std::size_t track);
+    std::uint64_t laneFor(const SliceRecord& record);
+    void encode(const SliceRecord& record);
+
+    SpoolFile file_;
+    Rank rank_;
+    perfetto::Encoder encoder_;
+    std::uint64_t lanes_opened_ = 0;
+    std::array<std::vector<Lane>, kTracks> lanes_;
+};
+
+} // namespace bubblescope::profiler

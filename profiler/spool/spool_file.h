@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+namespace bubblescope::profiler {
+
+/// An append-only file that holds whole packets whenever nothing is being written: each batch goes to the
+/// kernel in one write, nothing is buffered here, and a batch that could only be written in part (disk
+/// full) is taken back. What was appended survives the death of the process.
+///
+/// One thread at a time.
+class SpoolFile {
+public:
+    /// Creates the file or empties it. Error: Run, naming the file.
+    [[nodiscard]] static Result<SpoolFile> create(std::filesystem::path path);
+
+    SpoolFile(SpoolFile&& other) noexcept;
+    SpoolFile& operator=(SpoolFile&& other) noexcept;
+    ~SpoolFile();
+
+    /// `packets` must be whole packets. Error: Run, naming the file; the file then ends where it did.
+    [[nodiscard]] Status append(std::string_view packets);
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    SpoolFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+    std::int64_t length_ = 0; ///< bytes of whole batches
+};
+
+} // namespace bubblescope::profiler

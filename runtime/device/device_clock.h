@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "runtime/device/host_clock.h"
+
+#include <atomic>
+#include <optional>
+
+namespace bubblescope::runtime {
+
+/// When one rank's compute device is busy.
+///
+/// Paced, it is an emulated device: an op begins when its input has arrived and the device is free, both
+/// on the emulated clock, and ends a nominal time later. The host does the maths meanwhile and then holds
+/// the rank until that end has passed. Hosts are late: threads wake late and share cores. As long as that
+/// lateness stays within the tolerance, the emulated times do not move, so it cannot add up from op to op;
+/// beyond it the op ends when the host was through. An op without a nominal time takes the host's time.
+///
+/// Not paced, every op takes the host's time.
+///
+/// All times are those of the host clock's origin. One thread; `aborted` may be set by others.
+class DeviceClock {
+public:
+    struct End {
+        TimeNs time{0};
+        TimeNs lateness{0}; ///< by how much the host was later than the nominal end
+        bool moved = false; ///< lateness was beyond the tolerance and `time` is the host's
+    };
+
+    /// No tolerance = not paced. When `aborted` becomes true, a hold ends early.
+    DeviceClock(HostClock& host, std::optional<TimeNs> tolerance, const std::atomic<bool>& aborted)
+        : host_(host), tolerance_(tolerance), aborted_(aborted) {}
+
+    [[nodiscard]] bool paced() const { return tolerance_.has_value(); }
+    /// End of the last op, or what alignTo() said.
+    [[nodiscard]] TimeNs freeAt() const { return free_at_; }
+
+    /// The device is not used before `time`.
+    void alignTo(TimeNs time) { free_at_ = time; }
+
+    /// When an op whose input arrives at `arrival` begins.
+    [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
+
+    /// To be called when the op's maths is done: holds the calling thread as long as the op lasts.
+    End end(TimeNs begin, TimeNs nominal);
+
+private:
+    [[nodiscard]] bool emulates(TimeNs nominal) const { return paced() && nominal > TimeNs{0}; }
+    void hold(TimeNs until);
+
+    HostClock& host_;
+    std::optional<TimeNs> tolerance_;
+    const std::atomic<bool>& aborted_;
+    TimeNs free_at_{0};
+};
+
+} // namespace bubblescope::runtime

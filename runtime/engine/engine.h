@@ -1,0 +1,52 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+#include "profiler/recorder/ring.h"
+#include "runtime/device/host_clock.h"
+#include "runtime/model/stage_model.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// What the engine executes and with what. References must outlive the call.
+struct EngineConfig {
+    const Schedule& schedule; ///< must be valid; optimizer ops in it are ignored, since each step ends with one
+    const CostModel& times;   ///< nominal op times and transfer latency, used when paced
+    int steps = 1;
+    std::optional<TimeNs> pace_tolerance; ///< none = not paced
+    HostClock& clock;
+    StageFactory make_stage;
+    std::vector<profiler::RecordRing*> rings; ///< where each rank records; empty = nowhere
+    /// Called by rank 0 when all ranks have recorded all of a step; an error ends the run.
+    std::function<Status()> after_step;
+};
+
+struct EngineResult {
+    std::vector<double> losses;                      ///< per step
+    std::vector<std::unique_ptr<StageModel>> stages; ///< by stage, as trained
+    std::int64_t ops = 0;                            ///< optimizer ops included
+    std::int64_t late_ops = 0;                       ///< ops whose end moved to the host's time
+    TimeNs max_lateness{0};
+};
+
+/// Executes the schedule `steps` times with one thread per rank.
+///
+/// Each rank runs its list, then all ranks run an optimizer op that begins on all of them when the last
+/// gradient anywhere is complete (as clipping by the global norm asks), so it lies behind the pipeline and
+/// fills no bubble. The next step begins at one instant on all ranks, when all optimizer ops have ended.
+/// On paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
+///
+/// `control.total` is set to the number of ops, `control.done` counts them, `control.stop` is looked at
+/// between ops. Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; what
+/// `after_step` returned.
+[[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control);
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "runtime/model/tensor.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace bubblescope::runtime {
+
+/// The maths of one stage, as the engine sees it: one call per op. The stage keeps what its backward needs.
+/// Used by one thread at a time. Failures are exceptions; the engine turns them into the run's Error.
+class StageModel {
+public:
+    virtual ~StageModel() = default;
+
+    /// F. `input` is what the previous stage returned; empty for the first, which has the data. The last
+    /// stage computes the loss and returns an empty tensor.
+    [[nodiscard]] virtual Tensor forward(Microbatch microbatch, Tensor input) = 0;
+
+    /// I, or the first half of B. `output_grad` is what the next stage returned; empty for the last.
+    /// Returns the gradient for the input.
+    [[nodiscard]] virtual Tensor backwardInput(Microbatch microbatch, Tensor output_grad) = 0;
+
+    /// W, or the second half of B; frees what the micro-batch kept.
+    virtual void backwardWeight(Microbatch microbatch) = 0;
+
+    /// O: one step with the mean gradient of all micro-batches.
+    virtual void applyGradients() = 0;
+
+    /// Mean loss over the micro-batches since the last call; 0 on stages without a loss.
+    [[nodiscard]] virtual double takeLoss() = 0;
+
+    /// Continues an FNV-1a hash with the bytes of all parameters.
+    [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
+};
+
+/// Makes stage models; called once per stage, by the thread of the rank that holds it.
+using StageFactory = std::function<std::unique_ptr<StageModel>(Stage)>;
+
+inline constexpr std::uint64_t kFnvOffset = 0xCBF29CE484222325ULL;
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,43 @@
+#include "runtime/model/synthetic.h"
+
+#include <cmath>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// The finaliser of SplitMix64: every input bit reaches every output bit.
+std::uint64_t mix(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15ULL;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31);
+}
+
+} // namespace
+
+Tensor Synthetic::uniform(Stream stream, std::uint64_t index, Eigen::Index rows, Eigen::Index columns,
+                          float scale) const {
+    const std::uint64_t base = mix(mix(mix(seed_) ^ static_cast<std::uint64_t>(stream)) ^ index);
+    Tensor tensor(rows, columns);
+    for (Eigen::Index i = 0; i < tensor.size(); ++i) {
+        // The upper 24 bits, which a float holds exactly.
+        const std::uint64_t bits = mix(base + static_cast<std::uint64_t>(i)) >> 40;
+        const float unit = static_cast<float>(bits) * 0x1p-23F - 1.0F;
+        tensor.data()[i] = unit * scale;
+    }
+    return tensor;
+}
+
+Samples syntheticSamples(std::uint64_t seed, Microbatch microbatch, int rows, int width) {
+    const Synthetic synthetic(seed);
+    const float unit_variance = std::sqrt(3.0F);
+    Samples samples;
+    samples.inputs = synthetic.uniform(Synthetic::Stream::Inputs, static_cast<std::uint64_t>(microbatch.value), rows,
+                                       width, unit_variance);
+    const float unit_norm = std::sqrt(3.0F / static_cast<float>(width));
+    const Tensor teacher = synthetic.uniform(Synthetic::Stream::Teacher, 0, width, 1, unit_norm);
+    samples.targets = samples.inputs * teacher;
+    return samples;
+}
+
+} // namespace bubblescope::runtime
