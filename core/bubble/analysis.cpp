@@ -1,18 +1,12 @@
 #include "core/bubble/analysis.h"
 
+#include "core/base/median.h"
 #include "core/bubble/consolidate.h"
 
 #include <algorithm>
 
 namespace bubblescope {
 namespace {
-
-TimeNs median(std::vector<TimeNs> values) {
-    if (values.empty()) return TimeNs{0};
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// Median over all ranks and chunks: robust against the one slow stage that the comparison should show.
 OpTimes typicalTimes(const StepTimeline& step) {
