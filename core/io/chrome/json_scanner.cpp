@@ -1,0 +1,89 @@
+#include "core/io/chrome/json_scanner.h"
+
+#include <cstring>
+
+namespace bubblescope::chrome {
+namespace {
+
+constexpr std::size_t kCutOff = std::string_view::npos;
+
+bool isSpace(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+} // namespace
+
+char JsonScanner::peek() {
+    while (offset_ < text_.size() && isSpace(text_[offset_]))
+        ++offset_;
+    return offset_ < text_.size() ? text_[offset_] : '\0';
+}
+
+bool JsonScanner::accept(char wanted) {
+    if (peek() != wanted || offset_ >= text_.size()) return false;
+    ++offset_;
+    return true;
+}
+
+std::optional<std::string_view> JsonScanner::value() {
+    const char first = peek();
+    const std::size_t begin = offset_;
+    std::size_t end = kCutOff;
+    if (first == '"')
+        end = endOfString(begin);
+    else if (first == '{' || first == '[')
+        end = endOfNested(begin);
+    else
+        end = endOfScalar(begin);
+    if (end == kCutOff || end == begin) return std::nullopt;
+    offset_ = end;
+    return text_.substr(begin, end - begin);
+}
+
+std::size_t JsonScanner::endOfString(std::size_t begin) const {
+    std::size_t at = begin + 1;
+    while (at < text_.size()) {
+        const void* const quote = std::memchr(text_.data() + at, '"', text_.size() - at);
+        if (quote == nullptr) return kCutOff;
+        const auto found = static_cast<std::size_t>(static_cast<const char*>(quote) - text_.data());
+        std::size_t backslashes = 0;
+        while (found - backslashes > begin + 1 && text_[found - backslashes - 1] == '\\')
+            ++backslashes;
+        if (backslashes % 2 == 0) return found + 1;
+        at = found + 1;
+    }
+    return kCutOff;
+}
+
+std::size_t JsonScanner::endOfNested(std::size_t begin) const {
+    std::size_t depth = 0;
+    std::size_t at = begin;
+    while (at < text_.size()) {
+        switch (text_[at]) {
+        case '"':
+            at = endOfString(at);
+            if (at == kCutOff) return kCutOff;
+            continue;
+        case '{':
+        case '[': ++depth; break;
+        case '}':
+        case ']':
+            if (--depth == 0) return at + 1;
+            break;
+        default: break;
+        }
+        ++at;
+    }
+    return kCutOff;
+}
+
+// A number at the very end of the text may have lost digits, so a scalar is whole only if something
+// follows it.
+std::size_t JsonScanner::endOfScalar(std::size_t begin) const {
+    std::size_t at = begin;
+    while (at < text_.size() && !isSpace(text_[at]) && std::strchr(",:]}[{\"", text_[at]) == nullptr)
+        ++at;
+    return at == text_.size() ? kCutOff : at;
+}
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace bubblescope::chrome {
+
+/// Walks over JSON text far enough to find the borders of values, so that one damaged event costs one
+/// event and the place of the damage is known. It does not judge what is inside a value.
+class JsonScanner {
+public:
+    explicit JsonScanner(std::string_view text) : text_(text) {}
+
+    [[nodiscard]] std::size_t offset() const { return offset_; }
+    /// The next character that is not white space, 0 at the end of the text.
+    [[nodiscard]] char peek();
+    /// Passes over `wanted` if it comes next.
+    [[nodiscard]] bool accept(char wanted);
+    /// Passes over the value that comes next and returns its text. Nothing if the text ends before the
+    /// value does or no value comes next; offset() is then where that value begins.
+    [[nodiscard]] std::optional<std::string_view> value();
+
+private:
+    [[nodiscard]] std::size_t endOfString(std::size_t begin) const;
+    [[nodiscard]] std::size_t endOfNested(std::size_t begin) const;
+    [[nodiscard]] std::size_t endOfScalar(std::size_t begin) const;
+
+    std::string_view text_;
+    std::size_t offset_ = 0;
+};
+
+} // namespace bubblescope::chrome

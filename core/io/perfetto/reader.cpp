@@ -1,0 +1,285 @@
+#include "core/io/perfetto/reader.h"
+
+#include "core/io/perfetto/fields.h"
+#include "core/io/perfetto/sequence_state.h"
+#include "core/io/perfetto/track_table.h"
+#include "core/io/slice_pairing.h"
+
+#include <fmt/format.h>
+#include <protozero/exception.hpp>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/varint.hpp>
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace bubblescope::perfetto {
+namespace {
+
+using protozero::pbf_reader;
+
+std::string_view viewOf(pbf_reader& reader) {
+    const auto view = reader.get_view();
+    return {view.data(), view.size()};
+}
+
+/// The fields of a TracePacket that matter here.
+struct Packet {
+    TimeNs time{0};
+    std::optional<std::uint32_t> clock;
+    std::uint32_t sequence = 0;
+    std::uint32_t flags = 0;
+    bool dropped_before = false;
+    bool other_data = false;
+    std::optional<pbf_reader> event;
+    std::optional<pbf_reader> interned;
+    std::optional<pbf_reader> defaults;
+    std::optional<pbf_reader> descriptor;
+};
+
+/// The fields of a TrackEvent that matter here.
+struct Event {
+    std::int32_t type = 0;
+    std::optional<std::uint64_t> track;
+    StringId name = 0;
+    StringId category = 0;
+    std::vector<Arg> args;
+    std::vector<std::uint64_t> flows;
+    std::optional<double> counter;
+};
+
+Packet parsePacket(pbf_reader reader) {
+    Packet out;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case fields::packet::kTimestamp: out.time = TimeNs{static_cast<std::int64_t>(reader.get_uint64())}; break;
+        case fields::packet::kTimestampClockId: out.clock = reader.get_uint32(); break;
+        case fields::packet::kSequenceId: out.sequence = reader.get_uint32(); break;
+        case fields::packet::kSequenceFlags: out.flags = reader.get_uint32(); break;
+        case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.get_bool(); break;
+        case fields::packet::kTrackEvent: out.event = reader.get_message(); break;
+        case fields::packet::kInternedData: out.interned = reader.get_message(); break;
+        case fields::packet::kDefaults: out.defaults = reader.get_message(); break;
+        case fields::packet::kTrackDescriptor: out.descriptor = reader.get_message(); break;
+        case fields::packet::kClockSnapshot:
+        case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
+        default:
+            // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
+            if (reader.wire_type() == protozero::pbf_wire_type::length_delimited) out.other_data = true;
+            reader.skip();
+        }
+    }
+    return out;
+}
+
+class Reader {
+public:
+    Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder) {}
+
+    Status read(LoadProgress& progress);
+
+private:
+    [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, offset_); }
+    [[nodiscard]] std::optional<std::string_view> nextPacket();
+    void packet(std::string_view body);
+    void event(const Packet& packet, SequenceState& state);
+    Event parseEvent(pbf_reader reader, const SequenceState& state);
+    Arg parseAnnotation(pbf_reader reader, const SequenceState& state);
+    StringId known(StringId text);
+    void addCounters();
+
+    struct CounterPoint {
+        std::uint64_t track;
+        TimeNs time;
+        double value;
+    };
+
+    std::string_view bytes_;
+    const std::string& where_;
+    TraceBuilder& builder_;
+    DiagnosticLog& log_;
+    TrackTable tracks_;
+    SlicePairing pairing_;
+    std::unordered_map<std::uint32_t, SequenceState> sequences_;
+    std::vector<CounterPoint> counters_;
+    std::size_t offset_ = 0; ///< of the packet at hand
+    std::size_t next_ = 0;
+    std::int64_t packets_ = 0;
+};
+
+// The file's frame is read by hand: where it breaks, all before is good and the place is known.
+std::optional<std::string_view> Reader::nextPacket() {
+    offset_ = next_;
+    if (offset_ >= bytes_.size()) return std::nullopt;
+    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
+    if (bytes_[offset_] != kPacketTag) {
+        log_.add("corrupt", here(), "the file does not go on with a packet; the rest is not read");
+        return std::nullopt;
+    }
+    const char* cursor = bytes_.data() + offset_ + 1;
+    const char* const end = bytes_.data() + bytes_.size();
+    try {
+        const std::uint64_t length = protozero::decode_varint(&cursor, end);
+        if (length <= static_cast<std::uint64_t>(end - cursor)) {
+            const std::string_view body(cursor, static_cast<std::size_t>(length));
+            next_ = static_cast<std::size_t>(cursor - bytes_.data()) + body.size();
+            return body;
+        }
+    } catch (const protozero::end_of_buffer_exception&) {
+        // the length itself is cut off: told below, with the packets that are
+    } catch (const protozero::exception&) {
+        log_.add("corrupt", here(), "a packet's length cannot be read; the rest is not read");
+        return std::nullopt;
+    }
+    log_.add("truncated", here(), "the file ends inside a packet, as after a crash; everything before it is read");
+    return std::nullopt;
+}
+
+Status Reader::read(LoadProgress& progress) {
+    while (const auto body = nextPacket()) {
+        if (!progress.reached(offset_, bytes_.size())) return cancelledError();
+        try {
+            packet(*body);
+            ++packets_;
+        } catch (const protozero::exception&) {
+            log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+        }
+    }
+    if (packets_ == 0) {
+        return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
+                          "the file is damaged or was cut off before its first flush");
+    }
+    tracks_.finish();
+    pairing_.finish(builder_, log_, where_);
+    addCounters();
+    return {};
+}
+
+void Reader::packet(std::string_view body) {
+    const Packet packet = parsePacket(pbf_reader(body.data(), body.size()));
+    SequenceState& state = sequences_[packet.sequence];
+    if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
+        state.clear();
+    else if (packet.dropped_before)
+        state.markLost();
+    if (packet.interned) state.addInterned(*packet.interned, builder_);
+    if (packet.defaults) state.setDefaults(*packet.defaults);
+    if (packet.descriptor) tracks_.addDescriptor(*packet.descriptor);
+    if (packet.other_data) log_.add("unknown-packet", here(), "packets of kinds that are not shown are left out");
+    if (!packet.event) return;
+    if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
+        log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
+        return;
+    }
+    // Clocks from 64 on are private to a sequence and usually count differences.
+    if (packet.clock.value_or(state.defaultClock().value_or(0)) >= 64) {
+        log_.add("private-clock", here(), "events on a private clock are left out");
+        return;
+    }
+    event(packet, state);
+}
+
+void Reader::event(const Packet& packet, SequenceState& state) {
+    const Event event = parseEvent(*packet.event, state);
+    const std::uint64_t uuid = event.track.value_or(state.defaultTrack());
+    switch (event.type) {
+    case fields::event::kTypeBegin:
+    case fields::event::kTypeEnd: {
+        const bool is_end = event.type == fields::event::kTypeEnd;
+        pairing_.add(
+            {tracks_.trackFor(uuid), is_end, packet.time, event.name, event.category, builder_.addArgs(event.args)});
+        for (const std::uint64_t flow : event.flows) {
+            if (!is_end) pairing_.addFlowToLast(flow);
+        }
+        break;
+    }
+    case fields::event::kTypeInstant:
+        builder_.addInstant(
+            {tracks_.trackFor(uuid), packet.time, event.name, event.category, builder_.addArgs(event.args)});
+        break;
+    case fields::event::kTypeCounter:
+        if (event.counter) counters_.push_back({uuid, packet.time, *event.counter});
+        break;
+    default: log_.add("unknown-event", here(), "track events of unknown type are left out");
+    }
+}
+
+StringId Reader::known(StringId text) {
+    if (text == 0) log_.add("unknown-name", here(), "events refer to texts that the file does not hold");
+    return text;
+}
+
+Event Reader::parseEvent(pbf_reader reader, const SequenceState& state) {
+    Event out;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case fields::event::kType: out.type = reader.get_enum(); break;
+        case fields::event::kTrackUuid: out.track = reader.get_uint64(); break;
+        case fields::event::kNameIid: out.name = known(state.name(reader.get_uint64())); break;
+        case fields::event::kName: out.name = builder_.intern(viewOf(reader)); break;
+        case fields::event::kCategoryIids:
+            if (reader.wire_type() == protozero::pbf_wire_type::varint) {
+                out.category = known(state.category(reader.get_uint64()));
+            } else {
+                for (const std::uint64_t iid : reader.get_packed_uint64())
+                    out.category = known(state.category(iid));
+            }
+            break;
+        case fields::event::kCategories: out.category = builder_.intern(viewOf(reader)); break;
+        case fields::event::kDebugAnnotations: out.args.push_back(parseAnnotation(reader.get_message(), state)); break;
+        case fields::event::kFlowIds:
+        case fields::event::kTerminatingFlowIds:
+            if (reader.wire_type() == protozero::pbf_wire_type::fixed64) {
+                out.flows.push_back(reader.get_fixed64());
+            } else {
+                for (const std::uint64_t id : reader.get_packed_fixed64())
+                    out.flows.push_back(id);
+            }
+            break;
+        case fields::event::kCounterValue: out.counter = static_cast<double>(reader.get_int64()); break;
+        case fields::event::kDoubleCounterValue: out.counter = reader.get_double(); break;
+        default: reader.skip();
+        }
+    }
+    return out;
+}
+
+Arg Reader::parseAnnotation(pbf_reader reader, const SequenceState& state) {
+    using Type = ArgValue::Type;
+    Arg arg;
+    ArgValue& value = arg.value;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case fields::annotation::kNameIid: arg.name = known(state.argName(reader.get_uint64())); break;
+        case fields::annotation::kName: arg.name = builder_.intern(viewOf(reader)); break;
+        case fields::annotation::kBool: value = {Type::Bool, reader.get_bool() ? 1 : 0, 0, 0}; break;
+        case fields::annotation::kInt: value = {Type::Int, reader.get_int64(), 0, 0}; break;
+        case fields::annotation::kUint:
+            value = {Type::Int, static_cast<std::int64_t>(reader.get_uint64()), 0, 0};
+            break;
+        case fields::annotation::kDouble: value = {Type::Double, 0, reader.get_double(), 0}; break;
+        case fields::annotation::kString: value = {Type::Text, 0, 0, builder_.intern(viewOf(reader))}; break;
+        case fields::annotation::kStringIid:
+            value = {Type::Text, 0, 0, known(state.argText(reader.get_uint64()))};
+            break;
+        default: reader.skip();
+        }
+    }
+    return arg;
+}
+
+void Reader::addCounters() {
+    for (const CounterPoint& point : counters_)
+        builder_.addCounter(tracks_.pidOf(point.track), tracks_.nameOf(point.track), point.time, point.value);
+}
+
+} // namespace
+
+Status readPerfetto(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                    LoadProgress& progress) {
+    return Reader(bytes, where, builder, log).read(progress);
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,114 @@
+#include "core/io/perfetto/track_table.h"
+
+#include "core/io/perfetto/fields.h"
+
+#include <string_view>
+
+namespace bubblescope::perfetto {
+namespace {
+
+using protozero::pbf_reader;
+
+// Deeper than any real tree of tracks; a damaged file may hold a circle.
+constexpr int kMaxDepth = 64;
+
+std::string_view viewOf(pbf_reader& reader) {
+    const auto view = reader.get_view();
+    return {view.data(), view.size()};
+}
+
+} // namespace
+
+void TrackTable::addDescriptor(pbf_reader descriptor) {
+    Descriptor found;
+    std::uint64_t uuid = 0;
+    while (descriptor.next()) {
+        switch (descriptor.tag()) {
+        case fields::track::kUuid: uuid = descriptor.get_uint64(); break;
+        case fields::track::kName:
+        case fields::track::kStaticName: found.name = builder_.intern(viewOf(descriptor)); break;
+        case fields::track::kParentUuid: found.parent = descriptor.get_uint64(); break;
+        case fields::track::kProcess: readProcess(descriptor.get_message(), found); break;
+        case fields::track::kThread: readThread(descriptor.get_message(), found); break;
+        default: descriptor.skip();
+        }
+    }
+    descriptors_[uuid] = found;
+}
+
+void TrackTable::readProcess(pbf_reader process, Descriptor& out) {
+    while (process.next()) {
+        switch (process.tag()) {
+        case fields::process::kPid: out.pid = process.get_int32(); break;
+        case fields::process::kName: out.process_name = builder_.intern(viewOf(process)); break;
+        default: process.skip();
+        }
+    }
+}
+
+void TrackTable::readThread(pbf_reader thread, Descriptor& out) {
+    while (thread.next()) {
+        switch (thread.tag()) {
+        case fields::thread::kPid: out.pid = thread.get_int32(); break;
+        case fields::thread::kTid: out.tid = thread.get_int64(); break;
+        case fields::thread::kName: out.thread_name = builder_.intern(viewOf(thread)); break;
+        default: thread.skip();
+        }
+    }
+}
+
+TrackId TrackTable::trackFor(std::uint64_t uuid) {
+    if (const auto known = tracks_.find(uuid); known != tracks_.end()) return known->second;
+    const TrackId track = builder_.addTrack(0, 0);
+    tracks_.emplace(uuid, track);
+    return track;
+}
+
+template <class Visit>
+void TrackTable::climb(std::uint64_t uuid, const Visit& visit) const {
+    for (int depth = 0; depth < kMaxDepth; ++depth) {
+        const auto found = descriptors_.find(uuid);
+        if (found == descriptors_.end() || visit(found->second)) return;
+        if (found->second.parent == 0) return;
+        uuid = found->second.parent;
+    }
+}
+
+StringId TrackTable::nameOf(std::uint64_t uuid) const {
+    const auto found = descriptors_.find(uuid);
+    if (found == descriptors_.end()) return 0;
+    return found->second.name != 0 ? found->second.name : found->second.thread_name;
+}
+
+std::int64_t TrackTable::pidOf(std::uint64_t uuid) const {
+    std::int64_t pid = 0;
+    climb(uuid, [&pid](const Descriptor& above) {
+        pid = above.pid.value_or(0);
+        return above.pid.has_value();
+    });
+    return pid;
+}
+
+void TrackTable::finish() {
+    // A process is named once, often on a descriptor that is not above the thread's.
+    std::unordered_map<std::int64_t, StringId> process_names;
+    for (const auto& [uuid, descriptor] : descriptors_) {
+        if (descriptor.pid && descriptor.process_name != 0) process_names[*descriptor.pid] = descriptor.process_name;
+    }
+    for (const auto& [uuid, id] : tracks_) {
+        Track& track = builder_.track(id);
+        track.thread_name = nameOf(uuid);
+        track.pid = pidOf(uuid);
+        climb(uuid, [&track](const Descriptor& above) {
+            if (above.tid) track.tid = *above.tid;
+            if (track.process_name == 0) track.process_name = above.process_name;
+            return above.tid.has_value();
+        });
+        if (track.process_name != 0) continue;
+        if (const auto name = process_names.find(track.pid); name != process_names.end()) {
+            track.process_name = name->second;
+        }
+    }
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "core/trace/trace_builder.h"
+
+#include <protozero/pbf_reader.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+namespace bubblescope::perfetto {
+
+/// The tracks of one file by uuid. Descriptors may come after the events that use them, so names are put
+/// on the trace's tracks at the end.
+class TrackTable {
+public:
+    explicit TrackTable(TraceBuilder& builder) : builder_(builder) {}
+
+    void addDescriptor(protozero::pbf_reader descriptor);
+    /// The trace's track for events of this uuid, made when first asked for.
+    [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
+
+    [[nodiscard]] StringId nameOf(std::uint64_t uuid) const;
+    [[nodiscard]] std::int64_t pidOf(std::uint64_t uuid) const;
+    [[nodiscard]] std::size_t descriptorCount() const { return descriptors_.size(); }
+
+    /// Names the tracks after their descriptors and those above them.
+    void finish();
+
+private:
+    struct Descriptor {
+        StringId name = 0;
+        std::uint64_t parent = 0;
+        std::optional<std::int64_t> pid;
+        std::optional<std::int64_t> tid;
+        StringId process_name = 0;
+        StringId thread_name = 0;
+    };
+
+    void readProcess(protozero::pbf_reader process, Descriptor& out);
+    void readThread(protozero::pbf_reader thread, Descriptor& out);
+    /// Calls `visit` for the descriptor and those above it until it returns true.
+    template <class Visit>
+    void climb(std::uint64_t uuid, const Visit& visit) const;
+
+    TraceBuilder& builder_;
+    std::unordered_map<std::uint64_t, Descriptor> descriptors_;
+    std::unordered_map<std::uint64_t, TrackId> tracks_;
+};
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace bubblescope {
+
+/// Number of a text in a StringPool. The empty text is always 0.
+using StringId = std::uint32_t;
+
+/// Each different text once. Ids are dense and never change; views stay valid as long as the pool lives
+/// and survive moving it. Reading from several threads is safe while nobody interns.
+class StringPool {
+public:
+    StringPool();
+    StringPool(const StringPool&) = delete;
+    StringPool& operator=(const StringPool&) = delete;
+    StringPool(StringPool&&) noexcept = default;
+    StringPool& operator=(StringPool&&) noexcept = default;
+    ~StringPool() = default;
+
+    [[nodiscard]] StringId intern(std::string_view text);
+    /// The id of a text that is already there, or 0 (which is also the empty text's).
+    [[nodiscard]] StringId find(std::string_view text) const;
+    [[nodiscard]] std::string_view text(StringId id) const { return texts_[id]; }
+    [[nodiscard]] std::size_t size() const { return texts_.size(); }
+
+private:
+    std::deque<std::string> texts_; // a deque never moves its elements, so the map may view them
+    std::unordered_map<std::string_view, StringId> ids_;
+};
+
+} // namespace bubblescope

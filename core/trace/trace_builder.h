@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/trace/trace.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// A slice as a reader found it; `start` counts from the zero of the file's own clock.
+struct NewSlice {
+    TrackId track = 0;
+    TimeNs start{0};
+    TimeNs duration{0}; ///< a negative one is stored as 0
+    StringId name = 0;
+    StringId category = 0;
+    ArgSetId args = 0;
+};
+
+/// Collects what readers find in files, in any order, and turns it into a Trace. One thread at a time.
+class TraceBuilder {
+public:
+    /// Everything added after this call that names no file belongs to this one.
+    std::uint32_t addFile(TraceFile file);
+    [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
+    [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
+    [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
+    /// Added to all times of the file when the trace is finished: readers may learn it last.
+    void setFileOffset(std::uint32_t file, TimeNs offset) { offsets_[file] = offset; }
+
+    TrackId addTrack(std::int64_t pid, std::int64_t tid);
+    [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
+
+    StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
+    [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
+    /// 0 for no args.
+    ArgSetId addArgs(std::span<const Arg> args);
+    /// Both sets as one; where both have a name, the second's value holds.
+    ArgSetId mergeArgs(ArgSetId first, ArgSetId second);
+
+    /// The returned number is good for addFlow() only; slices are put in order by finish().
+    SliceId addSlice(const NewSlice& slice);
+    void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
+    /// `point.slice` as returned by addSlice, or kNoId to bind it to the innermost slice of its track that
+    /// covers its time.
+    void addFlow(const FlowPoint& point) { trace_.flow_points_.push_back(point); }
+    void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
+
+    [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
+    [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
+
+    /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
+    /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards.
+    [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log);
+
+private:
+    void applyOffsets();
+    void moveOriginToFirstEvent();
+    void spillOverlaps(DiagnosticLog& log);
+    void sortSlices();
+    [[nodiscard]] std::vector<SliceId> sliceOrder() const;
+    void bindFlows();
+
+    Trace trace_;
+    std::vector<TimeNs> offsets_;
+};
+
+} // namespace bubblescope
