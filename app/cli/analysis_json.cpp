@@ -1,0 +1,123 @@
+#include "app/cli/analysis_output.h"
+
+namespace bubblescope::cli {
+namespace {
+
+Json scheduleJson(const Run& run) {
+    Json schedule = {{"schedule", run.schedule.name},  {"flavor", run.schedule.flavor},
+                     {"pp", run.schedule.pp},          {"microbatches", run.schedule.microbatches},
+                     {"vpp", run.schedule.vpp},        {"placement", placementName(run.schedule.placement)},
+                     {"recognised_by", run.annotation}};
+    if (run.departure) {
+        schedule["closest"] = run.closest;
+        schedule["departs_at"] = {{"rank", run.departure->rank.value},
+                                  {"index", run.departure->index},
+                                  {"expected", opName(run.departure->expected)},
+                                  {"observed", opName(run.departure->observed)}};
+    }
+    return schedule;
+}
+
+Json traceJson(const Run& run) {
+    Json files = Json::array();
+    for (const auto& file : run.files)
+        files.push_back(file.string());
+    Json trace = {{"files", files},       {"format", run.format},        {"ranks", run.schedule.pp},
+                  {"slices", run.slices}, {"span_ns", run.span.count()}, {"problems", problemsJson(run.problems)}};
+    if (run.info) {
+        trace["source"] = run.info->source;
+        trace["backend"] = run.info->backend;
+        trace["paced"] = run.info->paced;
+        if (run.info->paced) trace["pace_tolerance_ns"] = run.info->pace_tolerance.count();
+    }
+    return trace;
+}
+
+Json positionsJson(const RankAccount& account, const StepAnalysis& step) {
+    const bool f_then_b = step.form && step.form->f_then_b;
+    Json positions = Json::object();
+    for (std::size_t i = 0; i < kPositionCount; ++i) {
+        const bool anything =
+            account.observed[i].count() != 0 || account.executed[i].count() != 0 || account.expected[i].count() != 0;
+        if (!anything) continue;
+        Json entry = {{"observed_ns", account.observed[i].count()}, {"executed_ns", account.executed[i].count()}};
+        if (step.form) entry["closed_form_ns"] = account.expected[i].count();
+        positions[std::string(positionName(static_cast<Position>(i), f_then_b))] = entry;
+    }
+    return positions;
+}
+
+Json stepJson(const StepAnalysis& step) {
+    Json ranks = Json::array();
+    for (const RankAccount& account : step.ranks) {
+        ranks.push_back(
+            {{"rank", account.rank.value},
+             {"busy_ns", account.busy.count()},
+             {"bubble_ns", account.bubble.count()},
+             {"expected_bubble_ns", account.expected_bubble ? Json(account.expected_bubble->count()) : Json()},
+             {"positions", positionsJson(account, step)},
+             {"accounting", {{"compute_ns", account.busy.count()}, {"bubble_ns", account.bubble.count()}}}});
+    }
+    Json document = {{"index", step.index},
+                     {"wall_ns", step.wall.count()},
+                     {"bubble_rate", step.rates.over_makespan},
+                     {"span_bubble_rate", step.rates.span},
+                     {"over_ideal", step.rates.over_ideal},
+                     {"typical_ns", {{"F", step.typical.forward.count()}, {"B", step.typical.backward.count()}}},
+                     {"ranks", ranks}};
+    if (step.form) {
+        document["expected_bubble_rate"] = step.form->bubble_rate;
+        document["expected_makespan_ns"] = step.form->makespan.count();
+    } else {
+        document["no_closed_form"] = step.form_note;
+    }
+    return document;
+}
+
+Json stagesJson(const RunReport& report) {
+    Json stages = Json::array();
+    for (const StageTimes& stage : report.stages) {
+        stages.push_back({{"rank", stage.rank.value},
+                          {"chunk", stage.chunk.value},
+                          {"stage", stage.stage.value},
+                          {"forward_ns", stage.median.forward.count()},
+                          {"backward_ns", stage.median.backward.count()},
+                          {"input_grad_ns", stage.median.input_grad.count()},
+                          {"weight_grad_ns", stage.median.weight_grad.count()}});
+    }
+    return stages;
+}
+
+Json anomaliesJson(const RunReport& report) {
+    Json anomalies = Json::array();
+    for (const Anomaly& anomaly : report.anomalies) {
+        Json evidence = Json::object();
+        for (const auto& [name, value] : anomaly.evidence) {
+            const bool whole = name != "ratio";
+            evidence[name] = whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+        }
+        anomalies.push_back({{"kind", anomaly.kind},
+                             {"severity", severityName(anomaly.severity)},
+                             {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
+                             {"step", anomaly.step ? Json(*anomaly.step) : Json()},
+                             {"evidence", evidence},
+                             {"message", anomaly.message}});
+    }
+    return anomalies;
+}
+
+} // namespace
+
+Json analysisJson(const Run& run, const RunReport& report) {
+    Json steps = Json::array();
+    for (const StepAnalysis& step : report.steps)
+        steps.push_back(stepJson(step));
+    return {{"trace", traceJson(run)},
+            {"schedule", scheduleJson(run)},
+            {"typical_step", report.steps[report.typical_step].index},
+            {"steps", steps},
+            {"stages", stagesJson(report)},
+            {"anomalies", anomaliesJson(report)}};
+}
+
+} // namespace bubblescope::cli

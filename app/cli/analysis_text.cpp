@@ -1,0 +1,155 @@
+#include "app/cli/analysis_output.h"
+#include "app/cli/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope::cli {
+namespace {
+
+constexpr auto kLeft = Table::Align::Left;
+
+std::string percent(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
+
+/// Observed against closed form, as a share of the latter where there is one.
+std::string difference(TimeNs observed, TimeNs expected) {
+    const TimeNs delta = observed - expected;
+    if (expected.count() == 0) return formatTimeDelta(delta);
+    return fmt::format("{} ({:+.1f} %)", formatTimeDelta(delta),
+                       100 * static_cast<double>(delta.count()) / static_cast<double>(expected.count()));
+}
+
+std::string headText(const Run& run) {
+    const std::string what =
+        run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size());
+    std::string out = fmt::format("{}: {}, {} ranks, {} steps, {} slices, {}\n", what, run.format, run.schedule.pp,
+                                  run.steps.size(), run.slices, formatTime(run.span));
+    out += fmt::format("Schedule: {}{}, p = {}, m = {}, v = {} ({})\n", run.schedule.name,
+                       run.schedule.flavor.empty() ? "" : " (" + run.schedule.flavor + ")", run.schedule.pp,
+                       run.schedule.microbatches, run.schedule.vpp, run.annotation);
+    if (run.departure) {
+        out += fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due\n", run.closest,
+                           run.departure->index, run.departure->rank.value, opName(run.departure->observed),
+                           opName(run.departure->expected));
+    }
+    return out;
+}
+
+std::string pacingText(const Run& run) {
+    if (!run.info || run.info->source != "run") return {};
+    if (!run.info->paced) return "Pacing: off, ops took as long as their maths\n";
+    TimeNs latest{0};
+    std::int64_t ops = 0;
+    std::int64_t moved = 0;
+    for (const StepTimeline& step : run.steps) {
+        for (const auto& rank : step.ranks) {
+            for (const TimelineOp& op : rank) {
+                ++ops;
+                latest = std::max(latest, op.lateness);
+                moved += op.lateness > run.info->pace_tolerance ? 1 : 0;
+            }
+        }
+    }
+    return fmt::format(
+        "Pacing: on, ops last their nominal time on an emulated device clock; the machine was up to {} late,\n"
+        "  {} of {} ops more than the tolerance of {} (those end when they really ended)\n",
+        formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
+}
+
+std::string stepsText(const RunReport& report) {
+    Table table({{"step"}, {"wall"}, {"bubble rate"}, {"closed form"}, {"t_f"}, {"t_b"}});
+    constexpr std::size_t kMost = 40;
+    for (std::size_t i = 0; i < std::min(report.steps.size(), kMost); ++i) {
+        const StepAnalysis& step = report.steps[i];
+        table.row({fmt::format("{}", step.index), formatTime(step.wall), percent(step.rates.over_makespan),
+                   step.form ? percent(step.form->bubble_rate) : "none", formatTime(step.typical.forward),
+                   formatTime(step.typical.backward)});
+    }
+    std::string out = "\nSteps (t_f and t_b are medians, which the closed form is fed with)\n" + table.text();
+    if (report.steps.size() > kMost) out += fmt::format("  … and {} more\n", report.steps.size() - kMost);
+    return out;
+}
+
+std::string ranksText(const StepAnalysis& step) {
+    Table table({{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"difference", kLeft}});
+    for (const RankAccount& account : step.ranks) {
+        table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
+                   account.expected_bubble ? formatTime(*account.expected_bubble) : "none",
+                   account.expected_bubble ? difference(account.bubble, *account.expected_bubble) : ""});
+    }
+    return table.text();
+}
+
+std::string_view expressionAt(const ClosedForm& form, Rank rank, Position position) {
+    for (const PositionForm& part : form.positions) {
+        if (part.rank == rank && part.position == position) return part.expression;
+    }
+    return "0";
+}
+
+std::string positionsText(const StepAnalysis& step) {
+    if (!step.form) return fmt::format("\nNo closed form to compare with: {}\n", step.form_note);
+    Table table(
+        {{"rank"}, {"position", kLeft}, {"observed"}, {"closed form"}, {"difference", kLeft}, {"expression", kLeft}});
+    for (const RankAccount& account : step.ranks) {
+        for (std::size_t i = 0; i < kPositionCount; ++i) {
+            const auto position = static_cast<Position>(i);
+            const std::string_view expression = expressionAt(*step.form, account.rank, position);
+            if (account.observed[i].count() == 0 && account.expected[i].count() == 0) continue;
+            table.row({fmt::format("{}", account.rank.value), std::string(positionName(position, step.form->f_then_b)),
+                       formatTime(account.observed[i]), formatTime(account.expected[i]),
+                       difference(account.observed[i], account.expected[i]), std::string(expression)});
+        }
+    }
+    return "\nBubbles by position (s = rank; idle time gathered within the ops' slack, so that it compares)\n" +
+           table.text();
+}
+
+std::string stagesText(const Run& run, const RunReport& report) {
+    constexpr std::size_t kMost = 64;
+    if (report.stages.size() > kMost) return {};
+    const bool split =
+        std::ranges::any_of(report.stages, [](const StageTimes& s) { return s.median.input_grad.count() > 0; });
+    Table table(split ? std::vector<Table::Column>{{"rank"}, {"chunk"}, {"F"}, {"B"}, {"I"}, {"W"}, {"", kLeft}}
+                      : std::vector<Table::Column>{{"rank"}, {"chunk"}, {"F"}, {"B"}, {"", kLeft}});
+    for (const StageTimes& stage : report.stages) {
+        const bool slow = std::ranges::any_of(report.anomalies, [&](const Anomaly& a) {
+            return a.kind == "slow-stage" && a.rank == stage.rank && a.evidence.front().second == stage.chunk.value;
+        });
+        std::vector<std::string> cells{fmt::format("{}", stage.rank.value), fmt::format("{}", stage.chunk.value),
+                                       formatTime(stage.median.forward), formatTime(stage.median.backward)};
+        if (split) {
+            cells.push_back(formatTime(stage.median.input_grad));
+            cells.push_back(formatTime(stage.median.weight_grad));
+        }
+        cells.emplace_back(slow ? "<- slow" : "");
+        table.row(std::move(cells));
+    }
+    return fmt::format("\nOp times by stage (medians over {} steps)\n", run.steps.size()) + table.text();
+}
+
+std::string anomaliesText(const RunReport& report) {
+    std::string out;
+    for (const Anomaly& anomaly : report.anomalies) {
+        out += fmt::format("  {} ({}): {}\n", severityName(anomaly.severity), anomaly.kind, anomaly.message);
+    }
+    return out.empty() ? out : "\nFindings\n" + out;
+}
+
+} // namespace
+
+std::string analysisText(const Run& run, const RunReport& report, std::optional<int> step) {
+    const StepAnalysis* shown = &report.steps[report.typical_step];
+    for (const StepAnalysis& candidate : report.steps) {
+        if (candidate.index == step) shown = &candidate;
+    }
+    std::string out = headText(run) + pacingText(run) + stepsText(report);
+    out +=
+        fmt::format("\nStep {}{}\n", shown->index, step ? "" : ", the one of median length (--step N shows another)");
+    return out + ranksText(*shown) + positionsText(*shown) + stagesText(run, report) + anomaliesText(report);
+}
+
+} // namespace bubblescope::cli

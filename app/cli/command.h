@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+namespace bubblescope::cli {
+
+/// What a command has to say to the shell: 0, or 1 for a finding that --fail-on asked to fail on.
+/// Errors travel as Error and become exit codes 2, 3 and 4 in main.
+using CommandResult = Result<int>;
+
+/// Commands add themselves to `app` and put into `action` what to do once the line is parsed.
+using Action = std::function<CommandResult()>;
+
+void addScheduleCommand(CLI::App& app, Action& action);
+void addSchedulesCommand(CLI::App& app, Action& action);
+void addFormulaCommand(CLI::App& app, Action& action);
+void addSimulateCommand(CLI::App& app, Action& action);
+void addValidateCommand(CLI::App& app, Action& action);
+void addRunCommand(CLI::App& app, Action& action);
+void addAnalyzeCommand(CLI::App& app, Action& action);
+void addViewCommand(CLI::App& app, Action& action);
+
+} // namespace bubblescope::cli

@@ -1,0 +1,63 @@
+#include "app/cli/schedule_options.h"
+
+#include "core/schedule/registry.h"
+#include "core/schedule/schedule_json.h"
+
+namespace bubblescope::cli {
+namespace {
+
+Result<std::optional<TimeNs>> optionalTime(const std::optional<std::string>& text) {
+    if (!text) return std::optional<TimeNs>{};
+    BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(*text));
+    return std::optional(time);
+}
+
+} // namespace
+
+void ScheduleOptions::addSchedule(CLI::App& command) {
+    auto* const name =
+        command.add_option("--schedule", name_, "Schedule family, see `bubblescope schedules`")->type_name("NAME");
+    auto* const file =
+        command.add_option("--schedule-file", file_, "Schedule document instead, as `schedule --json` prints it")
+            ->type_name("FILE");
+    name->excludes(file);
+    command.add_option("--pp", pp_, "Pipeline ranks, p")->type_name("P")->excludes(file);
+    command.add_option("--microbatches", microbatches_, "Micro-batches of a step, m")->type_name("M")->excludes(file);
+    command.add_option("--vpp", vpp_, "Chunks a rank, v (1)")->type_name("V")->excludes(file);
+    command.add_option("--flavor", flavor_, "Whose order, where frameworks differ")->type_name("NAME")->excludes(file);
+}
+
+void ScheduleOptions::addTimes(CLI::App& command) {
+    command.add_option("--forward", forward_, "Time of one forward op (of one chunk)")->type_name("TIME");
+    command.add_option("--backward", backward_, "Time of one whole backward op")->type_name("TIME");
+    command.add_option("--input-grad", input_grad_, "Time of one backward op for the input")->type_name("TIME");
+    command.add_option("--weight-grad", weight_grad_, "Time of one backward op for the weights")->type_name("TIME");
+    command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
+}
+
+Result<Schedule> ScheduleOptions::schedule() const {
+    if (!file_.empty()) return readScheduleFile(file_);
+    if (name_.empty())
+        return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
+    return makeSchedule({name_, flavor_, pp_, microbatches_, vpp_});
+}
+
+bool ScheduleOptions::timesGiven() const {
+    return forward_ || backward_ || input_grad_ || weight_grad_;
+}
+
+Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
+    CostModel model;
+    BUBBLESCOPE_ASSIGN(const auto given_forward, optionalTime(forward_));
+    BUBBLESCOPE_ASSIGN(auto backward, optionalTime(backward_));
+    BUBBLESCOPE_ASSIGN(const auto input_grad, optionalTime(input_grad_));
+    BUBBLESCOPE_ASSIGN(const auto weight_grad, optionalTime(weight_grad_));
+    BUBBLESCOPE_ASSIGN(const auto comm, optionalTime(comm_));
+    forward = given_forward.value_or(forward);
+    if (!backward && !(input_grad && weight_grad)) backward = 2 * forward;
+    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(forward, backward, input_grad, weight_grad));
+    model.comm = comm.value_or(TimeNs{0});
+    return model;
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+
+namespace bubblescope::cli {
+
+/// The options that `schedule`, `formula`, `simulate` and `run` share: which schedule, at which times.
+class ScheduleOptions {
+public:
+    void addSchedule(CLI::App& command);
+    void addTimes(CLI::App& command);
+
+    /// From --schedule and its sizes, or from --schedule-file (not validated).
+    [[nodiscard]] Result<Schedule> schedule() const;
+
+    /// Without --forward the times are `forward` and, for the backward, twice that.
+    [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
+
+    [[nodiscard]] bool timesGiven() const;
+
+private:
+    std::string name_;
+    std::string flavor_;
+    std::string file_;
+    int pp_ = 0;
+    int microbatches_ = 0;
+    int vpp_ = 1;
+    std::optional<std::string> forward_;
+    std::optional<std::string> backward_;
+    std::optional<std::string> input_grad_;
+    std::optional<std::string> weight_grad_;
+    std::optional<std::string> comm_;
+};
+
+} // namespace bubblescope::cli

@@ -1,0 +1,58 @@
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+#include "core/schedule/schedule_json.h"
+#include "core/schedule/validate.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    std::string file;
+    std::optional<int> memory_limit;
+    bool json = false;
+};
+
+CommandResult check(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, readScheduleFile(options.file));
+    const auto problems = validate(schedule, {options.memory_limit});
+    if (options.json) {
+        Json list = Json::array();
+        for (const ScheduleProblem& problem : problems) {
+            list.push_back({{"kind", problem.kind},
+                            {"rank", problem.rank.value},
+                            {"index", problem.index},
+                            {"message", problem.message}});
+        }
+        printJson({{"valid", problems.empty()}, {"problems", list}});
+    } else if (problems.empty()) {
+        printText(fmt::format("valid: {} ops on {} ranks\n", schedule.opCount(), schedule.ranks.size()));
+    } else {
+        for (const ScheduleProblem& problem : problems) {
+            printText(fmt::format("rank {}, op {}: {}: {}\n", problem.rank.value, problem.index, problem.kind,
+                                  problem.message));
+        }
+    }
+    if (!problems.empty())
+        return inputError(options.file, fmt::format("{} problem(s) in this schedule", problems.size()));
+    return 0;
+}
+
+} // namespace
+
+void addValidateCommand(CLI::App& app, Action& action) {
+    auto* const command =
+        app.add_subcommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
+    const auto options = std::make_shared<Options>();
+    command->add_option("FILE", options->file, "Schedule document, as `schedule --json` prints it")->required();
+    command->add_option("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
+        ->type_name("N");
+    command->add_flag("--json", options->json, "As a JSON document");
+    command->callback([&action, options] { action = [options] { return check(*options); }; });
+}
+
+} // namespace bubblescope::cli
