@@ -1,0 +1,88 @@
+#include "profiler/spool/spool_file.h"
+
+#include "tests/unit/profiler/temporary_dir.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+namespace bubblescope::profiler {
+namespace {
+
+std::string contentOf(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Lets this process write files up to a size only, as a full disk would.
+class FileSizeLimit {
+public:
+    explicit FileSizeLimit(rlim_t bytes) {
+        old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &old_limit_);
+        rlimit limit = old_limit_;
+        limit.rlim_cur = bytes;
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FileSizeLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &old_limit_);
+        std::signal(SIGXFSZ, old_handler_);
+    }
+    FileSizeLimit(const FileSizeLimit&) = delete;
+    FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+private:
+    rlimit old_limit_{};
+    void (*old_handler_)(int) = nullptr;
+};
+
+TEST(SpoolFile, HoldsEveryBatchAsSoonAsItIsAppended) {
+    const test::TemporaryDir dir;
+    Result<SpoolFile> file = SpoolFile::create(dir.path() / "a");
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ(contentOf(dir.path() / "a"), "");
+    ASSERT_TRUE(file.value().append("one").ok());
+    EXPECT_EQ(contentOf(dir.path() / "a"), "one");
+    ASSERT_TRUE(file.value().append("two").ok());
+    EXPECT_EQ(contentOf(dir.path() / "a"), "onetwo");
+}
+
+TEST(SpoolFile, ReplacesAnOlderFile) {
+    const test::TemporaryDir dir;
+    std::ofstream(dir.path() / "a") << "of an earlier run";
+    ASSERT_TRUE(SpoolFile::create(dir.path() / "a").ok());
+    EXPECT_EQ(contentOf(dir.path() / "a"), "");
+}
+
+TEST(SpoolFile, NamesTheFileThatCannotBeCreated) {
+    const test::TemporaryDir dir;
+    const Result<SpoolFile> file = SpoolFile::create(dir.path() / "missing" / "a");
+    ASSERT_FALSE(file.ok());
+    EXPECT_EQ(file.error().kind, ErrorKind::Run);
+    EXPECT_EQ(file.error().where, (dir.path() / "missing" / "a").string());
+}
+
+TEST(SpoolFile, TakesBackABatchThatDoesNotFit) {
+    const test::TemporaryDir dir;
+    const std::filesystem::path path = dir.path() / "a";
+    Result<SpoolFile> file = SpoolFile::create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file.value().append("whole").ok());
+    {
+        const FileSizeLimit limit(8);
+        const Status failed = file.value().append("too long");
+        ASSERT_FALSE(failed.ok());
+        EXPECT_EQ(failed.error().kind, ErrorKind::Run);
+        EXPECT_EQ(failed.error().where, path.string());
+    }
+    EXPECT_EQ(contentOf(path), "whole");
+    EXPECT_TRUE(file.value().append(" again").ok());
+    EXPECT_EQ(contentOf(path), "whole again");
+}
+
+} // namespace
+} // namespace bubblescope::profiler
