@@ -1,0 +1,185 @@
+#include "runtime/model/mlp_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+
+namespace bubblescope::runtime {
+namespace {
+
+using Stages = std::vector<std::unique_ptr<MlpStage>>;
+
+ModelConfig smallModel() {
+    ModelConfig config;
+    config.width = 5;
+    config.rows = 3;
+    config.layers_per_stage = 2;
+    config.seed = 11;
+    return config;
+}
+
+Stages makeStages(const ModelConfig& config, int stages, int microbatches) {
+    Stages made;
+    for (int s = 0; s < stages; ++s)
+        made.push_back(std::make_unique<MlpStage>(config, Stage{s}, stages, microbatches));
+    return made;
+}
+
+/// Biases start at zero, where a wrong sign or place of theirs could hide.
+void shakeBiases(Stages& stages) {
+    float value = 0.11F;
+    for (const auto& stage : stages) {
+        for (Linear& linear : stage->parameters()) {
+            for (float& bias : linear.bias)
+                bias = value = -0.9F * value + 0.02F;
+        }
+    }
+}
+
+double lossOf(Stages& stages, int microbatches) {
+    for (int m = 0; m < microbatches; ++m) {
+        Tensor data;
+        for (const auto& stage : stages)
+            data = stage->forward(Microbatch{m}, std::move(data));
+    }
+    return stages.back()->takeLoss();
+}
+
+void backward(Stages& stages, int microbatch) {
+    Tensor data;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+        data = (*stage)->backwardInput(Microbatch{microbatch}, std::move(data));
+        (*stage)->backwardWeight(Microbatch{microbatch});
+    }
+}
+
+/// Slope of `loss` in `value`, from both sides.
+double slope(float& value, const std::function<double()>& loss) {
+    constexpr float kStep = 0.01F;
+    const float old = value;
+    value = old + kStep;
+    const float up = value;
+    const double above = loss();
+    value = old - kStep;
+    const float down = value;
+    const double below = loss();
+    value = old;
+    return (above - below) / (static_cast<double>(up) - static_cast<double>(down));
+}
+
+void expectClose(double gradient, double difference) {
+    EXPECT_NEAR(gradient, difference, 1e-3 * std::abs(difference) + 2e-4);
+}
+
+TEST(MlpStage, GradientsOfAllParametersEqualFiniteDifferences) {
+    constexpr int kMicrobatches = 2;
+    Stages stages = makeStages(smallModel(), 3, kMicrobatches);
+    shakeBiases(stages);
+    lossOf(stages, kMicrobatches);
+    for (int m = 0; m < kMicrobatches; ++m)
+        backward(stages, m);
+    const auto loss = [&] { return lossOf(stages, kMicrobatches); };
+
+    double largest_block = 0.0;
+    for (const auto& stage : stages) {
+        const std::vector<Linear> sums = stage->takeGradients();
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            Linear& linear = stage->parameters()[i];
+            ASSERT_EQ(sums[i].weight.size(), linear.weight.size());
+            for (Eigen::Index at = 0; at < linear.weight.size(); ++at) {
+                const double mean = static_cast<double>(sums[i].weight.data()[at]) / kMicrobatches;
+                largest_block = std::max(largest_block, std::abs(mean));
+                expectClose(mean, slope(linear.weight.data()[at], loss));
+            }
+            for (Eigen::Index at = 0; at < linear.bias.size(); ++at) {
+                expectClose(static_cast<double>(sums[i].bias[at]) / kMicrobatches, slope(linear.bias[at], loss));
+            }
+        }
+    }
+    EXPECT_GT(largest_block, 0.05) << "gradients this small would pass whatever they were";
+}
+
+TEST(MlpStage, GradientOfTheInputEqualsFiniteDifferences) {
+    // Two stages, of which the second is driven by hand.
+    Stages stages = makeStages(smallModel(), 2, 1);
+    shakeBiases(stages);
+    MlpStage& last = *stages[1];
+    Tensor input = stages[0]->forward(Microbatch{0}, {});
+    const auto loss = [&] {
+        const Tensor nothing = last.forward(Microbatch{0}, input);
+        return last.takeLoss();
+    };
+    loss();
+    const Tensor gradient = last.backwardInput(Microbatch{0}, {});
+    ASSERT_EQ(gradient.rows(), input.rows());
+    ASSERT_EQ(gradient.cols(), input.cols());
+    for (Eigen::Index at = 0; at < input.size(); ++at)
+        expectClose(static_cast<double>(gradient.data()[at]), slope(input.data()[at], loss));
+}
+
+TEST(MlpStage, OrderOfMicrobatchesDoesNotChangeABit) {
+    const auto digestFor = [](const std::vector<int>& order) {
+        Stages stages = makeStages(smallModel(), 2, 4);
+        lossOf(stages, 4);
+        for (const int m : order)
+            backward(stages, m);
+        std::uint64_t hash = kFnvOffset;
+        for (const auto& stage : stages) {
+            stage->applyGradients();
+            hash = stage->digest(hash);
+        }
+        return hash;
+    };
+    const std::uint64_t ascending = digestFor({0, 1, 2, 3});
+    EXPECT_EQ(digestFor({3, 2, 1, 0}), ascending);
+    EXPECT_EQ(digestFor({2, 0, 3, 1}), ascending);
+}
+
+TEST(MlpStage, WeightGradientsMayComeLater) {
+    Stages at_once = makeStages(smallModel(), 1, 2);
+    lossOf(at_once, 2);
+    backward(at_once, 0);
+    backward(at_once, 1);
+
+    Stages later = makeStages(smallModel(), 1, 2);
+    lossOf(later, 2);
+    for (const int m : {0, 1})
+        [[maybe_unused]] const Tensor gradient = later[0]->backwardInput(Microbatch{m}, {});
+    later[0]->backwardWeight(Microbatch{1});
+    later[0]->backwardWeight(Microbatch{0});
+
+    const auto a = at_once[0]->takeGradients();
+    const auto b = later[0]->takeGradients();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_EQ(a[i].weight, b[i].weight);
+        EXPECT_EQ(a[i].bias, b[i].bias);
+    }
+}
+
+TEST(MlpStage, RefusesOpsInAnImpossibleOrder) {
+    MlpStage stage(smallModel(), Stage{0}, 1, 2);
+    EXPECT_THROW((void)stage.backwardInput(Microbatch{0}, {}), std::logic_error);
+    ASSERT_EQ(stage.forward(Microbatch{0}, {}).size(), 0);
+    EXPECT_THROW(stage.backwardWeight(Microbatch{0}), std::logic_error);
+    ASSERT_GT(stage.backwardInput(Microbatch{0}, {}).size(), 0);
+    stage.backwardWeight(Microbatch{0});
+    EXPECT_THROW(stage.applyGradients(), std::logic_error) << "micro-batch 1 is missing";
+}
+
+TEST(Synthetic, NumbersFollowFromSeedAndNameAlone) {
+    const Synthetic synthetic(5);
+    const Tensor a = synthetic.uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F);
+    EXPECT_EQ(a, Synthetic(5).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
+    EXPECT_NE(a, Synthetic(6).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
+    EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Weights, 4, 40, 25, 2.0F));
+    EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Inputs, 3, 40, 25, 2.0F));
+    EXPECT_GE(a.minCoeff(), -2.0F);
+    EXPECT_LT(a.maxCoeff(), 2.0F);
+    EXPECT_NEAR(a.mean(), 0.0F, 0.15F);
+    EXPECT_NEAR(a.array().square().mean(), 4.0F / 3.0F, 0.15F);
+}
+
+} // namespace
+} // namespace bubblescope::runtime

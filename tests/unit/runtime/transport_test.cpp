@@ -1,0 +1,87 @@
+#include "runtime/transport/inproc/mailbox.h"
+#include "runtime/transport/inproc/step_barrier.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace bubblescope::runtime {
+namespace {
+
+const MessageKey kKey{Payload::Activation, Microbatch{1}, Stage{2}};
+
+Message message(float value, std::int64_t sent) {
+    return {Tensor::Constant(2, 2, value), TimeNs{sent}};
+}
+
+TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
+    Mailbox mailbox;
+    const MessageKey gradient{Payload::Gradient, Microbatch{1}, Stage{2}};
+    mailbox.put(kKey, message(1.0F, 10));
+    mailbox.put(gradient, message(2.0F, 20));
+    const auto second = mailbox.take(gradient);
+    const auto first = mailbox.take(kKey);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(second->message.tensor(0, 0), 2.0F);
+    EXPECT_EQ(first->message.tensor(0, 0), 1.0F);
+    EXPECT_EQ(first->message.sent, TimeNs{10});
+    EXPECT_FALSE(first->waited);
+}
+
+TEST(Mailbox, WaitsForTheMessage) {
+    Mailbox mailbox;
+    std::optional<Mailbox::Taken> taken;
+    std::thread consumer([&] { taken = mailbox.take(kKey); });
+    mailbox.put({Payload::Activation, Microbatch{0}, Stage{2}}, message(1.0F, 1));
+    mailbox.put(kKey, message(3.0F, 30));
+    consumer.join();
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->message.sent, TimeNs{30});
+}
+
+TEST(Mailbox, AbortWakesTheWaitingRank) {
+    Mailbox mailbox;
+    std::optional<Mailbox::Taken> taken = Mailbox::Taken{};
+    std::thread consumer([&] { taken = mailbox.take(kKey); });
+    mailbox.abort();
+    consumer.join();
+    EXPECT_FALSE(taken);
+    mailbox.put(kKey, message(1.0F, 1));
+    EXPECT_FALSE(mailbox.take(kKey)) << "nothing is taken after an abort";
+}
+
+TEST(StepBarrier, GivesEveryRankTheLatestTimeOfItsRound) {
+    constexpr int kRanks = 4;
+    constexpr int kRounds = 200;
+    StepBarrier barrier(kRanks);
+    std::vector<std::vector<TimeNs>> seen(kRanks);
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < kRanks; ++r) {
+        ranks.emplace_back([&, r] {
+            for (int round = 0; round < kRounds; ++round)
+                seen[static_cast<std::size_t>(r)].push_back(
+                    barrier.meet(TimeNs{-1000 * round + r}).value_or(TimeNs{1}));
+        });
+    }
+    for (std::thread& rank : ranks)
+        rank.join();
+    for (const auto& times : seen) {
+        ASSERT_EQ(times.size(), static_cast<std::size_t>(kRounds));
+        for (int round = 0; round < kRounds; ++round)
+            EXPECT_EQ(times[static_cast<std::size_t>(round)].count(), -1000 * round + kRanks - 1);
+    }
+}
+
+TEST(StepBarrier, AbortWakesThoseWhoWait) {
+    StepBarrier barrier(2);
+    std::optional<TimeNs> result = TimeNs{0};
+    std::thread rank([&] { result = barrier.meet(TimeNs{1}); });
+    barrier.abort();
+    rank.join();
+    EXPECT_FALSE(result);
+    EXPECT_FALSE(barrier.meet(TimeNs{2}));
+}
+
+} // namespace
+} // namespace bubblescope::runtime
