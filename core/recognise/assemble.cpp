@@ -1,0 +1,177 @@
+#include "core/recognise/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace bubblescope {
+namespace {
+
+std::uint8_t bit(OpKind kind) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+}
+
+/// Which ops of a step were seen, by rank, chunk and micro-batch.
+class Tally {
+public:
+    explicit Tally(const Layout& layout)
+        : layout_(layout), seen_(static_cast<std::size_t>(layout.pp) * static_cast<std::size_t>(layout.vpp) *
+                                 static_cast<std::size_t>(layout.microbatches)) {}
+
+    void add(Rank rank, const Op& op) {
+        if (op.kind == OpKind::Optimizer) return;
+        std::uint8_t& slot = seen_[index(rank, op.chunk, op.microbatch)];
+        if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = describe(rank, "ran", op, "twice");
+        slot |= bit(op.kind);
+    }
+
+    /// What is wrong with the step, nothing if it is complete.
+    [[nodiscard]] std::optional<std::string> fault(bool expect_backward) const {
+        if (fault_) return fault_;
+        for (int r = 0; r < layout_.pp; ++r) {
+            for (int c = 0; c < layout_.vpp; ++c) {
+                for (int m = 0; m < layout_.microbatches; ++m) {
+                    const auto missing = missingIn(seen_[index(Rank{r}, Chunk{c}, Microbatch{m})], expect_backward);
+                    if (missing) return describe(Rank{r}, "lacks", {*missing, Microbatch{m}, Chunk{c}}, "");
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+private:
+    [[nodiscard]] std::size_t index(Rank rank, Chunk chunk, Microbatch microbatch) const {
+        return (rank.index() * static_cast<std::size_t>(layout_.vpp) + chunk.index()) *
+                   static_cast<std::size_t>(layout_.microbatches) +
+               microbatch.index();
+    }
+    static std::string describe(Rank rank, std::string_view verb, const Op& op, std::string_view tail) {
+        return fmt::format("rank {} {} {}{}{}", rank.value, verb, opName(op), tail.empty() ? "" : " ", tail);
+    }
+    static std::optional<OpKind> missingIn(std::uint8_t seen, bool expect_backward) {
+        const auto has = [seen](OpKind kind) { return (seen & bit(kind)) != 0; };
+        if (!has(OpKind::Forward)) return OpKind::Forward;
+        if (has(OpKind::Backward) || !expect_backward) return std::nullopt;
+        const bool input = has(OpKind::BackwardInput);
+        const bool weight = has(OpKind::BackwardWeight);
+        if (input && weight) return std::nullopt;
+        if (!input && !weight) return OpKind::Backward;
+        return input ? OpKind::BackwardWeight : OpKind::BackwardInput;
+    }
+
+    const Layout& layout_;
+    std::vector<std::uint8_t> seen_;
+    std::optional<std::string> fault_;
+};
+
+StepTimeline emptyStep(const Layout& layout, std::int64_t index) {
+    StepTimeline step;
+    step.index = static_cast<int>(index);
+    step.pp = layout.pp;
+    step.microbatches = layout.microbatches;
+    step.vpp = layout.vpp;
+    step.placement = layout.placement;
+    step.ranks.resize(static_cast<std::size_t>(layout.pp));
+    step.comm.resize(static_cast<std::size_t>(layout.pp));
+    return step;
+}
+
+/// The rank at the other end of a transfer; nothing for stages that do not exist.
+std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
+    const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - 1 : comm.stage + 1;
+    const std::int64_t other = comm.kind == CommKind::Send ? comm.stage : producer;
+    const std::int64_t stages = std::int64_t{layout.pp} * layout.vpp;
+    if (other < 0 || other >= stages || comm.stage < 0 || comm.stage >= stages) return std::nullopt;
+    return locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(other)}).rank;
+}
+
+void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, DiagnosticLog& log) {
+    const auto home = layout.rank_of_home.find(comm.home);
+    const auto peer = peerOf(comm, layout);
+    if (home == layout.rank_of_home.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches) {
+        log.add("stray-transfer", fmt::format("step {}, rank {}", comm.step, comm.home),
+                "transfers of stages or micro-batches that have no ops are left out");
+        return;
+    }
+    step.comm[home->second.index()].push_back(
+        {comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
+         Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end});
+}
+
+void cutOverlaps(std::vector<TimelineOp>& ops, const std::string& where, DiagnosticLog& log) {
+    TimeNs free{0};
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        TimelineOp& op = ops[i];
+        if (i > 0 && op.start < free) {
+            log.add("overlapping-ops", fmt::format("{}, {}", where, opName(op.op)),
+                    "ops begin before the one before them on their rank ended; their beginning is cut off");
+            op.start = free;
+            op.end = std::max(op.end, free);
+        }
+        free = op.end;
+    }
+}
+
+void finishStep(StepTimeline& step, DiagnosticLog& log) {
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        std::stable_sort(step.ranks[r].begin(), step.ranks[r].end(), [](const TimelineOp& a, const TimelineOp& b) {
+            return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+        });
+        std::stable_sort(step.comm[r].begin(), step.comm[r].end(),
+                         [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
+        cutOverlaps(step.ranks[r], fmt::format("step {}, rank {}", step.index, r), log);
+    }
+    step.fitWindow();
+}
+
+} // namespace
+
+Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout, const std::string& where,
+                                                DiagnosticLog& log) {
+    std::map<std::int64_t, std::pair<StepTimeline, Tally>> steps;
+    bool any_backward = false;
+    for (const FoundOp& op : found.ops) {
+        if (!layout.rank_of_home.contains(op.home)) continue; // an optimizer's on a rank without pipeline ops
+        const Location place = layout.locate(op, found.parts);
+        const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk},
+                               op.start,
+                               op.end,
+                               op.lateness};
+        auto& [step, tally] = steps.try_emplace(op.step, emptyStep(layout, op.step), Tally(layout)).first->second;
+        step.ranks[place.rank.index()].push_back(timed);
+        tally.add(place.rank, timed.op);
+        any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
+    }
+
+    std::vector<StepTimeline> complete;
+    std::optional<std::string> first_fault;
+    std::map<std::int64_t, std::size_t> place_of_step;
+    for (auto& [index, entry] : steps) {
+        const auto fault = entry.second.fault(any_backward);
+        if (!fault) {
+            place_of_step[index] = complete.size();
+            complete.push_back(std::move(entry.first));
+            continue;
+        }
+        const std::string text = fmt::format("step {}: {}", index, *fault);
+        log.add("incomplete-step", text, "steps that miss ops, or hold one twice, are not analysed");
+        if (!first_fault) first_fault = text;
+    }
+    if (complete.empty()) {
+        return inputError(
+            where,
+            fmt::format("none of the {} steps is complete ({})", steps.size(), first_fault.value_or("there is none")),
+            "record at least one whole step on all pipeline ranks");
+    }
+    for (const FoundComm& comm : found.comm) {
+        if (const auto place = place_of_step.find(comm.step); place != place_of_step.end()) {
+            addComm(comm, layout, complete[place->second], log);
+        }
+    }
+    for (StepTimeline& step : complete)
+        finishStep(step, log);
+    return complete;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/recognise/found_ops.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// How the trace's own numbering maps to ranks, stages and chunks.
+struct Layout {
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    Placement placement = Placement::Loop;
+    std::map<std::int64_t, Rank> rank_of_home;
+    std::map<std::int64_t, Location> location_of_stage; ///< only for Parts::Stages
+
+    [[nodiscard]] Location locate(const FoundOp& op, Parts parts) const;
+};
+
+/// Infers p, m, v and the placement. `where` names the input. Errors: Input, when ranks or stages are
+/// missing or a stage ran on several ranks (replicas of a data-parallel run loaded together).
+[[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
+
+/// The complete steps, in order. A step is complete when every micro-batch has on every chunk exactly one
+/// forward and either one whole backward or one backward for the input and one for the weights (no
+/// backward at all where the whole trace has none); others are counted in the log and left out. Two ops of
+/// a rank never overlap in the result: a later one is cut, and counted.
+/// Errors: Input when no step is complete.
+[[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout,
+                                                              const std::string& where, DiagnosticLog& log);
+
+} // namespace bubblescope

@@ -1,0 +1,128 @@
+#include "core/recognise/found_ops.h"
+#include "core/timeline/trace_names.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string>
+
+namespace bubblescope {
+namespace {
+
+std::optional<std::int64_t> rankOf(const Trace& trace, const Track& track) {
+    constexpr std::string_view kPrefix = "rank ";
+    const std::string_view process = trace.text(track.process_name);
+    if (process.starts_with(kPrefix)) {
+        std::int64_t rank = 0;
+        const auto parsed = std::from_chars(process.data() + kPrefix.size(), process.data() + process.size(), rank);
+        if (parsed.ec == std::errc{} && rank >= 0) return rank;
+    }
+    if (const auto rank = trace.files()[track.file].rank) return *rank;
+    return std::nullopt;
+}
+
+RunInfo runInfo(const Trace& trace, ArgSetId args) {
+    const auto number = [&](std::string_view name) { return static_cast<int>(trace.intArg(args, name).value_or(1)); };
+    const auto words = [&](std::string_view name) { return std::string(trace.textArg(args, name).value_or("")); };
+    RunInfo info;
+    info.source = words("source");
+    info.backend = words("backend");
+    info.schedule = words("schedule");
+    info.flavor = words("flavor");
+    info.pp = number("pp");
+    info.microbatches = number("microbatches");
+    info.vpp = number("vpp");
+    info.placement = placementFromName(words("placement")).value_or(Placement::Loop);
+    info.paced = trace.intArg(args, "paced").value_or(0) != 0;
+    info.pace_tolerance = TimeNs{trace.intArg(args, "pace_tolerance_ns").value_or(0)};
+    return info;
+}
+
+bool sameRun(const RunInfo& a, const RunInfo& b) {
+    return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
+}
+
+std::optional<RunInfo> findRunInfo(const Trace& trace, DiagnosticLog& log) {
+    std::optional<RunInfo> found;
+    for (const Instant& instant : trace.instants()) {
+        if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent) {
+            continue;
+        }
+        RunInfo info = runInfo(trace, instant.args);
+        if (!found) {
+            found = std::move(info);
+        } else if (!sameRun(*found, info)) {
+            log.add("mixed-runs", trace.files()[trace.tracks()[instant.track].file].path.string(),
+                    "files of different runs were loaded together; the first one's settings are used");
+        }
+    }
+    return found;
+}
+
+std::optional<FoundOp> opOf(const Trace& trace, SliceId slice) {
+    const ArgSetId args = trace.sliceArgs()[slice];
+    const auto kind = trace.textArg(args, "kind");
+    const auto microbatch = trace.intArg(args, "microbatch");
+    const auto chunk = trace.intArg(args, "chunk");
+    if (!kind || kind->size() != 1 || !opKindFromLetter(kind->front()) || !microbatch || !chunk) return std::nullopt;
+    FoundOp op;
+    op.kind = *opKindFromLetter(kind->front());
+    op.microbatch = *microbatch;
+    op.part = *chunk;
+    op.step = trace.intArg(args, "step").value_or(0);
+    op.start = trace.start(slice);
+    op.end = trace.end(slice);
+    op.lateness = TimeNs{trace.intArg(args, "lateness_ns").value_or(0)};
+    return op;
+}
+
+std::optional<CommKind> commKind(std::string_view category) {
+    if (category == trace_names::kSend) return CommKind::Send;
+    if (category == trace_names::kReceive) return CommKind::Receive;
+    if (category == trace_names::kWait) return CommKind::Wait;
+    return std::nullopt;
+}
+
+std::optional<FoundComm> commOf(const Trace& trace, SliceId slice, CommKind kind) {
+    const ArgSetId args = trace.sliceArgs()[slice];
+    const auto payload = trace.textArg(args, "payload");
+    const auto microbatch = trace.intArg(args, "microbatch");
+    const auto stage = trace.intArg(args, "stage");
+    if (!payload || !microbatch || !stage) return std::nullopt;
+    FoundComm comm;
+    comm.kind = kind;
+    comm.payload = *payload == trace_names::kGradient ? Payload::Gradient : Payload::Activation;
+    comm.microbatch = *microbatch;
+    comm.stage = *stage;
+    comm.step = trace.intArg(args, "step").value_or(0);
+    comm.start = trace.start(slice);
+    comm.end = trace.end(slice);
+    return comm;
+}
+
+} // namespace
+
+FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log) {
+    FoundOps found;
+    found.info = findRunInfo(trace, log);
+    for (const Track& track : trace.tracks()) {
+        const auto rank = rankOf(trace, track);
+        for (SliceId slice = track.first_slice; rank && slice < track.end_slice; ++slice) {
+            const std::string_view category = trace.category(slice);
+            if (category == trace_names::kOp) {
+                auto op = opOf(trace, slice);
+                if (!op) continue;
+                op->home = *rank;
+                found.ops.push_back(*op);
+            } else if (const auto kind = commKind(category)) {
+                auto comm = commOf(trace, slice, *kind);
+                if (!comm) continue;
+                comm->home = *rank;
+                found.comm.push_back(*comm);
+            }
+        }
+    }
+    return found;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,20 @@
+#include "core/recognise/found_ops.h"
+
+#include <array>
+
+namespace bubblescope {
+
+std::span<const Rule> recognitionRules() {
+    static constexpr std::array kRules{
+        Rule{"Bubblescope", "", "slices of category 'op' as Bubblescope writes them", findOwnOps},
+        Rule{"Megatron forward/backward", "megatron",
+             "slices 'forward' and 'backward' with args microbatch and iteration", findMegatronOps},
+        Rule{"PyTorch pipeline actions", "", "annotations 'PP:<action>' as PyTorch's multi-stage schedules write them",
+             findTorchActions},
+        Rule{"PyTorch GPipe", "", "annotations 'Forward <i>' and 'Backward <i>' as PyTorch's GPipe writes them",
+             findTorchGPipe},
+    };
+    return kRules;
+}
+
+} // namespace bubblescope
