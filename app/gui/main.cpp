@@ -1,0 +1,87 @@
+#include "app/gui/main_window.h"
+#include "app/gui/options.h"
+#include "app/gui/screenshot.h"
+#include "app/gui/version.h"
+
+#include <QApplication>
+#include <QIcon>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace gui = bubblescope::gui;
+
+namespace {
+
+constexpr int kUsage = 2;
+
+int complain(const QString& message, const char* hint) {
+    std::fprintf(stderr, "bubblescope-gui: %s\n%s\n", qUtf8Printable(message), hint);
+    return kUsage;
+}
+
+constexpr const char* kNoDisplayHint =
+    "Run it in a desktop session or with ssh -X, or use --screenshot OUT.png to get a picture without a display.";
+
+/// Qt ends the process when it cannot reach a display that the environment names; this says it in words.
+void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
+    if (type == QtFatalMsg)
+        std::_Exit(complain(QStringLiteral("cannot open a window: the display does not answer"), kNoDisplayHint));
+    if (type == QtDebugMsg || type == QtInfoMsg) return;
+    std::fprintf(stderr, "%s\n", qUtf8Printable(message));
+}
+
+QStringList toArguments(int argc, char** argv) {
+    QStringList out;
+    for (int i = 0; i < argc; ++i)
+        out << QString::fromLocal8Bit(argv[i]);
+    return out;
+}
+
+int show(gui::MainWindow& window, const gui::Options& options) {
+    if (options.step) {
+        QObject::connect(
+            &window, &gui::MainWindow::loaded, &window,
+            [&window, step = *options.step] { gui::showStepNumber(window, step); }, Qt::SingleShotConnection);
+    }
+    window.show();
+    window.open(options.files);
+    return QApplication::exec();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Read before the application object exists: help and version need no display.
+    QString error;
+    const auto early = gui::parseOptions(toArguments(argc, argv), error);
+    if (early && early->help) {
+        std::fputs(qUtf8Printable(gui::helpText()), stdout);
+        return EXIT_SUCCESS;
+    }
+    if (early && early->version) {
+        std::printf("bubblescope-gui %s (Qt %s)\n", gui::kVersion, qVersion());
+        return EXIT_SUCCESS;
+    }
+    if (!early) return complain(error, "Try bubblescope-gui --help.");
+    const gui::Options& options = *early;
+    if (!gui::displayAvailable()) {
+        if (options.screenshot.isEmpty())
+            return complain(QStringLiteral("there is no display to open a window on"), kNoDisplayHint);
+        qputenv("QT_QPA_PLATFORM", "offscreen");
+    }
+
+    const auto previous = qInstallMessageHandler(reportFatal);
+    const QApplication app(argc, argv);
+    qInstallMessageHandler(previous);
+    QApplication::setOrganizationName(QStringLiteral("bubblescope"));
+    QApplication::setApplicationName(QStringLiteral("bubblescope-gui"));
+    QApplication::setApplicationDisplayName(QStringLiteral("Bubblescope"));
+    QApplication::setApplicationVersion(QString::fromUtf8(gui::kVersion));
+    QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/bubblescope.png")));
+
+    const bool picture = !options.screenshot.isEmpty();
+    gui::MainWindow window(bubblescope::loadRun, !picture);
+    if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));
+    return picture ? gui::takeScreenshot(window, options) : show(window, options);
+}

@@ -1,0 +1,238 @@
+#include "app/gui/main_window.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/load_indicator.h"
+#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/problems_panel.h"
+#include "app/gui/panels/summary_bar.h"
+#include "app/gui/panels/welcome_panel.h"
+#include "app/gui/recent_files.h"
+#include "app/gui/timeline/timeline_view.h"
+
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QMimeData>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QToolButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+const QString kGeometryKey = QStringLiteral("window/geometry");
+const QString kLayoutKey = QStringLiteral("window/layout");
+const QString kThemeKey = QStringLiteral("theme");
+/// Raised when docks change, so that a layout of another version is not forced on them.
+constexpr int kLayoutVersion = 1;
+
+std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
+    std::vector<std::filesystem::path> out;
+    for (const QString& path : paths)
+        out.emplace_back(path.toStdString());
+    return out;
+}
+
+QStringList localPaths(const QMimeData& data) {
+    QStringList paths;
+    for (const QUrl& url : data.urls()) {
+        if (url.isLocalFile()) paths << url.toLocalFile();
+    }
+    return paths;
+}
+
+} // namespace
+
+MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
+    : QMainWindow(parent), loader_(std::move(loader)), remember_(remember) {
+    setWindowTitle(tr("Bubblescope"));
+    setAcceptDrops(true);
+    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+    setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    buildCentre();
+    buildDocks();
+    buildStatusBar();
+    buildMenus();
+    connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
+    connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
+    message_->setTheme(themes_.theme());
+    resize(1280, 800);
+    restoreSettings();
+    showSession();
+}
+
+void MainWindow::buildCentre() {
+    auto* centre = new QWidget(this);
+    auto* column = new QVBoxLayout(centre);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    message_ = new MessageBar(centre);
+    auto* summary = new SummaryBar(state_, themes_, centre);
+    stack_ = new QStackedWidget(centre);
+    welcome_ = new WelcomePanel(stack_);
+    timeline_ = new TimelineView(state_, themes_, stack_);
+    stack_->addWidget(welcome_);
+    stack_->addWidget(timeline_);
+    column->addWidget(message_);
+    column->addWidget(summary);
+    column->addWidget(stack_, 1);
+    setCentralWidget(centre);
+
+    connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
+    connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
+    connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
+    connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
+}
+
+QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(name);
+    dock->setWidget(content);
+    addDockWidget(area, dock);
+    return dock;
+}
+
+void MainWindow::buildDocks() {
+    QDockWidget* bubbles = addDock(QStringLiteral("bubblesDock"), tr("Bubbles"), new BubblePanel(state_, themes_, this),
+                                   Qt::BottomDockWidgetArea);
+    QDockWidget* details = addDock(QStringLiteral("detailsDock"), tr("Details"),
+                                   new DetailsPanel(state_, themes_, this), Qt::BottomDockWidgetArea);
+    problems_dock_ = addDock(QStringLiteral("problemsDock"), tr("Problems"), new ProblemsPanel(state_, this),
+                             Qt::BottomDockWidgetArea);
+    splitDockWidget(bubbles, details, Qt::Horizontal);
+    tabifyDockWidget(bubbles, problems_dock_);
+    bubbles->raise();
+    resizeDocks({bubbles, details}, {880, 400}, Qt::Horizontal);
+    resizeDocks({bubbles}, {270}, Qt::Vertical);
+}
+
+void MainWindow::buildStatusBar() {
+    hover_ = new QLabel(this);
+    hover_->setTextFormat(Qt::PlainText);
+    // A long line must not force the window to be as wide.
+    hover_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    statusBar()->addWidget(hover_, 1);
+    load_ = new LoadIndicator(job_, this);
+    statusBar()->addPermanentWidget(load_);
+    problems_button_ = new QToolButton(this);
+    problems_button_->setObjectName(QStringLiteral("problemsButton"));
+    problems_button_->setAutoRaise(true);
+    statusBar()->addPermanentWidget(problems_button_);
+    connect(load_, &LoadIndicator::cancelRequested, this, &MainWindow::cancelLoad);
+    connect(problems_button_, &QToolButton::clicked, this, [this] {
+        problems_dock_->show();
+        problems_dock_->raise();
+    });
+}
+
+void MainWindow::open(const QStringList& paths) {
+    if (paths.isEmpty()) return;
+    const QString name = QFileInfo(paths.front()).fileName();
+    load_->setName(name.isEmpty() ? paths.front() : name);
+    message_->hide();
+    job_.start(
+        [loader = loader_, files = toPaths(paths)](JobControl& control) { return loadSession(loader, files, control); },
+        [this, paths](Result<SessionPtr> result) { finishLoad(paths, std::move(result)); });
+}
+
+void MainWindow::cancelLoad() {
+    job_.cancel();
+    statusBar()->showMessage(tr("Loading was cancelled"), 4000);
+}
+
+void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result) {
+    if (!result.ok()) {
+        if (result.error().kind == ErrorKind::Cancelled) return;
+        message_->showError(result.error());
+        emit failed(result.error());
+        return;
+    }
+    state_.setSession(std::move(result).value());
+    const QString name = QFileInfo(paths.front()).fileName();
+    setWindowTitle(tr("%1 – Bubblescope").arg(paths.size() > 1 ? tr("%1 and more").arg(name) : name));
+    if (remember_) {
+        RecentFiles::add(paths);
+        welcome_->setRecent(RecentFiles::load());
+    }
+    timeline_->setFocus();
+    emit loaded();
+}
+
+void MainWindow::showSession() {
+    const bool any = state_.session() != nullptr;
+    stack_->setCurrentWidget(any ? static_cast<QWidget*>(timeline_) : welcome_);
+    hover_->clear();
+    const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
+    problems_button_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
+    problems_button_->setToolTip(tr("What was damaged, lost or guessed while loading"));
+    problems_button_->setVisible(any);
+}
+
+void MainWindow::showHovered(const ItemRef& item) {
+    hover_->setText(state_.session() && item ? oneLine(*state_.session(), item) : QString());
+}
+
+void MainWindow::chooseFiles() {
+    auto* dialog = new QFileDialog(this, tr("Open traces"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFiles);
+    dialog->setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.json *.json.gz *.gz)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open);
+    dialog->open();
+}
+
+void MainWindow::chooseDirectory() {
+    auto* dialog = new QFileDialog(this, tr("Open a directory of traces"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open);
+    dialog->open();
+}
+
+void MainWindow::chooseTheme(ThemeChoice choice) {
+    themes_.choose(choice);
+    if (remember_) QSettings().setValue(kThemeKey, themeKey(choice));
+}
+
+void MainWindow::restoreSettings() {
+    if (!remember_) return;
+    const QSettings settings;
+    themes_.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
+    theme_actions_[static_cast<qsizetype>(themes_.choice())]->setChecked(true);
+    restoreGeometry(settings.value(kGeometryKey).toByteArray());
+    restoreState(settings.value(kLayoutKey).toByteArray(), kLayoutVersion);
+    welcome_->setRecent(RecentFiles::load());
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    job_.cancel();
+    if (remember_) {
+        QSettings settings;
+        settings.setValue(kGeometryKey, saveGeometry());
+        settings.setValue(kLayoutKey, saveState(kLayoutVersion));
+    }
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (!localPaths(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QStringList paths = localPaths(*event->mimeData());
+    if (paths.isEmpty()) return;
+    event->acceptProposedAction();
+    open(paths);
+}
+
+} // namespace bubblescope::gui

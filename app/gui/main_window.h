@@ -1,0 +1,87 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QMainWindow>
+
+class QLabel;
+class QMenu;
+class QStackedWidget;
+class QToolButton;
+
+namespace bubblescope::gui {
+
+class BubblePanel;
+class LoadIndicator;
+class MessageBar;
+class TimelineView;
+class WelcomePanel;
+
+/// Puts the views together and opens files; what is shown lives in ViewState, how it looks in the views.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+
+public:
+    /// `remember`: restore and keep theme, layout and recent files in QSettings.
+    MainWindow(RunLoader loader, bool remember, QWidget* parent = nullptr);
+
+    /// Loads in the background and replaces what is shown when it succeeds; a newer call wins.
+    void open(const QStringList& paths);
+    void cancelLoad();
+
+    [[nodiscard]] ViewState& state() { return state_; }
+    [[nodiscard]] ThemeManager& themes() { return themes_; }
+    [[nodiscard]] bool loading() const { return job_.running(); }
+
+signals:
+    void loaded();
+    void failed(const bubblescope::Error& error);
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void buildCentre();
+    void buildDocks();
+    void buildStatusBar();
+    void buildMenus();
+    void buildFileMenu();
+    void buildViewMenu();
+    void buildNavigateMenu();
+    void buildHelpMenu();
+    void fillRecentMenu();
+    QDockWidget* addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
+
+    void finishLoad(const QStringList& paths, Result<SessionPtr> result);
+    void showSession();
+    void showHovered(const ItemRef& item);
+    void chooseFiles();
+    void chooseDirectory();
+    void chooseTheme(ThemeChoice choice);
+    void restoreSettings();
+    void showAbout();
+
+    RunLoader loader_;
+    bool remember_;
+    ThemeManager themes_;
+    ViewState state_;
+    BackgroundJob job_;
+
+    MessageBar* message_ = nullptr;
+    QStackedWidget* stack_ = nullptr;
+    WelcomePanel* welcome_ = nullptr;
+    TimelineView* timeline_ = nullptr;
+    LoadIndicator* load_ = nullptr;
+    QLabel* hover_ = nullptr;
+    QToolButton* problems_button_ = nullptr;
+    QDockWidget* problems_dock_ = nullptr;
+    QMenu* recent_menu_ = nullptr;
+    QMenu* dock_menu_ = nullptr;
+    QList<QAction*> theme_actions_;
+};
+
+} // namespace bubblescope::gui

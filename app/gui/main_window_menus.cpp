@@ -1,0 +1,102 @@
+#include "app/gui/main_window.h"
+#include "app/gui/panels/shortcut_sheet.h"
+#include "app/gui/recent_files.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "app/gui/version.h"
+
+#include <QActionGroup>
+#include <QDockWidget>
+#include <QMenuBar>
+#include <QMessageBox>
+
+namespace bubblescope::gui {
+
+void MainWindow::buildMenus() {
+    buildFileMenu();
+    buildViewMenu();
+    buildNavigateMenu();
+    buildHelpMenu();
+}
+
+void MainWindow::buildFileMenu() {
+    QMenu* file = menuBar()->addMenu(tr("&File"));
+    file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), this, &MainWindow::chooseFiles);
+    file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), this,
+                    &MainWindow::chooseDirectory);
+    recent_menu_ = file->addMenu(tr("Open &recent"));
+    connect(recent_menu_, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
+    file->addSeparator();
+    file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), this, &QWidget::close);
+}
+
+void MainWindow::fillRecentMenu() {
+    recent_menu_->clear();
+    const QList<QStringList> recent = RecentFiles::load();
+    for (const QStringList& paths : recent) {
+        // An ampersand in a file name is not a mnemonic.
+        QString text = recentText(paths);
+        recent_menu_->addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")), this,
+                                [this, paths] { open(paths); });
+    }
+    if (recent.isEmpty()) {
+        recent_menu_->addAction(tr("Nothing opened yet"))->setEnabled(false);
+        return;
+    }
+    recent_menu_->addSeparator();
+    recent_menu_->addAction(tr("&Clear list"), this, &RecentFiles::clear);
+}
+
+void MainWindow::buildViewMenu() {
+    QMenu* view = menuBar()->addMenu(tr("&View"));
+    QMenu* theme = view->addMenu(tr("&Theme"));
+    auto* group = new QActionGroup(this);
+    const auto add = [&](ThemeChoice choice, const QString& text) {
+        QAction* action = theme->addAction(text, this, [this, choice] { chooseTheme(choice); });
+        action->setCheckable(true);
+        action->setChecked(choice == themes_.choice());
+        action->setObjectName(QStringLiteral("theme-") + themeKey(choice));
+        group->addAction(action);
+        theme_actions_ << action;
+    };
+    add(ThemeChoice::System, tr("As the &system"));
+    add(ThemeChoice::Light, tr("&Light"));
+    add(ThemeChoice::Dark, tr("&Dark"));
+    view->addSeparator();
+    const QList<QDockWidget*> docks = findChildren<QDockWidget*>();
+    for (QDockWidget* dock : docks)
+        view->addAction(dock->toggleViewAction());
+}
+
+void MainWindow::buildNavigateMenu() {
+    QMenu* navigate = menuBar()->addMenu(tr("&Navigate"));
+    for (const CommandInfo& info : commandTable()) {
+        if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
+            info.command == Command::NextStep)
+            navigate->addSeparator();
+        // The key is shown but handled by the timeline: single letters must stay free for other widgets.
+        navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), this,
+                            [this, command = info.command] {
+                                timeline_->setFocus();
+                                timeline_->run(command);
+                            });
+    }
+}
+
+void MainWindow::buildHelpMenu() {
+    QMenu* help = menuBar()->addMenu(tr("&Help"));
+    help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), this, [this] {
+        auto* sheet = new ShortcutSheet(this);
+        sheet->setAttribute(Qt::WA_DeleteOnClose);
+        sheet->open();
+    });
+    help->addAction(tr("&About Bubblescope"), this, &MainWindow::showAbout);
+}
+
+void MainWindow::showAbout() {
+    QMessageBox::about(this, tr("About Bubblescope"),
+                       tr("<b>Bubblescope %1</b><p>Pipeline bubbles of model training, seen and explained.</p>"
+                          "<p>Apache License 2.0. Built with Qt %2.</p>")
+                           .arg(QString::fromUtf8(kVersion), QString::fromUtf8(qVersion())));
+}
+
+} // namespace bubblescope::gui

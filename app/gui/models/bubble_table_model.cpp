@@ -1,0 +1,185 @@
+#include "app/gui/models/bubble_table_model.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+
+#include <QFont>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+const QString kNothing = QStringLiteral("–");
+
+bool isNumber(int column) {
+    return column >= BubbleTableModel::AsRun && column <= BubbleTableModel::Percent;
+}
+
+} // namespace
+
+void BubbleTableModel::show(SessionPtr session, int step) {
+    beginResetModel();
+    session_ = std::move(session);
+    step_ = session_ ? step : -1;
+    rows_.clear();
+    if (step_ >= 0) {
+        const StepAnalysis& analysis = session_->analysis(step_);
+        for (const RankAccount& account : analysis.ranks)
+            addRank(analysis, account);
+    }
+    endResetModel();
+}
+
+void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& account) {
+    TimeNs as_run{0};
+    TimeNs observed{0};
+    for (std::size_t i = 0; i < kPositionCount; ++i) {
+        const auto position = static_cast<Position>(i);
+        as_run += account.executed[i];
+        observed += account.observed[i];
+        if (account.executed[i] == TimeNs{0} && account.observed[i] == TimeNs{0} && account.expected[i] == TimeNs{0})
+            continue;
+        Row row{account.rank.value, position, account.executed[i], account.observed[i], std::nullopt, {}, {}};
+        if (analysis.form) row.form = account.expected[i];
+        if (const PositionForm* form = findForm(analysis, account.rank, position)) {
+            row.expression = fromUtf8(form->expression);
+            row.domain = fromUtf8(form->domain);
+        }
+        rows_.push_back(std::move(row));
+    }
+    Row total{account.rank.value, std::nullopt, as_run, observed, account.expected_bubble, {}, {}};
+    if (analysis.form) total.expression = fromUtf8(analysis.form->bubble_expression);
+    rows_.push_back(std::move(total));
+}
+
+int BubbleTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+int BubbleTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QString BubbleTableModel::text(const Row& row, int column) const {
+    const StepAnalysis& analysis = session_->analysis(step_);
+    switch (column) {
+    case RankColumn: return QString::number(row.rank);
+    case PositionColumn: return row.position ? positionText(analysis, *row.position) : tr("total");
+    case AsRun: return exactTime(row.as_run);
+    case Observed: return exactTime(row.observed);
+    case Form: return row.form ? exactTime(*row.form) : kNothing;
+    case Difference: return row.form ? timeDelta(row.observed - *row.form) : kNothing;
+    case Percent: {
+        const QVariant share = raw(row, Percent);
+        return share.isValid() ? percentDelta(share.toDouble()) : kNothing;
+    }
+    case Expression: return row.expression.isEmpty() ? kNothing : row.expression;
+    default: return {};
+    }
+}
+
+QVariant BubbleTableModel::raw(const Row& row, int column) const {
+    const auto ns = [](TimeNs time) { return QVariant::fromValue<qlonglong>(time.count()); };
+    switch (column) {
+    case RankColumn: return row.rank;
+    case PositionColumn: return row.position ? static_cast<int>(*row.position) : static_cast<int>(kPositionCount);
+    case AsRun: return ns(row.as_run);
+    case Observed: return ns(row.observed);
+    case Form: return row.form ? ns(*row.form) : QVariant();
+    case Difference: return row.form ? ns(row.observed - *row.form) : QVariant();
+    case Percent:
+        if (!row.form || *row.form == TimeNs{0}) return {};
+        return static_cast<double>((row.observed - *row.form).count()) / static_cast<double>(row.form->count());
+    default: return text(row, column);
+    }
+}
+
+QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+    const Row& row = rows_[static_cast<std::size_t>(index.row())];
+    switch (role) {
+    case Qt::DisplayRole: return text(row, index.column());
+    case kSortRole: return raw(row, index.column());
+    case kTotalRole: return !row.position.has_value();
+    case Qt::TextAlignmentRole:
+        return QVariant::fromValue<int>((isNumber(index.column()) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    case Qt::ToolTipRole:
+        if (index.column() == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
+        return {};
+    case Qt::FontRole:
+        if (!row.position) {
+            QFont font;
+            font.setBold(true);
+            return font;
+        }
+        return {};
+    default: return {};
+    }
+}
+
+QVariant BubbleTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue<int>((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole) {
+        switch (section) {
+        case AsRun: return tr("Idle time at this position as the ops were executed.");
+        case Observed:
+            return tr("Idle time at this position after consolidation: ops moved later within their slack, so that "
+                      "idle time gathers where the closed form counts it. The step takes as long as before.");
+        case Form: return tr("What the schedule's formula gives for the typical op times of this step.");
+        case Difference: return tr("Observed minus closed form.");
+        default: return {};
+        }
+    }
+    if (role != Qt::DisplayRole) return {};
+    switch (section) {
+    case RankColumn: return tr("Rank");
+    case PositionColumn: return tr("Position");
+    case AsRun: return tr("As run");
+    case Observed: return tr("Observed");
+    case Form: return tr("Closed form");
+    case Difference: return tr("Difference");
+    case Percent: return tr("Diff. %");
+    default: return tr("Expression");
+    }
+}
+
+ItemRef BubbleTableModel::longestBubble(int row) const {
+    const Row& r = rows_[static_cast<std::size_t>(row)];
+    ItemRef best;
+    TimeNs longest{0};
+    const auto& bubbles = session_->analysis(step_).bubbles[static_cast<std::size_t>(r.rank)];
+    for (std::size_t i = 0; i < bubbles.size(); ++i) {
+        if (bubbles[i].position != r.position || bubbles[i].duration() <= longest) continue;
+        longest = bubbles[i].duration();
+        best = {ItemKind::Bubble, step_, r.rank, static_cast<std::int32_t>(i)};
+    }
+    return best;
+}
+
+TimeRange BubbleTableModel::extent(int row) const {
+    const Row& r = rows_[static_cast<std::size_t>(row)];
+    TimeRange range{TimeNs::max(), TimeNs::min()};
+    for (const Bubble& bubble : session_->analysis(step_).bubbles[static_cast<std::size_t>(r.rank)]) {
+        if (bubble.position != r.position) continue;
+        range = {std::min(range.begin, bubble.start), std::max(range.end, bubble.end)};
+    }
+    return range.end < range.begin ? session_->window(step_) : range;
+}
+
+int BubbleTableModel::rankOf(int row) const {
+    return rows_[static_cast<std::size_t>(row)].rank;
+}
+
+int BubbleTableModel::rowOf(const ItemRef& item) const {
+    if (item.kind != ItemKind::Bubble || item.step != step_) return -1;
+    const Position position = session_->bubble(item).position;
+    const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const Row& row) { return row.rank == item.rank && row.position == position; });
+    return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+
+#include <QAbstractTableModel>
+
+#include <optional>
+
+namespace bubblescope::gui {
+
+/// One step's bubbles: a row per rank and position with a bubble, as run, observed (consolidated) or by
+/// closed form, and a total below each rank. Read-only view of a session.
+class BubbleTableModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    enum Column { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression, ColumnCount };
+    /// Raw values: integer nanoseconds, share, or rank.
+    static constexpr int kSortRole = Qt::UserRole;
+    /// True for a rank's total.
+    static constexpr int kTotalRole = Qt::UserRole + 1;
+
+    explicit BubbleTableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+
+    /// `step` is the place in Run::steps; a null session empties the table.
+    void show(SessionPtr session, int step);
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    /// The longest executed bubble of the row's rank and position; none for totals and for positions that
+    /// have no bubble as run.
+    [[nodiscard]] ItemRef longestBubble(int row) const;
+    /// From the first to the last executed bubble of the row; for a total, the step.
+    [[nodiscard]] TimeRange extent(int row) const;
+    [[nodiscard]] int rankOf(int row) const;
+    /// The row that counts `bubble`; −1 when it belongs to another step.
+    [[nodiscard]] int rowOf(const ItemRef& bubble) const;
+
+private:
+    struct Row {
+        int rank = 0;
+        std::optional<Position> position; ///< none: total of the rank
+        TimeNs as_run{0};
+        TimeNs observed{0};
+        std::optional<TimeNs> form;
+        QString expression;
+        QString domain;
+    };
+
+    void addRank(const StepAnalysis& analysis, const RankAccount& account);
+    [[nodiscard]] QString text(const Row& row, int column) const;
+    [[nodiscard]] QVariant raw(const Row& row, int column) const;
+
+    SessionPtr session_;
+    int step_ = -1;
+    std::vector<Row> rows_;
+};
+
+} // namespace bubblescope::gui

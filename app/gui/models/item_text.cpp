@@ -1,0 +1,231 @@
+#include "app/gui/models/item_text.h"
+
+#include "app/gui/models/format.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Consolidation may shift this share of a position before its bubbles stop being comparable.
+constexpr double kSamePosition = 0.01;
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(ItemText)
+};
+
+QString number(int value) {
+    return QString::number(value);
+}
+
+QString commKindText(const CommSpan& span) {
+    const bool activation = span.payload == Payload::Activation;
+    switch (span.kind) {
+    case CommKind::Send: return activation ? Text::tr("Send activation") : Text::tr("Send gradient");
+    case CommKind::Receive: return activation ? Text::tr("Receive activation") : Text::tr("Receive gradient");
+    case CommKind::Wait: break;
+    }
+    return activation ? Text::tr("Wait for activation") : Text::tr("Wait for gradient");
+}
+
+void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
+    out.facts.push_back({Text::tr("Rank"), number(item.rank), {}});
+    out.facts.push_back({Text::tr("Step"), number(session.step(item.step).index), {}});
+}
+
+void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const TimeRange range = session.range(item);
+    const TimeNs origin = session.step(item.step).begin;
+    out.facts.push_back({Text::tr("Start in step"), exactTime(range.begin - origin), {}});
+    out.facts.push_back({Text::tr("End in step"), exactTime(range.end - origin), {}});
+    out.facts.push_back({Text::tr("Duration"), exactTime(range.length()), {}});
+}
+
+/// Idle time of the rank directly before an op: since the op before it, or since the step's begin.
+TimeNs waitBefore(const Session& session, const ItemRef& item) {
+    const auto& ops = session.step(item.step).ranks[static_cast<std::size_t>(item.rank)];
+    const auto index = static_cast<std::size_t>(item.index);
+    const TimeNs since = index == 0 ? session.step(item.step).begin : ops[index - 1].end;
+    return std::max(TimeNs{0}, ops[index].start - since);
+}
+
+ItemDescription describeOp(const Session& session, const ItemRef& item) {
+    const StepTimeline& step = session.step(item.step);
+    const TimelineOp& op = session.op(item);
+    ItemDescription out;
+    out.title = Text::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
+    addPlace(out, session, item);
+    if (op.op.kind != OpKind::Optimizer) {
+        out.facts.push_back({Text::tr("Micro-batch"), number(op.op.microbatch.value), {}});
+        if (step.vpp > 1) out.facts.push_back({Text::tr("Chunk"), number(op.op.chunk.value), {}});
+        out.facts.push_back(
+            {Text::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
+             Text::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
+    }
+    addTimes(out, session, item);
+    out.facts.push_back({Text::tr("Waited before"), exactTime(waitBefore(session, item)),
+                         Text::tr("Idle time of the rank between its previous op and this one.")});
+    if (op.lateness != TimeNs{0})
+        out.facts.push_back({Text::tr("Lateness"), exactTime(op.lateness),
+                             Text::tr("How much later than the emulated device clock said the op really ended.")});
+    return out;
+}
+
+QString comparisonNote(const StepAnalysis& analysis, const FormComparison& comparison) {
+    switch (comparison.kind) {
+    case FormComparison::Kind::NoForm:
+        return analysis.form_note.empty() ? Text::tr("This schedule has no closed form here.")
+                                          : Text::tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
+    case FormComparison::Kind::NotInForm: return Text::tr("The closed form has no bubble at this position.");
+    case FormComparison::Kind::Several:
+        return Text::tr("Several bubbles share this position; the closed form is for all of them together.");
+    case FormComparison::Kind::Moved:
+        return Text::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
+                        "executed. Compare the consolidated value with the closed form.");
+    case FormComparison::Kind::Comparable: break;
+    }
+    return {};
+}
+
+ItemDescription describeBubble(const Session& session, const ItemRef& item) {
+    const StepAnalysis& analysis = session.analysis(item.step);
+    const Bubble& bubble = session.bubble(item);
+    const FormComparison comparison = compareWithForm(session, item);
+    const std::size_t position = positionIndex(bubble.position);
+    const RankAccount& account = analysis.ranks[static_cast<std::size_t>(item.rank)];
+
+    ItemDescription out;
+    out.title = Text::tr("Bubble %1").arg(positionText(analysis, bubble.position));
+    addPlace(out, session, item);
+    addTimes(out, session, item);
+    out.facts.push_back({Text::tr("Position as run"), exactTime(account.executed[position]),
+                         Text::tr("All bubbles of this rank at this position, as they were executed.")});
+    if (analysis.form) {
+        const TimeNs observed = account.observed[position];
+        out.facts.push_back({Text::tr("Observed"), exactTime(observed),
+                             Text::tr("This rank and position after consolidation: idle time moved within its slack to "
+                                      "where the closed form counts it.")});
+        out.facts.push_back({Text::tr("Closed form"), exactTime(comparison.expected), {}});
+        if (comparison.form != nullptr)
+            out.facts.push_back(
+                {Text::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
+        out.facts.push_back({Text::tr("Difference"), timeDelta(observed - comparison.expected), {}});
+    }
+    out.note = comparisonNote(analysis, comparison);
+    return out;
+}
+
+ItemDescription describeComm(const Session& session, const ItemRef& item) {
+    const CommSpan& span = session.comm(item);
+    ItemDescription out;
+    out.title = commKindText(span);
+    addPlace(out, session, item);
+    out.facts.push_back(
+        {span.kind == CommKind::Send ? Text::tr("To rank") : Text::tr("From rank"), number(span.peer.value), {}});
+    out.facts.push_back({Text::tr("Micro-batch"), number(span.microbatch.value), {}});
+    out.facts.push_back({Text::tr("For stage"), number(span.stage.value), Text::tr("The stage that consumes it.")});
+    addTimes(out, session, item);
+    return out;
+}
+
+std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
+    const QString own = shortTime(session.bubble(item).duration());
+    const FormComparison comparison = compareWithForm(session, item);
+    if (comparison.kind != FormComparison::Kind::Comparable) return {own};
+    const QString form = shortTime(comparison.expected);
+    return {Text::tr("%1 · form %2").arg(own, form), own};
+}
+
+} // namespace
+
+const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position) {
+    if (!analysis.form) return nullptr;
+    const auto& forms = analysis.form->positions;
+    const auto found = std::find_if(forms.begin(), forms.end(), [&](const PositionForm& form) {
+        return form.rank == rank && form.position == position;
+    });
+    return found == forms.end() ? nullptr : &*found;
+}
+
+FormComparison compareWithForm(const Session& session, const ItemRef& item) {
+    const StepAnalysis& analysis = session.analysis(item.step);
+    if (!analysis.form) return {};
+    const Bubble& bubble = session.bubble(item);
+    const auto rank = static_cast<std::size_t>(item.rank);
+    const std::size_t position = positionIndex(bubble.position);
+    const RankAccount& account = analysis.ranks[rank];
+
+    FormComparison out;
+    out.expected = account.expected[position];
+    out.form = findForm(analysis, Rank(item.rank), bubble.position);
+    const auto& all = analysis.bubbles[rank];
+    const auto same =
+        std::count_if(all.begin(), all.end(), [&](const Bubble& other) { return other.position == bubble.position; });
+    const auto executed = static_cast<double>(account.executed[position].count());
+    const auto observed = static_cast<double>(account.observed[position].count());
+    if (out.form == nullptr || out.expected == TimeNs{0}) {
+        out.kind = FormComparison::Kind::NotInForm;
+    } else if (std::abs(executed - observed) > kSamePosition * std::max(executed, observed)) {
+        out.kind = FormComparison::Kind::Moved;
+    } else {
+        out.kind = same > 1 ? FormComparison::Kind::Several : FormComparison::Kind::Comparable;
+    }
+    return out;
+}
+
+std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
+    switch (item.kind) {
+    case ItemKind::Op: {
+        const Op& op = session.op(item).op;
+        if (op.kind == OpKind::Optimizer) return {Text::tr("optimizer"), QStringLiteral("O")};
+        const QString microbatch = number(op.microbatch.value);
+        if (session.step(item.step).vpp > 1) return {fromUtf8(opName(op)), microbatch};
+        return {QChar::fromLatin1(opLetter(op.kind)) + microbatch, microbatch};
+    }
+    case ItemKind::Bubble: return bubbleLabels(session, item);
+    case ItemKind::Comm: return {number(session.comm(item).microbatch.value)};
+    case ItemKind::None: break;
+    }
+    return {};
+}
+
+ItemDescription describe(const Session& session, const ItemRef& item) {
+    switch (item.kind) {
+    case ItemKind::Op: return describeOp(session, item);
+    case ItemKind::Bubble: return describeBubble(session, item);
+    case ItemKind::Comm: return describeComm(session, item);
+    case ItemKind::None: break;
+    }
+    return {};
+}
+
+QString oneLine(const Session& session, const ItemRef& item) {
+    const ItemDescription text = describe(session, item);
+    QStringList parts{text.title};
+    for (const Fact& fact : text.facts)
+        parts << QStringLiteral("%1 %2").arg(fact.name, fact.value);
+    return parts.join(QStringLiteral("   "));
+}
+
+QString positionText(const StepAnalysis& analysis, Position position) {
+    const bool f_then_b = analysis.form && analysis.form->f_then_b;
+    // The names are core's (they are also the reports' keys) and pass through the translator here.
+    return QCoreApplication::translate("Position", std::string(positionName(position, f_then_b)).c_str());
+}
+
+QString opKindText(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return Text::tr("forward");
+    case OpKind::Backward: return Text::tr("backward");
+    case OpKind::BackwardInput: return Text::tr("backward for the input");
+    case OpKind::BackwardWeight: return Text::tr("backward for the weights");
+    case OpKind::Optimizer: break;
+    }
+    return Text::tr("optimizer");
+}
+
+} // namespace bubblescope::gui

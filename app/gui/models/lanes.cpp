@@ -1,0 +1,85 @@
+#include "app/gui/models/lanes.h"
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+LaneKind laneOf(CommKind kind) {
+    switch (kind) {
+    case CommKind::Send: return LaneKind::Send;
+    case CommKind::Receive: return LaneKind::Receive;
+    case CommKind::Wait: break;
+    }
+    return LaneKind::Wait;
+}
+
+template <class T>
+std::int32_t asIndex(T value) {
+    return static_cast<std::int32_t>(value);
+}
+
+} // namespace
+
+void Lane::seal() {
+    std::stable_sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+    latest_end_.clear();
+    latest_end_.reserve(spans_.size());
+    TimeNs latest = TimeNs::min();
+    for (const Span& span : spans_)
+        latest_end_.push_back(latest = std::max(latest, span.end));
+}
+
+std::size_t Lane::firstEndingAfter(TimeNs time) const {
+    const auto found = std::upper_bound(latest_end_.begin(), latest_end_.end(), time);
+    return static_cast<std::size_t>(found - latest_end_.begin());
+}
+
+std::size_t Lane::firstStartingFrom(TimeNs time) const {
+    const auto found =
+        std::lower_bound(spans_.begin(), spans_.end(), time, [](const Span& s, TimeNs t) { return s.start < t; });
+    return static_cast<std::size_t>(found - spans_.begin());
+}
+
+Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
+    std::size_t ranks = 0;
+    for (const StepTimeline& step : steps)
+        ranks = std::max({ranks, step.ranks.size(), step.comm.size()});
+    ranks_.resize(ranks);
+    extent_ = {TimeNs::max(), TimeNs::min()};
+
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
+            const auto& ops = steps[s].ranks[r];
+            for (std::size_t i = 0; i < ops.size(); ++i)
+                add(r, LaneKind::Compute, {ops[i].start, ops[i].end, asIndex(s), asIndex(i)});
+        }
+        for (std::size_t r = 0; r < steps[s].comm.size(); ++r) {
+            const auto& spans = steps[s].comm[r];
+            for (std::size_t i = 0; i < spans.size(); ++i)
+                add(r, laneOf(spans[i].kind), {spans[i].start, spans[i].end, asIndex(s), asIndex(i)});
+        }
+        if (s >= analyses.size()) continue;
+        for (std::size_t r = 0; r < std::min(ranks, analyses[s].bubbles.size()); ++r) {
+            const auto& bubbles = analyses[s].bubbles[r];
+            for (std::size_t i = 0; i < bubbles.size(); ++i)
+                add(r, LaneKind::Bubble, {bubbles[i].start, bubbles[i].end, asIndex(s), asIndex(i)});
+        }
+    }
+    for (auto& lanes : ranks_) {
+        for (Lane& lane : lanes)
+            lane.seal();
+    }
+    if (extent_.end < extent_.begin) extent_ = {};
+}
+
+void Lanes::add(std::size_t rank, LaneKind kind, Span span) {
+    const auto k = static_cast<std::size_t>(kind);
+    ranks_[rank][k].add(span);
+    used_[k] = true;
+    extent_.begin = std::min(extent_.begin, span.start);
+    extent_.end = std::max(extent_.end, span.end);
+}
+
+} // namespace bubblescope::gui

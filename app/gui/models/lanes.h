@@ -1,0 +1,75 @@
+#pragma once
+
+#include "app/gui/models/item.h"
+#include "app/gui/models/time_range.h"
+#include "core/bubble/analysis.h"
+
+#include <array>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// What is drawn in a rank's row. Compute and Bubble share one band of pixels: a rank's stream is either
+/// busy or idle.
+enum class LaneKind : std::uint8_t { Compute, Bubble, Send, Receive, Wait };
+inline constexpr std::size_t kLaneCount = 5;
+
+/// An interval with the way back to what it shows.
+struct Span {
+    TimeNs start{0};
+    TimeNs end{0};
+    std::int32_t step = 0;
+    std::int32_t index = 0;
+};
+
+/// The spans of one kind on one rank over all steps, by start time.
+class Lane {
+public:
+    void add(Span span) { spans_.push_back(span); }
+    /// Sorts and prepares the search; call once after the last add().
+    void seal();
+
+    [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+    /// The first span that may reach beyond `time`; spans before it have all ended. Logarithmic.
+    [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
+    /// The first span that starts at `time` or later. Logarithmic.
+    [[nodiscard]] std::size_t firstStartingFrom(TimeNs time) const;
+
+private:
+    std::vector<Span> spans_;
+    std::vector<TimeNs> latest_end_; ///< of all spans up to this one, so that it rises even where spans nest
+};
+
+/// All steps of a run on one time axis, searchable by time. Immutable once built.
+class Lanes {
+public:
+    Lanes() = default;
+    Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses);
+
+    [[nodiscard]] std::size_t rankCount() const { return ranks_.size(); }
+    [[nodiscard]] const Lane& lane(std::size_t rank, LaneKind kind) const {
+        return ranks_[rank][static_cast<std::size_t>(kind)];
+    }
+    /// Whether any rank has such spans; lanes nobody uses take no room on the screen.
+    [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
+    /// First start to last end of everything drawn.
+    [[nodiscard]] const TimeRange& extent() const { return extent_; }
+
+private:
+    void add(std::size_t rank, LaneKind kind, Span span);
+
+    std::vector<std::array<Lane, kLaneCount>> ranks_;
+    std::array<bool, kLaneCount> used_{};
+    TimeRange extent_;
+};
+
+/// Which list of the step a lane's spans point into.
+[[nodiscard]] constexpr ItemKind itemKind(LaneKind lane) {
+    switch (lane) {
+    case LaneKind::Compute: return ItemKind::Op;
+    case LaneKind::Bubble: return ItemKind::Bubble;
+    default: return ItemKind::Comm;
+    }
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,60 @@
+#include "app/gui/models/session.h"
+
+namespace bubblescope::gui {
+
+namespace {
+
+std::size_t at(std::int32_t index) {
+    return static_cast<std::size_t>(index);
+}
+
+} // namespace
+
+const TimelineOp& Session::op(const ItemRef& item) const {
+    return step(item.step).ranks[at(item.rank)][at(item.index)];
+}
+
+const Bubble& Session::bubble(const ItemRef& item) const {
+    return analysis(item.step).bubbles[at(item.rank)][at(item.index)];
+}
+
+const CommSpan& Session::comm(const ItemRef& item) const {
+    return step(item.step).comm[at(item.rank)][at(item.index)];
+}
+
+TimeRange Session::range(const ItemRef& item) const {
+    switch (item.kind) {
+    case ItemKind::Op: return {op(item).start, op(item).end};
+    case ItemKind::Bubble: return {bubble(item).start, bubble(item).end};
+    case ItemKind::Comm: return {comm(item).start, comm(item).end};
+    case ItemKind::None: break;
+    }
+    return {};
+}
+
+TimeRange Session::window(int index) const {
+    return {step(index).begin, step(index).end};
+}
+
+Result<SessionPtr> makeSession(Run run, const JobControl& control) {
+    auto session = std::make_shared<Session>();
+    session->run = std::move(run);
+    session->analyses.reserve(session->run.steps.size());
+    for (const StepTimeline& step : session->run.steps) {
+        if (control.stopRequested()) return cancelledError();
+        session->analyses.push_back(analyzeStep(step, session->run.schedule));
+    }
+    session->lanes = Lanes(session->run.steps, session->analyses);
+    return SessionPtr(std::move(session));
+}
+
+Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
+                               JobControl& control) {
+    BUBBLESCOPE_ASSIGN(Run run, loader(paths, control));
+    if (run.steps.empty())
+        return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
+                          "record at least one whole training step");
+    return makeSession(std::move(run), control);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "app/gui/models/item.h"
+#include "app/gui/models/lanes.h"
+#include "core/bubble/analysis.h"
+#include "core/recognise/run.h"
+
+#include <functional>
+#include <memory>
+
+namespace bubblescope::gui {
+
+/// Everything the views show of one loaded run: the run, its analysis by step and the index that finds
+/// what is visible. Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
+struct Session {
+    Run run;
+    std::vector<StepAnalysis> analyses; ///< one per Run::steps, same order
+    Lanes lanes;
+
+    [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
+    [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
+    [[nodiscard]] const StepAnalysis& analysis(int step) const { return analyses[static_cast<std::size_t>(step)]; }
+
+    /// The following need a reference of the matching kind that came from this session.
+    [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
+    [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
+    [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
+    /// Where any item lies; an empty range for none.
+    [[nodiscard]] TimeRange range(const ItemRef& item) const;
+    /// A step's pipeline window.
+    [[nodiscard]] TimeRange window(int step) const;
+};
+
+using SessionPtr = std::shared_ptr<const Session>;
+
+/// How files become a Run; loadRun, or what a test puts in its place.
+using RunLoader = std::function<Result<Run>(const std::vector<std::filesystem::path>&, JobControl&)>;
+
+/// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
+[[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
+
+/// Loads and analyses; meant for a worker thread. Errors are those of the loader.
+[[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
+                                             JobControl& control);
+
+} // namespace bubblescope::gui

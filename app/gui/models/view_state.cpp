@@ -1,0 +1,105 @@
+#include "app/gui/models/view_state.h"
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kStepPadding = 0.015;
+constexpr double kTracePadding = 0.01;
+
+} // namespace
+
+ViewState::ViewState(QObject* parent) : QObject(parent) {
+    connect(&range_, &VisibleRange::changed, this, &ViewState::followRange);
+}
+
+void ViewState::setSession(SessionPtr session) {
+    session_ = std::move(session);
+    selection_ = {};
+    step_ = -1;
+    if (session_) {
+        step_ = session_->stepCount() > 1 ? 1 : 0;
+        // The step is set before the range, so that following the range finds it already there.
+        TimeRange limits = padded(session_->lanes.extent(), kTracePadding);
+        const TimeRange first = stepView(0);
+        const TimeRange last = stepView(session_->stepCount() - 1);
+        limits = {std::min(limits.begin, first.begin), std::max(limits.end, last.end)};
+        range_.setLimits(limits);
+        range_.reset(stepView(step_));
+    } else {
+        range_.setLimits({});
+    }
+    emit sessionChanged();
+    emit stepChanged();
+    emit selectionChanged();
+}
+
+TimeRange ViewState::stepView(int step) const {
+    return padded(session_->window(step), kStepPadding);
+}
+
+void ViewState::showStep(int step) {
+    if (!session_ || step < 0 || step >= session_->stepCount()) return;
+    setStep(step);
+    range_.show(stepView(step));
+}
+
+void ViewState::setStep(int step) {
+    if (step == step_) return;
+    step_ = step;
+    emit stepChanged();
+}
+
+void ViewState::select(const ItemRef& item) {
+    if (item == selection_) return;
+    selection_ = item;
+    if (item && session_) setStep(item.step);
+    emit selectionChanged();
+}
+
+void ViewState::zoomTo(const ItemRef& item) {
+    if (!session_ || !item) return;
+    zoomTo(session_->range(item));
+    emit rankRequested(item.rank);
+}
+
+void ViewState::zoomTo(const TimeRange& range) {
+    range_.show(padded(range, 1.0));
+}
+
+void ViewState::reveal(const ItemRef& item) {
+    if (!session_ || !item) return;
+    const TimeRange target = session_->range(item);
+    const TimeRange now = range_.range();
+    if (target.begin < now.begin || target.end > now.end) {
+        const TimeNs length = std::max(now.length(), target.length());
+        const TimeNs begin = target.begin + target.length() / 2 - length / 2;
+        range_.show({begin, begin + length});
+    }
+    emit rankRequested(item.rank);
+}
+
+void ViewState::followRange() {
+    if (!session_ || step_ < 0) return;
+    const TimeRange visible = range_.range();
+    // The current step stays while half of it is in sight or it fills half of the view, so that neither
+    // zooming out nor a small pan makes tables jump.
+    const TimeRange current = session_->window(step_);
+    const TimeNs shared = overlap(current, visible);
+    if (shared * 2 >= current.length() || shared * 2 >= visible.length()) return;
+
+    int best = step_;
+    TimeNs most = shared;
+    for (int i = 0; i < session_->stepCount(); ++i) {
+        const TimeNs seen = overlap(session_->window(i), visible);
+        if (seen > most) {
+            best = i;
+            most = seen;
+        }
+    }
+    setStep(best);
+}
+
+} // namespace bubblescope::gui

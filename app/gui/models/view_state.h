@@ -1,0 +1,54 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "app/gui/models/visible_range.h"
+
+#include <QObject>
+
+namespace bubblescope::gui {
+
+/// What all views share: the session, the visible range, the current step and the selection. Views change
+/// it and listen to it; they do not know one another. Lives on the GUI thread.
+class ViewState : public QObject {
+    Q_OBJECT
+
+public:
+    explicit ViewState(QObject* parent = nullptr);
+
+    [[nodiscard]] const SessionPtr& session() const { return session_; }
+    [[nodiscard]] VisibleRange& range() { return range_; }
+    [[nodiscard]] const ItemRef& selection() const { return selection_; }
+    /// Place in Run::steps; −1 without a session.
+    [[nodiscard]] int step() const { return step_; }
+
+    /// Shows the second step of several (the first one warms up), or the only one. Null clears.
+    void setSession(SessionPtr session);
+    /// Makes `step` current and zooms to it.
+    void showStep(int step);
+    /// Also makes the item's step current. Does not move the view.
+    void select(const ItemRef& item);
+    /// Zooms so that the item fills a third of the view and its neighbours stay in sight.
+    void zoomTo(const ItemRef& item);
+    void zoomTo(const TimeRange& range);
+    /// Moves the view as little as needed to show the item.
+    void reveal(const ItemRef& item);
+
+signals:
+    void sessionChanged();
+    void stepChanged();
+    void selectionChanged();
+    /// A view that shows ranks should bring this one into sight.
+    void rankRequested(int rank);
+
+private:
+    void setStep(int step);
+    void followRange();
+    [[nodiscard]] TimeRange stepView(int step) const;
+
+    SessionPtr session_;
+    VisibleRange range_;
+    ItemRef selection_;
+    int step_ = -1;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,102 @@
+#include "app/gui/options.h"
+
+#include <QCommandLineParser>
+#include <QCoreApplication>
+#include <QRegularExpression>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(Options)
+};
+
+constexpr int kSmallestSide = 200;
+constexpr int kLargestSide = 16384;
+
+std::optional<QSize> parseSize(const QString& text) {
+    static const QRegularExpression pattern(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$"));
+    const auto match = pattern.match(text);
+    if (!match.hasMatch()) return std::nullopt;
+    const QSize size(match.captured(1).toInt(), match.captured(2).toInt());
+    const auto fits = [](int side) { return side >= kSmallestSide && side <= kLargestSide; };
+    return fits(size.width()) && fits(size.height()) ? std::optional(size) : std::nullopt;
+}
+
+/// Options with a value, checked; the message of the first wrong one.
+QString readValues(const QCommandLineParser& parser, Options& out) {
+    if (parser.isSet(QStringLiteral("size"))) {
+        const auto size = parseSize(parser.value(QStringLiteral("size")));
+        if (!size)
+            return Text::tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800")
+                .arg(kSmallestSide)
+                .arg(kLargestSide);
+        out.size = *size;
+    }
+    if (parser.isSet(QStringLiteral("theme"))) {
+        out.theme = themeFromKey(parser.value(QStringLiteral("theme")));
+        if (!out.theme) return Text::tr("--theme needs light, dark or system");
+    }
+    if (parser.isSet(QStringLiteral("step"))) {
+        bool ok = false;
+        out.step = parser.value(QStringLiteral("step")).toInt(&ok);
+        if (!ok) return Text::tr("--step needs a step's number");
+    }
+    if (parser.isSet(QStringLiteral("screenshot"))) {
+        out.screenshot = parser.value(QStringLiteral("screenshot"));
+        if (out.screenshot.isEmpty()) return Text::tr("--screenshot needs the name of the PNG file to write");
+        if (out.files.isEmpty()) return Text::tr("--screenshot needs a trace to show");
+    }
+    return {};
+}
+
+} // namespace
+
+std::optional<Options> parseOptions(const QStringList& arguments, QString& error) {
+    QCommandLineParser parser;
+    parser.addOptions({{{QStringLiteral("h"), QStringLiteral("help")}, {}},
+                       {QStringLiteral("version"), {}},
+                       {QStringLiteral("screenshot"), {}, QStringLiteral("file")},
+                       {QStringLiteral("size"), {}, QStringLiteral("size")},
+                       {QStringLiteral("theme"), {}, QStringLiteral("theme")},
+                       {QStringLiteral("step"), {}, QStringLiteral("number")}});
+    if (!parser.parse(arguments)) {
+        error = parser.errorText();
+        return std::nullopt;
+    }
+    Options out;
+    out.help = parser.isSet(QStringLiteral("help"));
+    out.version = parser.isSet(QStringLiteral("version"));
+    if (out.help || out.version) return out;
+    out.files = parser.positionalArguments();
+    error = readValues(parser, out);
+    return error.isEmpty() ? std::optional(out) : std::nullopt;
+}
+
+QString helpText() {
+    return Text::tr("Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
+                    "Shows the pipeline bubbles of training traces.\n"
+                    "\n"
+                    "Options:\n"
+                    "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
+                    "  --size WxH             size of the window or picture (default 1280x800)\n"
+                    "  --theme THEME          light, dark or system\n"
+                    "  --step N               show step N first (default: the second one)\n"
+                    "  -h, --help             show this help\n"
+                    "  --version              show the version\n"
+                    "\n"
+                    "Exit codes: 0 fine, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
+                    "4 the picture could not be written.\n");
+}
+
+bool displayAvailable() {
+#ifdef Q_OS_LINUX
+    return qEnvironmentVariableIsSet("QT_QPA_PLATFORM") || !qEnvironmentVariableIsEmpty("DISPLAY") ||
+           !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+#else
+    return true;
+#endif
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,167 @@
+#include "app/gui/panels/bubble_panel.h"
+
+#include "app/gui/models/format.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QScopedValueRollback>
+#include <QSpinBox>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Roomier cells, totals on their own ground, and differences coloured by direction.
+class BubbleDelegate : public QStyledItemDelegate {
+public:
+    BubbleDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        const Theme& theme = themes_.theme();
+        if (index.data(BubbleTableModel::kTotalRole).toBool()) option->backgroundBrush = theme.header;
+        if (index.column() != BubbleTableModel::Difference && index.column() != BubbleTableModel::Percent) return;
+        // Within one percent of the form is as the form says; the closed form's inputs are medians.
+        const QVariant share = index.siblingAtColumn(BubbleTableModel::Percent).data(BubbleTableModel::kSortRole);
+        if (!share.isValid()) return;
+        constexpr double kSame = 0.01;
+        const double value = share.toDouble();
+        option->palette.setColor(QPalette::Text, value > kSame ? theme.bad : value < -kSame ? theme.good : theme.text);
+    }
+
+private:
+    ThemeManager& themes_;
+};
+
+} // namespace
+
+BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), model_(new BubbleTableModel(this)), table_(new QTableView(this)),
+      step_(new QSpinBox(this)), step_count_(new QLabel(this)), note_(new QLabel(this)),
+      previous_(new QToolButton(this)), next_(new QToolButton(this)) {
+    setObjectName(QStringLiteral("bubblePanel"));
+    step_->setObjectName(QStringLiteral("stepSelector"));
+    step_->setAccessibleName(tr("Step"));
+    step_->setKeyboardTracking(false);
+    step_->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    step_->setAlignment(Qt::AlignCenter);
+    previous_->setArrowType(Qt::LeftArrow);
+    previous_->setToolTip(tr("Previous step"));
+    next_->setArrowType(Qt::RightArrow);
+    next_->setToolTip(tr("Next step"));
+    note_->setTextFormat(Qt::PlainText);
+
+    auto* bar = new QHBoxLayout;
+    bar->setContentsMargins(12, 6, 12, 6);
+    bar->setSpacing(4);
+    bar->addWidget(new QLabel(tr("Step"), this));
+    bar->addSpacing(4);
+    bar->addWidget(previous_);
+    bar->addWidget(step_);
+    bar->addWidget(next_);
+    bar->addSpacing(4);
+    bar->addWidget(step_count_);
+    bar->addSpacing(20);
+    bar->addWidget(note_, 1);
+
+    table_->setObjectName(QStringLiteral("bubbleTable"));
+    table_->setAccessibleName(tr("Bubbles by rank and position"));
+    table_->setModel(model_);
+    table_->setItemDelegate(new BubbleDelegate(themes, table_));
+    table_->setFrameShape(QFrame::NoFrame);
+    table_->setShowGrid(false);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->setWordWrap(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
+    table_->horizontalHeader()->setHighlightSections(false);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(true);
+
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addLayout(bar);
+    column->addWidget(table_, 1);
+
+    connect(&state_, &ViewState::sessionChanged, this, &BubblePanel::refresh);
+    connect(&state_, &ViewState::stepChanged, this, &BubblePanel::refresh);
+    connect(&state_, &ViewState::selectionChanged, this, &BubblePanel::followSelection);
+    connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex& current) {
+                if (!following_ && current.isValid()) showRow(current.row());
+            });
+    // A click on the row that is already current brings the view back to it.
+    connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { showRow(index.row()); });
+    connect(step_, &QSpinBox::valueChanged, this, [this](int number) {
+        const auto& session = state_.session();
+        for (int i = 0; session && i < session->stepCount(); ++i) {
+            if (session->step(i).index == number) return state_.showStep(i);
+        }
+    });
+    connect(previous_, &QToolButton::clicked, this, [this] { stepBy(-1); });
+    connect(next_, &QToolButton::clicked, this, [this] { stepBy(1); });
+    refresh();
+}
+
+void BubblePanel::stepBy(int direction) {
+    state_.showStep(state_.step() + direction);
+}
+
+void BubblePanel::refresh() {
+    const QScopedValueRollback guard(following_, true);
+    const SessionPtr& session = state_.session();
+    model_->show(session, state_.step());
+    setEnabled(session != nullptr);
+    if (!session) {
+        note_->clear();
+        step_count_->clear();
+        return;
+    }
+    const QSignalBlocker quiet(step_);
+    step_->setRange(session->step(0).index, session->step(session->stepCount() - 1).index);
+    step_->setValue(session->step(state_.step()).index);
+    step_count_->setText(tr("%1 of %2").arg(state_.step() + 1).arg(session->stepCount()));
+    previous_->setEnabled(state_.step() > 0);
+    next_->setEnabled(state_.step() + 1 < session->stepCount());
+    const StepAnalysis& analysis = session->analysis(state_.step());
+    note_->setText(analysis.form ? tr("Closed form from this step's typical op times. Select a row to see its bubbles.")
+                                 : tr("No closed form: %1.").arg(fromUtf8(analysis.form_note)));
+    note_->setToolTip(note_->text());
+    followSelection();
+}
+
+void BubblePanel::followSelection() {
+    const QScopedValueRollback guard(following_, true);
+    const int row = state_.session() ? model_->rowOf(state_.selection()) : -1;
+    if (row >= 0) {
+        table_->setCurrentIndex(model_->index(row, BubbleTableModel::PositionColumn));
+        table_->scrollTo(model_->index(row, 0));
+    } else if (state_.selection().kind != ItemKind::None || !table_->currentIndex().isValid() ||
+               !model_->data(table_->currentIndex(), BubbleTableModel::kTotalRole).toBool()) {
+        table_->setCurrentIndex({});
+    }
+}
+
+void BubblePanel::showRow(int row) {
+    // The row may move the timeline and change the step, which must not come back as another choice.
+    const ItemRef bubble = model_->longestBubble(row);
+    const TimeRange extent = model_->extent(row);
+    const int rank = model_->rankOf(row);
+    state_.select(bubble);
+    if (bubble) {
+        state_.zoomTo(extent);
+    } else {
+        state_.showStep(state_.step());
+    }
+    emit state_.rankRequested(rank);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "app/gui/models/bubble_table_model.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QWidget>
+
+class QLabel;
+class QSpinBox;
+class QTableView;
+class QToolButton;
+
+namespace bubblescope::gui {
+
+/// The bubble table with the step selector. Choosing a row shows its bubbles on the timeline; choosing a
+/// bubble there marks its row here.
+class BubblePanel : public QWidget {
+    Q_OBJECT
+
+public:
+    BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] QTableView& table() { return *table_; }
+    [[nodiscard]] const BubbleTableModel& model() const { return *model_; }
+
+private:
+    void refresh();
+    void followSelection();
+    void showRow(int row);
+    void stepBy(int direction);
+
+    ViewState& state_;
+    BubbleTableModel* model_;
+    QTableView* table_;
+    QSpinBox* step_;
+    QLabel* step_count_;
+    QLabel* note_;
+    QToolButton* previous_;
+    QToolButton* next_;
+    bool following_ = false; ///< a change of the row comes from the timeline
+};
+
+} // namespace bubblescope::gui

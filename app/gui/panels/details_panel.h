@@ -1,0 +1,36 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QScrollArea>
+
+class QGridLayout;
+class QLabel;
+
+namespace bubblescope::gui {
+
+/// All that is known of the selected op, bubble or transfer.
+class DetailsPanel : public QScrollArea {
+    Q_OBJECT
+
+public:
+    DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] QString title() const;
+    /// The value beside `name`; empty when it is not shown.
+    [[nodiscard]] QString value(const QString& name) const;
+
+private:
+    void refresh();
+    void applyTheme();
+
+    ViewState& state_;
+    ThemeManager& themes_;
+    QLabel* title_;
+    QLabel* note_;
+    QGridLayout* grid_;
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< grown as needed, the rest hidden
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QWidget>
+
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// Names the colours that occur in the session.
+class Legend : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
+
+    void show(const Session* session);
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    struct Entry {
+        Role role;
+        QString text;
+    };
+    [[nodiscard]] int entryWidth(const Entry& entry) const;
+
+    ThemeManager& themes_;
+    std::vector<Entry> entries_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,28 @@
+#include "app/gui/panels/problems_panel.h"
+
+#include <QHeaderView>
+
+namespace bubblescope::gui {
+
+ProblemsPanel::ProblemsPanel(ViewState& state, QWidget* parent) : QTableView(parent) {
+    setObjectName(QStringLiteral("problemsPanel"));
+    setAccessibleName(tr("Problems of the loaded files"));
+    auto* problems = new ProblemsModel(this);
+    setModel(problems);
+    setFrameShape(QFrame::NoFrame);
+    setShowGrid(false);
+    setAlternatingRowColors(true);
+    setSelectionBehavior(QAbstractItemView::SelectRows);
+    setWordWrap(false);
+    verticalHeader()->hide();
+    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+    horizontalHeader()->setHighlightSections(false);
+    horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
+    horizontalHeader()->setSectionResizeMode(ProblemsModel::Message, QHeaderView::Stretch);
+    horizontalHeader()->setSectionResizeMode(ProblemsModel::Count, QHeaderView::ResizeToContents);
+    horizontalHeader()->setSectionResizeMode(ProblemsModel::Kind, QHeaderView::ResizeToContents);
+    setColumnWidth(ProblemsModel::Where, 280);
+    connect(&state, &ViewState::sessionChanged, this, [this, problems, &state] { problems->show(state.session()); });
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,165 @@
+#include "app/gui/theme/theme.h"
+
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// The highest chunk keeps this much of its kind's colour.
+constexpr double kChunkMix = 0.5;
+
+QColor mix(const QColor& a, const QColor& b, double share) {
+    const auto part = [share](int from, int to) { return static_cast<int>(std::lround(from + (to - from) * share)); };
+    return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
+}
+
+/// Relative luminance as WCAG defines it.
+double luminance(const QColor& colour) {
+    const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
+}
+
+struct PaletteColours {
+    QColor window, base, alternate, text, dim, button, highlight, highlighted_text, link, border;
+};
+
+QPalette makePalette(const PaletteColours& c) {
+    QPalette palette;
+    palette.setColor(QPalette::Window, c.window);
+    palette.setColor(QPalette::WindowText, c.text);
+    palette.setColor(QPalette::Base, c.base);
+    palette.setColor(QPalette::AlternateBase, c.alternate);
+    palette.setColor(QPalette::Text, c.text);
+    palette.setColor(QPalette::PlaceholderText, c.dim);
+    palette.setColor(QPalette::Button, c.button);
+    palette.setColor(QPalette::ButtonText, c.text);
+    palette.setColor(QPalette::BrightText, Qt::red);
+    palette.setColor(QPalette::ToolTipBase, c.base);
+    palette.setColor(QPalette::ToolTipText, c.text);
+    palette.setColor(QPalette::Highlight, c.highlight);
+    palette.setColor(QPalette::HighlightedText, c.highlighted_text);
+    palette.setColor(QPalette::Link, c.link);
+    palette.setColor(QPalette::LinkVisited, c.link);
+    palette.setColor(QPalette::Light, c.button.lighter(115));
+    palette.setColor(QPalette::Midlight, c.button.lighter(107));
+    palette.setColor(QPalette::Mid, c.border);
+    palette.setColor(QPalette::Dark, c.border.darker(115));
+    palette.setColor(QPalette::Shadow, c.border.darker(150));
+    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+        palette.setColor(QPalette::Disabled, role, c.dim);
+    palette.setColor(QPalette::Disabled, QPalette::Highlight, c.border);
+    return palette;
+}
+
+Theme makeLight() {
+    Theme theme;
+    theme.palette = makePalette({.window = "#f1f3f5",
+                                 .base = "#ffffff",
+                                 .alternate = "#f6f8fa",
+                                 .text = "#1d232a",
+                                 .dim = "#8a939d",
+                                 .button = "#f6f8fa",
+                                 .highlight = "#2f6db5",
+                                 .highlighted_text = "#ffffff",
+                                 .link = "#1f5fa8",
+                                 .border = "#c3c9d0"});
+    theme.timeline = "#ffffff";
+    theme.timeline_odd = "#f8f9fb";
+    theme.header = "#f1f3f5";
+    theme.line = "#cdd3d9";
+    theme.grid = "#eaedf0";
+    theme.text = "#1d232a";
+    theme.text_dim = "#5d6873";
+    theme.bubble_ground = "#f1f2f4";
+    theme.bubble_hatch = "#c4cad1";
+    theme.selection = "#c2185b";
+    theme.hover = "#1d232a";
+    theme.good = "#1b7a4b";
+    theme.bad = "#b3261e";
+    theme.message = "#fdeceb";
+    theme.message_line = "#e3a5a1";
+    return theme;
+}
+
+Theme makeDark() {
+    Theme theme;
+    theme.dark = true;
+    theme.palette = makePalette({.window = "#1f2329",
+                                 .base = "#171a1f",
+                                 .alternate = "#1c2026",
+                                 .text = "#e3e7ec",
+                                 .dim = "#7d8792",
+                                 .button = "#2a2f37",
+                                 .highlight = "#3d7cc4",
+                                 .highlighted_text = "#ffffff",
+                                 .link = "#7db4f0",
+                                 .border = "#3a414b"});
+    theme.timeline = "#171a1f";
+    theme.timeline_odd = "#1b1f25";
+    theme.header = "#1f2329";
+    theme.line = "#373e48";
+    theme.grid = "#252a32";
+    theme.text = "#e3e7ec";
+    theme.text_dim = "#9aa4af";
+    theme.bubble_ground = "#20242a";
+    theme.bubble_hatch = "#434b56";
+    theme.selection = "#ff6fa5";
+    theme.hover = "#ffffff";
+    theme.good = "#5fc894";
+    theme.bad = "#ff8a80";
+    theme.message = "#3a2224";
+    theme.message_line = "#7a3b3d";
+    return theme;
+}
+
+QColor base(Role role, bool dark) {
+    switch (role) {
+    case Role::Forward: return dark ? "#3f86d6" : "#2f6db5";
+    case Role::Backward: return dark ? "#eeb54a" : "#f0b13c";
+    case Role::BackwardInput: return dark ? "#e0784a" : "#d9642f";
+    case Role::BackwardWeight: return dark ? "#a9dcc6" : "#9fd6bd";
+    case Role::Optimizer: return dark ? "#8e7cc3" : "#574785";
+    case Role::Bubble: return dark ? "#434b56" : "#c4cad1";
+    case Role::Send: return dark ? "#b08ae0" : "#8a5fc4";
+    case Role::Receive: return dark ? "#4fb3b3" : "#2e9090";
+    case Role::Wait: return dark ? "#d0717a" : "#c65c66";
+    }
+    return {};
+}
+
+} // namespace
+
+Role roleOf(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return Role::Forward;
+    case OpKind::Backward: return Role::Backward;
+    case OpKind::BackwardInput: return Role::BackwardInput;
+    case OpKind::BackwardWeight: return Role::BackwardWeight;
+    case OpKind::Optimizer: break;
+    }
+    return Role::Optimizer;
+}
+
+QColor Theme::fill(Role role, int chunk, int chunks) const {
+    const QColor colour = base(role, dark);
+    if (chunks <= 1) return colour;
+    return mix(colour, timeline, kChunkMix * chunk / (chunks - 1));
+}
+
+QColor textOn(const QColor& ground) {
+    // Where contrast with black and with white are equal.
+    return luminance(ground) > 0.179 ? QColor("#14181d") : QColor("#ffffff");
+}
+
+const Theme& lightTheme() {
+    static const Theme theme = makeLight();
+    return theme;
+}
+
+const Theme& darkTheme() {
+    static const Theme theme = makeDark();
+    return theme;
+}
+
+} // namespace bubblescope::gui

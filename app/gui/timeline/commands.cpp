@@ -1,0 +1,70 @@
+#include "app/gui/timeline/commands.h"
+
+#include <QCoreApplication>
+#include <QKeyEvent>
+
+#include <array>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr const char* kContext = "TimelineCommands";
+
+constexpr std::array kCommands{
+    CommandInfo{Command::ZoomIn, Qt::NoModifier, Qt::Key_W, QT_TRANSLATE_NOOP("TimelineCommands", "Zoom in")},
+    CommandInfo{Command::ZoomOut, Qt::NoModifier, Qt::Key_S, QT_TRANSLATE_NOOP("TimelineCommands", "Zoom out")},
+    CommandInfo{Command::PanLeft, Qt::NoModifier, Qt::Key_A, QT_TRANSLATE_NOOP("TimelineCommands", "Earlier")},
+    CommandInfo{Command::PanRight, Qt::NoModifier, Qt::Key_D, QT_TRANSLATE_NOOP("TimelineCommands", "Later")},
+    CommandInfo{Command::FitAll, Qt::ControlModifier, Qt::Key_0,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Show the whole trace")},
+    CommandInfo{Command::FitStep, Qt::ControlModifier, Qt::Key_1,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Show the current step")},
+    CommandInfo{Command::Focus, Qt::NoModifier, Qt::Key_F,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Centre the selection; again: fit it")},
+    CommandInfo{Command::ZoomToSelection, Qt::NoModifier, Qt::Key_Z,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Zoom to the selection")},
+    CommandInfo{Command::PreviousZoom, Qt::NoModifier, Qt::Key_Backspace,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Previous zoom")},
+    CommandInfo{Command::NextOp, Qt::NoModifier, Qt::Key_Period,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Next op on the rank")},
+    CommandInfo{Command::PreviousOp, Qt::NoModifier, Qt::Key_Comma,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Previous op on the rank")},
+    CommandInfo{Command::Consumer, Qt::NoModifier, Qt::Key_BracketRight,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Follow the transfer to the op that uses it")},
+    CommandInfo{Command::Producer, Qt::NoModifier, Qt::Key_BracketLeft,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Follow the transfer to the op that made it")},
+    CommandInfo{Command::RankUp, Qt::NoModifier, Qt::Key_Up, QT_TRANSLATE_NOOP("TimelineCommands", "Rank above")},
+    CommandInfo{Command::RankDown, Qt::NoModifier, Qt::Key_Down, QT_TRANSLATE_NOOP("TimelineCommands", "Rank below")},
+    CommandInfo{Command::NextStep, Qt::NoModifier, Qt::Key_PageDown,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Next step")},
+    CommandInfo{Command::PreviousStep, Qt::NoModifier, Qt::Key_PageUp,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Previous step")},
+    CommandInfo{Command::Clear, Qt::NoModifier, Qt::Key_Escape,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Clear the selection")},
+};
+
+} // namespace
+
+std::span<const CommandInfo> commandTable() {
+    return kCommands;
+}
+
+QString commandText(const CommandInfo& info) {
+    return QCoreApplication::translate(kContext, info.text);
+}
+
+QString commandKeys(const CommandInfo& info) {
+    return QKeySequence(info.modifier | info.key).toString(QKeySequence::NativeText);
+}
+
+const CommandInfo* findCommand(const QKeyEvent& event) {
+    // Some layouts need Shift or AltGr for brackets, and the keypad says so; neither changes what is meant.
+    const bool control = event.modifiers().testFlag(Qt::ControlModifier);
+    for (const CommandInfo& info : kCommands) {
+        if (info.key == event.key() && control == (info.modifier == Qt::ControlModifier)) return &info;
+    }
+    return nullptr;
+}
+
+} // namespace bubblescope::gui

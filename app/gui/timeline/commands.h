@@ -1,0 +1,48 @@
+#pragma once
+
+#include <QKeySequence>
+#include <QString>
+
+#include <span>
+
+class QKeyEvent;
+
+namespace bubblescope::gui {
+
+/// What the timeline does on a key. One table feeds key handling, the menu and the shortcut sheet.
+enum class Command : std::uint8_t {
+    ZoomIn,
+    ZoomOut,
+    PanLeft,
+    PanRight,
+    FitAll,
+    FitStep,
+    Focus,
+    ZoomToSelection,
+    PreviousZoom,
+    NextOp,
+    PreviousOp,
+    Consumer,
+    Producer,
+    RankUp,
+    RankDown,
+    NextStep,
+    PreviousStep,
+    Clear,
+};
+
+struct CommandInfo {
+    Command command;
+    Qt::KeyboardModifier modifier; ///< exactly this one (or none) must be held
+    Qt::Key key;
+    const char* text; ///< for people, untranslated; see commandText()
+};
+
+[[nodiscard]] std::span<const CommandInfo> commandTable();
+[[nodiscard]] QString commandText(const CommandInfo& info);
+/// "W", "Ctrl+0", …, in the platform's spelling.
+[[nodiscard]] QString commandKeys(const CommandInfo& info);
+/// Null when the key means nothing here.
+[[nodiscard]] const CommandInfo* findCommand(const QKeyEvent& event);
+
+} // namespace bubblescope::gui

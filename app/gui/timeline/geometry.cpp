@@ -1,0 +1,220 @@
+#include "app/gui/timeline/geometry.h"
+
+#include "app/gui/models/item_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr std::size_t kMaxSamples = 16; ///< looked at to choose the colour of a merged pixel column
+constexpr double kLabelPadding = 4;     ///< left and right together
+constexpr double kNarrowestLabel = 9;   ///< no text is tried below
+constexpr int kLowestLabel = 12;        ///< lanes lower than this carry no text
+
+Role spanRole(const Session& session, const ItemRef& item, LaneKind lane) {
+    switch (lane) {
+    case LaneKind::Compute: return roleOf(session.op(item).op.kind);
+    case LaneKind::Bubble: return Role::Bubble;
+    case LaneKind::Send: return Role::Send;
+    case LaneKind::Receive: return Role::Receive;
+    case LaneKind::Wait: break;
+    }
+    return Role::Wait;
+}
+
+/// Turns one lane into shapes, from left to right.
+class LaneBuilder {
+public:
+    LaneBuilder(const GeometryInput& input, int rank, LaneKind kind, double top, double height,
+                std::vector<TimelineShape>& out)
+        : in_(input), lane_(input.session.lanes.lane(static_cast<std::size_t>(rank), kind)), rank_(rank), kind_(kind),
+          top_(top), height_(height), out_(out) {}
+
+    void build() {
+        const auto& spans = lane_.spans();
+        std::size_t i = lane_.firstEndingAfter(in_.scale.range.begin);
+        while (i < spans.size() && spans[i].start < in_.scale.range.end) {
+            const double left = snap(in_.scale.x(spans[i].start));
+            const double right = snap(in_.scale.x(spans[i].end));
+            if (right - left >= pixel()) {
+                addOne(spans[i], left, right);
+                ++i;
+            } else {
+                i = addColumn(i, left);
+            }
+        }
+    }
+
+private:
+    [[nodiscard]] double pixel() const { return 1 / in_.device_pixel_ratio; }
+    [[nodiscard]] double snap(double x) const {
+        const double limit = in_.scale.width + pixel();
+        return std::round(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
+    }
+    [[nodiscard]] ItemRef itemOf(const Span& span) const {
+        return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
+    }
+    [[nodiscard]] int chunkOf(const ItemRef& item) const {
+        return kind_ == LaneKind::Compute ? in_.session.op(item).op.chunk.value : 0;
+    }
+
+    void addOne(const Span& span, double left, double right) {
+        TimelineShape shape;
+        shape.item = itemOf(span);
+        shape.role = spanRole(in_.session, shape.item, kind_);
+        shape.chunk = chunkOf(shape.item);
+        const double from = std::max(0.0, left);
+        const double to = std::min(in_.scale.width, right);
+        if (to <= from) return;
+        shape.rect = {from, top_, to - from, height_};
+        shape.label = labelFor(shape);
+        out_.push_back(std::move(shape));
+    }
+
+    [[nodiscard]] QString labelFor(const TimelineShape& shape) const {
+        const double room = shape.rect.width() - kLabelPadding;
+        if (room < kNarrowestLabel - kLabelPadding || height_ < kLowestLabel) return {};
+        for (QString& label : itemLabels(in_.session, shape.item)) {
+            if (in_.text_width(label) <= room) return std::move(label);
+        }
+        return {};
+    }
+
+    /// All spans that start in the pixel column at `left` and are narrower than it become one column in the
+    /// colour that takes most of its time. Columns of one colour that touch become one rectangle.
+    std::size_t addColumn(std::size_t first, double left) {
+        const auto& spans = lane_.spans();
+        const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
+        std::size_t last = first + 1;
+        if (last < spans.size() && spans[last].start < column_end)
+            last = std::max(last, lane_.firstStartingFrom(column_end));
+        // A wide span that starts in this column is drawn for itself.
+        if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
+
+        const auto [role, chunk] = mainColour(first, last);
+        const double from = std::clamp(left, 0.0, std::max(0.0, in_.scale.width - pixel()));
+        if (out_.size() > first_shape_) {
+            TimelineShape& previous = out_.back();
+            const bool merged = !previous.item && previous.role == role && previous.chunk == chunk;
+            if (merged && previous.rect.right() >= from - pixel() / 2) {
+                previous.rect.setRight(std::max(previous.rect.right(), from + pixel()));
+                return last;
+            }
+            // The pixel belongs to the wider neighbour.
+            if (previous.rect.right() > from + pixel() / 2) return last;
+        }
+        TimelineShape shape;
+        shape.rect = {from, top_, pixel(), height_};
+        shape.role = role;
+        shape.chunk = chunk;
+        out_.push_back(std::move(shape));
+        return last;
+    }
+
+    [[nodiscard]] std::pair<Role, int> mainColour(std::size_t first, std::size_t last) const {
+        const std::size_t count = last - first;
+        const std::size_t stride = std::max<std::size_t>(1, count / kMaxSamples);
+        std::array<TimeNs, 9> time{};
+        std::array<int, 9> chunk{};
+        for (std::size_t i = first; i < last; i += stride) {
+            const Span& span = lane_.spans()[i];
+            const ItemRef item = itemOf(span);
+            const auto role = static_cast<std::size_t>(spanRole(in_.session, item, kind_));
+            time[role] += span.end - span.start + TimeNs{1};
+            chunk[role] = chunkOf(item);
+        }
+        const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
+        return {static_cast<Role>(best), chunk[best]};
+    }
+
+    const GeometryInput& in_;
+    const Lane& lane_;
+    int rank_;
+    LaneKind kind_;
+    double top_;
+    double height_;
+    std::vector<TimelineShape>& out_;
+    std::size_t first_shape_ = out_.size(); ///< of this lane; earlier ones are other lanes' neighbours
+};
+
+} // namespace
+
+std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
+    std::vector<TimelineShape> shapes;
+    const auto addLane = [&](int row, LaneKind kind, const LaneBand& band) {
+        const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
+        if (top >= input.height || top + band.height <= 0) return;
+        LaneBuilder(input, row, kind, top, band.height, shapes).build();
+    };
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        for (const LaneBand& band : input.rows.bands()) {
+            if (band.kind == LaneKind::Compute) addLane(row, LaneKind::Bubble, band);
+        }
+    }
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        for (const LaneBand& band : input.rows.bands())
+            addLane(row, band.kind, band);
+    }
+    return shapes;
+}
+
+QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
+    if (!item) return {};
+    LaneKind lane = LaneKind::Compute;
+    if (item.kind == ItemKind::Comm) {
+        switch (input.session.comm(item).kind) {
+        case CommKind::Send: lane = LaneKind::Send; break;
+        case CommKind::Receive: lane = LaneKind::Receive; break;
+        case CommKind::Wait: lane = LaneKind::Wait; break;
+        }
+    }
+    const TimeRange range = input.session.range(item);
+    const double pixel = 1 / input.device_pixel_ratio;
+    const auto snap = [&](double x) { return std::round(x * input.device_pixel_ratio) / input.device_pixel_ratio; };
+    for (const LaneBand& band : input.rows.bands()) {
+        if (band.kind != lane) continue;
+        const double left = std::clamp(snap(input.scale.x(range.begin)), 0.0, input.scale.width);
+        const double right = std::clamp(snap(input.scale.x(range.end)), 0.0, input.scale.width);
+        if (range.end <= input.scale.range.begin || range.begin >= input.scale.range.end) return {};
+        const double top = input.rows.rowTop(item.rank) + band.top - input.scroll_y;
+        return {left, top, std::max(pixel, right - left), static_cast<double>(band.height)};
+    }
+    return {};
+}
+
+ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y, double x, double y,
+                double slack) {
+    const int content_y = static_cast<int>(std::floor(y)) + scroll_y;
+    const int row = rows.rowAt(content_y);
+    const auto band = rows.bandAt(content_y);
+    if (row < 0 || !band) return {};
+
+    const TimeNs time = scale.time(x);
+    const TimeNs reach = scale.perPixel(slack);
+    const auto nearest = [&](LaneKind kind) {
+        const Lane& lane = session.lanes.lane(static_cast<std::size_t>(row), kind);
+        ItemRef best;
+        TimeNs distance = reach + TimeNs{1};
+        for (std::size_t i = lane.firstEndingAfter(time - reach); i < lane.spans().size(); ++i) {
+            const Span& span = lane.spans()[i];
+            if (span.start > time + reach || distance == TimeNs{0}) break;
+            const TimeNs away = std::max({TimeNs{0}, span.start - time, time - span.end});
+            // Of two that touch, the one that holds the point wins; ends are exclusive.
+            const TimeNs penalty{away == TimeNs{0} && span.end == time ? 1 : 0};
+            if (away + penalty >= distance) continue;
+            distance = away + penalty;
+            best = {itemKind(kind), span.step, row, span.index};
+        }
+        return std::pair(best, distance);
+    };
+    const auto [item, distance] = nearest(band->kind);
+    if (band->kind != LaneKind::Compute || (item && distance == TimeNs{0})) return item;
+    const auto [bubble, bubble_distance] = nearest(LaneKind::Bubble);
+    return bubble && (!item || bubble_distance <= TimeNs{0}) ? bubble : item;
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "app/gui/theme/theme.h"
+#include "app/gui/timeline/row_layout.h"
+#include "app/gui/timeline/time_scale.h"
+
+#include <QRectF>
+#include <QString>
+
+#include <functional>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// One rectangle to draw, in logical pixels of the plot (x from the plot's left edge, y from the top of the
+/// visible part); its edges lie on device pixels.
+struct TimelineShape {
+    QRectF rect;
+    Role role = Role::Forward;
+    int chunk = 0;
+    ItemRef item;  ///< none where several spans narrower than a pixel were merged
+    QString label; ///< fits the rectangle; empty where nothing does
+};
+
+/// Width of a text in logical pixels, as it will be drawn.
+using TextWidth = std::function<double(const QString&)>;
+
+struct GeometryInput {
+    const Session& session;
+    TimeScale scale;
+    const RowLayout& rows;
+    int scroll_y = 0;
+    int height = 0; ///< of the visible part
+    double device_pixel_ratio = 1;
+    TextWidth text_width;
+};
+
+/// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the
+/// logarithm of the spans, not with the spans: those narrower than a device pixel are merged.
+[[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
+
+/// The rectangle of one item, also when merged; clipped to the plot, at least one device pixel wide. Empty
+/// when out of sight.
+[[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);
+
+/// What lies at a point of the plot; spans within `slack` pixels are caught too, so that thin ones can be hit.
+[[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
+                              double x, double y, double slack = 2);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,281 @@
+#include "app/gui/timeline/timeline_painter.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/timeline/ticks.h"
+
+#include <QCoreApplication>
+#include <QFontMetrics>
+#include <QPainter>
+#include <QPixmap>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
+};
+
+constexpr double kTickRoom = 96; ///< pixels between labelled ticks
+constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a hairline to the next
+constexpr int kHatchSize = 8;
+constexpr double kStepScaleLimit = 1.6; ///< views longer than this many steps count from the first step
+
+} // namespace
+
+bool countsInStep(const Session& session, int step, const TimeRange& visible) {
+    return static_cast<double>(visible.length().count()) <
+           kStepScaleLimit * static_cast<double>(session.window(step).length().count());
+}
+
+TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
+    return countsInStep(session, step, visible) ? session.window(step).begin : session.window(0).begin;
+}
+
+QPixmap hatchTile(const Theme& theme, double ratio) {
+    const int size = static_cast<int>(std::lround(kHatchSize * ratio));
+    QPixmap tile(size, size);
+    tile.fill(theme.bubble_ground);
+    QPainter painter(&tile);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
+    // Drawn three times, so that the line's ends meet at the tile's corners.
+    for (int shift = -size; shift <= size; shift += size)
+        painter.drawLine(shift, size, shift + size, 0);
+    painter.end();
+    tile.setDevicePixelRatio(ratio);
+    return tile;
+}
+
+TimelinePainter::TimelinePainter(QPainter& painter, const TimelineFrame& frame)
+    : p_(painter), f_(frame), small_(frame.font), bold_(frame.font) {
+    small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
+    bold_.setBold(true);
+}
+
+void TimelinePainter::paintBase() {
+    paintRows();
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    paintStepEdges();
+    paintShapes();
+    p_.restore();
+    paintRuler();
+    paintHeader();
+}
+
+void TimelinePainter::paintRows() {
+    p_.fillRect(f_.plot, f_.theme.timeline);
+    p_.save();
+    p_.setClipRect(f_.plot);
+    const RowLayout& rows = f_.geometry.rows;
+    for (int row = 1; row < rows.rowCount(); row += 2) {
+        const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
+        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.rowHeight()), f_.theme.timeline_odd);
+    }
+    const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
+    const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
+    for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
+        if (tick.major && tick.x >= 0)
+            p_.fillRect(QRectF(f_.plot.left() + std::round(tick.x), f_.plot.top(), 1, bottom), f_.theme.grid);
+    }
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        const int y = f_.plot.top() + rows.rowTop(row) + rows.rowHeight() - 1 - f_.geometry.scroll_y;
+        p_.fillRect(QRect(f_.plot.left(), y, f_.plot.width(), 1), f_.theme.grid);
+    }
+    p_.restore();
+}
+
+void TimelinePainter::paintStepEdges() {
+    const int height = std::min(f_.plot.height(), f_.geometry.rows.contentHeight() - f_.geometry.scroll_y);
+    for (int step = 0; step < f_.session.stepCount(); ++step) {
+        const TimeRange window = f_.session.window(step);
+        if (overlap(window, f_.geometry.scale.range) == TimeNs{0}) continue;
+        for (const TimeNs edge : {window.begin, window.end}) {
+            const double x = std::round(f_.geometry.scale.x(edge));
+            if (x >= 0 && x < f_.plot.width()) p_.fillRect(QRectF(x, 0, 1, height), f_.theme.line);
+        }
+    }
+}
+
+void TimelinePainter::paintShapes() {
+    const double pixel = 1 / f_.geometry.device_pixel_ratio;
+    const int chunks = f_.session.run.schedule.vpp;
+    const QBrush hatch(hatchTile(f_.theme, f_.geometry.device_pixel_ratio));
+    p_.setFont(f_.font);
+    for (const TimelineShape& shape : f_.shapes) {
+        QRectF body = shape.rect;
+        if (body.width() >= kGapFrom) body.setWidth(body.width() - pixel);
+        if (shape.role == Role::Bubble) {
+            p_.fillRect(body, hatch);
+            if (shape.label.isEmpty()) continue;
+            // A plain ground behind the text: hatching through letters is hard to read.
+            QRectF ground(0, 0, f_.geometry.text_width(shape.label) + 8, QFontMetricsF(f_.font).height() + 2);
+            ground.moveCenter(body.center());
+            p_.fillRect(ground & body, f_.theme.bubble_ground);
+            p_.setPen(f_.theme.text);
+            p_.drawText(body, Qt::AlignCenter | Qt::TextSingleLine, shape.label);
+            continue;
+        }
+        const QColor ground = f_.theme.fill(shape.role, shape.chunk, chunks);
+        p_.fillRect(body, ground);
+        if (shape.label.isEmpty()) continue;
+        const bool comm = shape.role == Role::Send || shape.role == Role::Receive || shape.role == Role::Wait;
+        p_.setFont(comm ? small_ : f_.font);
+        p_.setPen(textOn(ground));
+        p_.drawText(body, Qt::AlignCenter | Qt::TextSingleLine, shape.label);
+        if (comm) p_.setFont(f_.font);
+    }
+}
+
+void TimelinePainter::paintRuler() {
+    const QRect band(f_.plot.left(), 0, f_.plot.width(), kRulerHeight);
+    p_.fillRect(QRect(0, 0, f_.plot.right() + 1, kRulerHeight), f_.theme.header);
+    paintStepBand();
+
+    p_.save();
+    p_.setClipRect(band);
+    p_.setFont(small_);
+    const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
+    for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
+        const int x = band.left() + static_cast<int>(std::lround(tick.x));
+        const int height = tick.major ? 7 : 4;
+        p_.fillRect(QRect(x, kRulerHeight - height, 1, height), tick.major ? f_.theme.text_dim : f_.theme.line);
+        if (!tick.major) continue;
+        p_.setPen(f_.theme.text_dim);
+        p_.drawText(QRect(x + 4, kStepBandHeight, static_cast<int>(kTickRoom), kTickBandHeight - 4),
+                    Qt::AlignLeft | Qt::AlignVCenter, tick.label);
+    }
+    p_.restore();
+    p_.fillRect(QRect(0, kRulerHeight - 1, f_.plot.right() + 1, 1), f_.theme.line);
+
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    const QString note = countsInStep(f_.session, f_.step, f_.geometry.scale.range)
+                             ? Text::tr("time in step %1").arg(f_.session.step(f_.step).index)
+                             : Text::tr("time since step %1").arg(f_.session.step(0).index);
+    p_.drawText(QRect(12, kStepBandHeight, kHeaderWidth - 20, kTickBandHeight - 4), Qt::AlignRight | Qt::AlignVCenter,
+                note);
+}
+
+void TimelinePainter::paintStepBand() {
+    p_.save();
+    p_.setClipRect(QRect(f_.plot.left(), 0, f_.plot.width(), kStepBandHeight));
+    p_.setFont(small_);
+    const QFontMetrics metrics(small_);
+    for (int step = 0; step < f_.session.stepCount(); ++step) {
+        const TimeRange window = f_.session.window(step);
+        if (overlap(window, f_.geometry.scale.range) == TimeNs{0}) continue;
+        const int left = std::max(-1, static_cast<int>(std::lround(f_.geometry.scale.x(window.begin))));
+        const int right = std::min(f_.plot.width() + 1, static_cast<int>(std::lround(f_.geometry.scale.x(window.end))));
+        const QRect box(f_.plot.left() + left, 2, std::max(1, right - left), kStepBandHeight - 3);
+        const bool current = step == f_.step;
+        const QColor ground = current ? f_.theme.palette.color(QPalette::Highlight) : f_.theme.line;
+        p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), ground);
+        const int number = f_.session.step(step).index;
+        p_.setPen(textOn(ground));
+        for (const QString& label : {Text::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
+                                     Text::tr("step %1").arg(number), QString::number(number)}) {
+            if (metrics.horizontalAdvance(label) + 6 > box.width()) continue;
+            p_.drawText(box, Qt::AlignCenter, label);
+            break;
+        }
+    }
+    p_.restore();
+}
+
+void TimelinePainter::paintHeader() {
+    const RowLayout& rows = f_.geometry.rows;
+    const QRect column(0, kRulerHeight, kHeaderWidth, f_.plot.height());
+    p_.fillRect(column, f_.theme.header);
+    p_.save();
+    p_.setClipRect(column);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
+        const QRect area(0, top, kHeaderWidth - 1, rows.rowHeight());
+        if (!area.intersects(column)) continue;
+        paintRankHeader(row, area);
+        p_.fillRect(QRect(0, area.bottom(), kHeaderWidth, 1), f_.theme.line);
+    }
+    p_.restore();
+    p_.fillRect(QRect(kHeaderWidth - 1, 0, 1, f_.plot.bottom() + 1), f_.theme.line);
+}
+
+void TimelinePainter::paintRankHeader(int row, const QRect& area) {
+    const LaneBand& compute = f_.geometry.rows.bands().front();
+    const QRect box(area.left() + 12, area.top() + compute.top, area.width() - 20, compute.height);
+    p_.setFont(bold_);
+    p_.setPen(f_.theme.text);
+    const StepAnalysis& analysis = f_.session.analysis(f_.step);
+    const QString name = Text::tr("Rank %1").arg(row);
+    paintLaneNames(area.top(), area);
+    if (static_cast<std::size_t>(row) >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) {
+        p_.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, name);
+        return;
+    }
+    const RankAccount& account = analysis.ranks[static_cast<std::size_t>(row)];
+    const double bubble = static_cast<double>(account.bubble.count()) / static_cast<double>(analysis.wall.count());
+    const int line = QFontMetrics(bold_).height();
+    const bool tall = compute.height >= line + 14;
+    QRect text = box;
+    if (tall) text.setHeight(box.height() - 8);
+    p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, Text::tr("bubble %1").arg(percent(bubble)));
+    if (!tall) return;
+    // Busy share as a bar; what is left of it is bubble.
+    const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
+    p_.fillRect(bar, f_.theme.line);
+    const int busy = static_cast<int>(std::lround(bar.width() * std::clamp(1 - bubble, 0.0, 1.0)));
+    p_.fillRect(QRect(bar.left(), bar.top(), busy, bar.height()), f_.theme.fill(Role::Forward));
+}
+
+void TimelinePainter::paintLaneNames(int top, const QRect& area) {
+    p_.save();
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    for (const LaneBand& band : f_.geometry.rows.bands()) {
+        if (band.kind == LaneKind::Compute) continue;
+        const QString name = band.kind == LaneKind::Send      ? Text::tr("send")
+                             : band.kind == LaneKind::Receive ? Text::tr("receive")
+                                                              : Text::tr("wait");
+        p_.drawText(QRect(area.left(), top + band.top - 1, area.width() - 8, band.height + 2),
+                    Qt::AlignRight | Qt::AlignVCenter, name);
+    }
+    p_.restore();
+}
+
+void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hover) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    if (selection.kind == ItemKind::Bubble) {
+        // The other bubbles of the position, which the table counts together with the selected one.
+        const auto& all = f_.session.analysis(selection.step).bubbles[static_cast<std::size_t>(selection.rank)];
+        const Position position = f_.session.bubble(selection).position;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const ItemRef other{ItemKind::Bubble, selection.step, selection.rank, static_cast<std::int32_t>(i)};
+            if (all[i].position == position && other != selection) outline(other, f_.theme.selection, 1, true);
+        }
+    }
+    if (hover && hover != selection) outline(hover, f_.theme.hover, 1, false);
+    if (selection) outline(selection, f_.theme.selection, 2, false);
+    p_.restore();
+}
+
+void TimelinePainter::outline(const ItemRef& item, const QColor& colour, int width, bool dashed) {
+    const QRectF rect = itemRect(f_.geometry, item);
+    if (rect.isEmpty()) return;
+    QPen pen(colour, width, dashed ? Qt::DashLine : Qt::SolidLine);
+    pen.setJoinStyle(Qt::MiterJoin);
+    p_.setPen(pen);
+    p_.setBrush(Qt::NoBrush);
+    const double inset = width / 2.0;
+    p_.drawRect(rect.adjusted(-1 + inset, -1 + inset, 1 - inset, 1 - inset));
+}
+
+} // namespace bubblescope::gui

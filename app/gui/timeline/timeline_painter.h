@@ -1,0 +1,64 @@
+#pragma once
+
+#include "app/gui/theme/theme.h"
+#include "app/gui/timeline/geometry.h"
+
+#include <QFont>
+#include <QRect>
+
+class QPainter;
+
+namespace bubblescope::gui {
+
+/// Sizes of the timeline's frame, in logical pixels.
+inline constexpr int kHeaderWidth = 148; ///< rank names
+inline constexpr int kStepBandHeight = 20;
+inline constexpr int kTickBandHeight = 22;
+inline constexpr int kRulerHeight = kStepBandHeight + kTickBandHeight;
+
+/// One picture of the timeline. References must outlive the call.
+struct TimelineFrame {
+    const Theme& theme;
+    const Session& session;
+    const GeometryInput& geometry;
+    const std::vector<TimelineShape>& shapes;
+    QRect plot;   ///< right of the header, below the ruler
+    int step = 0; ///< current, place in Run::steps
+    QFont font;
+};
+
+/// Draws what geometry says and decides nothing. No antialiasing: edges lie on device pixels.
+class TimelinePainter {
+public:
+    TimelinePainter(QPainter& painter, const TimelineFrame& frame);
+
+    /// Everything but selection and hover.
+    void paintBase();
+    void paintOverlay(const ItemRef& selection, const ItemRef& hover);
+
+private:
+    void paintRows();
+    void paintStepEdges();
+    void paintShapes();
+    void paintRuler();
+    void paintStepBand();
+    void paintHeader();
+    void paintRankHeader(int row, const QRect& area);
+    void paintLaneNames(int top, const QRect& area);
+    void outline(const ItemRef& item, const QColor& colour, int width, bool dashed);
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+    QFont small_;
+    QFont bold_;
+};
+
+/// The origin of the ruler's times: the current step's begin while the view is not much longer than a step,
+/// else the first step's.
+[[nodiscard]] TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible);
+[[nodiscard]] bool countsInStep(const Session& session, int step, const TimeRange& visible);
+
+/// Diagonal lines for idle time, sharp at any device pixel ratio.
+[[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
+
+} // namespace bubblescope::gui

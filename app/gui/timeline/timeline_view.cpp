@@ -1,0 +1,348 @@
+#include "app/gui/timeline/timeline_view.h"
+
+#include "app/gui/models/item_text.h"
+#include "app/gui/models/navigation.h"
+#include "app/gui/timeline/timeline_painter.h"
+
+#include <QApplication>
+#include <QFontMetricsF>
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kKeyZoom = 0.8;     ///< per key press
+constexpr double kKeyPan = 0.1;      ///< of the view
+constexpr double kWheelZoom = 0.85;  ///< per notch
+constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
+constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
+
+QString toolTipText(const Session& session, const ItemRef& item) {
+    const ItemDescription text = describe(session, item);
+    QString html = QStringLiteral("<b>%1</b><table cellspacing='0'>").arg(text.title.toHtmlEscaped());
+    for (const Fact& fact : text.facts)
+        html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td align='right'>%2</td></tr>")
+                    .arg(fact.name.toHtmlEscaped(), fact.value.toHtmlEscaped());
+    html += QStringLiteral("</table>");
+    if (!text.note.isEmpty()) html += QStringLiteral("<p>%1</p>").arg(text.note.toHtmlEscaped());
+    return html;
+}
+
+} // namespace
+
+TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QAbstractScrollArea(parent), state_(state), themes_(themes) {
+    setObjectName(QStringLiteral("timeline"));
+    setAccessibleName(tr("Timeline"));
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::StrongFocus);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    viewport()->setMouseTracking(true);
+    gesture_end_.setSingleShot(true);
+    gesture_end_.setInterval(kGesturePauseMs);
+
+    connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
+    connect(&state_, &ViewState::sessionChanged, this, [this] {
+        hover_ = {};
+        relayout();
+    });
+    connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
+    connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
+    connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
+    connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
+}
+
+QSize TimelineView::sizeHint() const {
+    return {900, 420};
+}
+
+QSize TimelineView::minimumSizeHint() const {
+    return {kHeaderWidth + 200, kRulerHeight + 80};
+}
+
+QRect TimelineView::plot() const {
+    return {kHeaderWidth, kRulerHeight, std::max(1, viewport()->width() - kHeaderWidth),
+            std::max(1, viewport()->height() - kRulerHeight)};
+}
+
+TimeScale TimelineView::scale() const {
+    return {state_.range().range(), static_cast<double>(plot().width())};
+}
+
+GeometryInput TimelineView::geometry() const {
+    return {*state_.session(),
+            scale(),
+            rows_,
+            verticalScrollBar()->value(),
+            plot().height(),
+            devicePixelRatioF(),
+            [this](const QString& text) { return textWidth(text); }};
+}
+
+double TimelineView::textWidth(const QString& text) const {
+    const auto known = text_widths_.constFind(text);
+    if (known != text_widths_.constEnd()) return *known;
+    const double width = QFontMetricsF(font()).horizontalAdvance(text);
+    return *text_widths_.insert(text, width);
+}
+
+void TimelineView::relayout() {
+    rows_ = state_.session() ? RowLayout(state_.session()->lanes, plot().height()) : RowLayout();
+    verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - plot().height()));
+    verticalScrollBar()->setPageStep(plot().height());
+    verticalScrollBar()->setSingleStep(rows_.rowHeight() / 2);
+    invalidate();
+}
+
+void TimelineView::invalidate() {
+    base_valid_ = false;
+    viewport()->update();
+}
+
+void TimelineView::renderBase() {
+    const double ratio = devicePixelRatioF();
+    const QSize device_size = (QSizeF(viewport()->size()) * ratio).toSize();
+    if (base_.size() != device_size) base_ = QPixmap(device_size);
+    base_.setDevicePixelRatio(ratio);
+    base_.fill(themes_.theme().timeline);
+    const GeometryInput input = geometry();
+    shapes_ = buildShapes(input);
+    QPainter painter(&base_);
+    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+    TimelinePainter(painter, frame).paintBase();
+    base_valid_ = true;
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+    QPainter painter(viewport());
+    if (!state_.session()) {
+        painter.fillRect(viewport()->rect(), themes_.theme().timeline);
+        return;
+    }
+    if (!base_valid_ || base_.devicePixelRatio() != devicePixelRatioF()) renderBase();
+    painter.drawPixmap(0, 0, base_);
+    const GeometryInput input = geometry();
+    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+    TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover_);
+}
+
+void TimelineView::resizeEvent(QResizeEvent*) {
+    relayout();
+}
+
+void TimelineView::scrollContentsBy(int, int) {
+    invalidate();
+}
+
+void TimelineView::changeEvent(QEvent* event) {
+    if (event->type() == QEvent::FontChange) {
+        text_widths_.clear();
+        relayout();
+    }
+    QAbstractScrollArea::changeEvent(event);
+}
+
+ItemRef TimelineView::itemAt(const QPointF& position) const {
+    const QRect area = plot();
+    if (!state_.session() || !area.contains(position.toPoint())) return {};
+    return hitTest(*state_.session(), scale(), rows_, verticalScrollBar()->value(), position.x() - area.left(),
+                   position.y() - area.top());
+}
+
+QPointF TimelineView::centreOf(const ItemRef& item) const {
+    if (!state_.session()) return {};
+    return itemRect(geometry(), item).center() + plot().topLeft();
+}
+
+void TimelineView::setHover(const ItemRef& item) {
+    if (item == hover_) return;
+    hover_ = item;
+    viewport()->update();
+    emit hovered(item);
+}
+
+bool TimelineView::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) setHover({});
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const ItemRef item = itemAt(help->pos());
+        if (item) {
+            QToolTip::showText(help->globalPos(), toolTipText(*state_.session(), item), viewport());
+        } else {
+            QToolTip::hideText();
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || !state_.session()) return;
+    pressed_ = true;
+    dragging_ = false;
+    press_position_ = drag_position_ = event->position();
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    if (!pressed_) {
+        setHover(itemAt(event->position()));
+        return;
+    }
+    if (!dragging_) {
+        const double moved = (event->position() - press_position_).manhattanLength();
+        if (moved < QApplication::startDragDistance()) return;
+        dragging_ = true;
+        QToolTip::hideText();
+        viewport()->setCursor(Qt::ClosedHandCursor);
+    }
+    const QPointF delta = event->position() - drag_position_;
+    drag_position_ = event->position();
+    state_.range().panBy(-delta.x() / plot().width());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || !pressed_) return;
+    pressed_ = false;
+    if (dragging_) {
+        dragging_ = false;
+        viewport()->unsetCursor();
+        state_.range().endGesture();
+        return;
+    }
+    if (!selectStepAt(event->position())) state_.select(itemAt(event->position()));
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton) state_.zoomTo(itemAt(event->position()));
+}
+
+bool TimelineView::selectStepAt(const QPointF& position) {
+    if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth) return false;
+    const TimeNs time = scale().time(position.x() - kHeaderWidth);
+    for (int step = 0; step < state_.session()->stepCount(); ++step) {
+        if (!state_.session()->window(step).contains(time)) continue;
+        state_.showStep(step);
+        return true;
+    }
+    return false;
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+    event->accept();
+    const QPoint angle = event->angleDelta();
+    const double x = event->position().x() - kHeaderWidth;
+    const bool sideways = event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y());
+    if (sideways) {
+        const int delta = angle.x() != 0 ? angle.x() : angle.y();
+        state_.range().panBy(-delta / kWheelNotch * kKeyPan);
+    } else if (x < 0) {
+        // Over the rank names the wheel scrolls ranks, as there is no time to zoom at.
+        const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
+        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
+    } else {
+        state_.range().zoomAt(x / plot().width(), std::pow(kWheelZoom, angle.y() / kWheelNotch));
+    }
+    gesture_end_.start();
+    setHover(itemAt(event->position()));
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const CommandInfo* info = findCommand(*event);
+    if (info == nullptr) {
+        QAbstractScrollArea::keyPressEvent(event);
+        return;
+    }
+    run(info->command);
+}
+
+void TimelineView::run(Command command) {
+    if (!state_.session()) return;
+    const Session& session = *state_.session();
+    const ItemRef selection = state_.selection();
+    switch (command) {
+    case Command::ZoomIn: zoom(kKeyZoom); break;
+    case Command::ZoomOut: zoom(1 / kKeyZoom); break;
+    case Command::PanLeft: pan(-kKeyPan); break;
+    case Command::PanRight: pan(kKeyPan); break;
+    case Command::FitAll: state_.range().showAll(); break;
+    case Command::FitStep: state_.showStep(state_.step()); break;
+    case Command::Focus: focusSelection(); break;
+    case Command::ZoomToSelection: state_.zoomTo(selection); break;
+    case Command::PreviousZoom: state_.range().back(); break;
+    case Command::NextOp:
+        moveTo(selection ? neighbourOp(session, selection, 1)
+                         : opNear(session, 0, session.window(state_.step()).begin));
+        break;
+    case Command::PreviousOp: moveTo(neighbourOp(session, selection, -1)); break;
+    case Command::Consumer: moveTo(consumer(session, selection)); break;
+    case Command::Producer: moveTo(producer(session, selection)); break;
+    case Command::RankUp: changeRank(-1); break;
+    case Command::RankDown: changeRank(1); break;
+    case Command::NextStep: state_.showStep(state_.step() + 1); break;
+    case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
+    case Command::Clear: state_.select({}); break;
+    }
+}
+
+void TimelineView::zoom(double factor) {
+    const QPointF cursor = viewport()->mapFromGlobal(QCursor::pos());
+    const bool inside = viewport()->underMouse() && plot().contains(cursor.toPoint());
+    state_.range().zoomAt(inside ? (cursor.x() - kHeaderWidth) / plot().width() : 0.5, factor);
+    gesture_end_.start();
+}
+
+void TimelineView::pan(double share) {
+    state_.range().panBy(share);
+    gesture_end_.start();
+}
+
+void TimelineView::focusSelection() {
+    const ItemRef item = state_.selection();
+    if (!item) return;
+    const TimeRange range = state_.session()->range(item);
+    const TimeRange now = state_.range().range();
+    const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
+    state_.range().show({begin, begin + now.length()});
+    emit state_.rankRequested(item.rank);
+    // Already in the middle, or as close to it as the trace's ends allow: the second press fits.
+    if (state_.range().range() == now) state_.zoomTo(item);
+}
+
+void TimelineView::moveTo(const ItemRef& item) {
+    if (!item) return;
+    state_.select(item);
+    state_.reveal(item);
+}
+
+void TimelineView::changeRank(int direction) {
+    const ItemRef from = state_.selection();
+    const int ranks = rows_.rowCount();
+    if (!from) {
+        verticalScrollBar()->setValue(verticalScrollBar()->value() + direction * rows_.rowHeight());
+        return;
+    }
+    const int rank = from.rank + direction;
+    if (rank < 0 || rank >= ranks) return;
+    const TimeRange range = state_.session()->range(from);
+    moveTo(opNear(*state_.session(), rank, range.begin + range.length() / 2));
+}
+
+void TimelineView::showRank(int rank) {
+    const int top = rows_.rowTop(rank);
+    const int bottom = top + rows_.rowHeight();
+    QScrollBar* bar = verticalScrollBar();
+    if (top < bar->value()) bar->setValue(top);
+    if (bottom > bar->value() + plot().height()) bar->setValue(bottom - plot().height());
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+#include "app/gui/timeline/commands.h"
+#include "app/gui/timeline/geometry.h"
+
+#include <QAbstractScrollArea>
+#include <QHash>
+#include <QPixmap>
+#include <QPointF>
+#include <QTimer>
+
+namespace bubblescope::gui {
+
+/// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
+/// Reads and changes ViewState; geometry and the painted base are kept until something they depend on
+/// changes, so that hovering and selecting only redraw the overlay.
+class TimelineView : public QAbstractScrollArea {
+    Q_OBJECT
+
+public:
+    /// Both must outlive the view.
+    TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
+    void run(Command command);
+    /// The item under a point of the viewport.
+    [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
+    /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
+    [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
+
+signals:
+    void hovered(const bubblescope::gui::ItemRef& item);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void scrollContentsBy(int dx, int dy) override;
+    bool viewportEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    [[nodiscard]] QRect plot() const;
+    [[nodiscard]] TimeScale scale() const;
+    [[nodiscard]] GeometryInput geometry() const;
+    [[nodiscard]] double textWidth(const QString& text) const;
+    void relayout();
+    void invalidate();
+    void renderBase();
+    void setHover(const ItemRef& item);
+    void zoom(double factor);
+    void pan(double share);
+    void focusSelection();
+    void moveTo(const ItemRef& item);
+    void changeRank(int direction);
+    void showRank(int rank);
+    bool selectStepAt(const QPointF& position);
+
+    ViewState& state_;
+    ThemeManager& themes_;
+    RowLayout rows_;
+    std::vector<TimelineShape> shapes_;
+    QPixmap base_;
+    bool base_valid_ = false;
+    mutable QHash<QString, double> text_widths_;
+
+    ItemRef hover_;
+    QPointF press_position_;
+    QPointF drag_position_;
+    bool pressed_ = false;
+    bool dragging_ = false;
+    QTimer gesture_end_;
+};
+
+} // namespace bubblescope::gui

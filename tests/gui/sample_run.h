@@ -1,0 +1,21 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "core/schedule/registry.h"
+
+namespace bubblescope::gui {
+
+/// A run of simulated steps, one after the other with a gap, as a loader would deliver it.
+struct SampleSpec {
+    ScheduleSpec schedule{"1f1b", "", 4, 8, 1};
+    int steps = 3;
+    TimeNs forward{std::chrono::milliseconds(5)};
+    TimeNs backward{std::chrono::milliseconds(10)};
+    TimeNs comm{0};
+    TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half of it follows each
+};
+
+[[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
+[[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
+
+} // namespace bubblescope::gui
