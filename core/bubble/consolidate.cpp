@@ -25,10 +25,12 @@ class Consolidation {
 public:
     Consolidation(const StepTimeline& step, std::span<const TimeNs> before_steady)
         : step_(step), before_steady_(before_steady), schedule_(executedOrder(step)), graph_(schedule_),
-          execution_(executionOrder(graph_, step.pp)) {}
+          execution_(executionOrder(graph_)) {}
 
     /// False where ops are missing or the observed order contradicts the dependencies.
-    [[nodiscard]] bool possible() const { return execution_.blocked.empty() && graph_.size() > 0; }
+    [[nodiscard]] bool possible() const {
+        return execution_.blocked.empty() && graph_.size() > 0 && graph_.rankCount() == step_.pp;
+    }
 
     StepTimeline run() {
         readTimes();
@@ -106,7 +108,7 @@ private:
     }
 
     void gatherSteady() {
-        const int rounds = 2 * step_.pp + 8;
+        const int rounds = 2 * step_.pp + 8; // blocks need one round a rank; jitter may ask for a few more
         for (int round = 0; round < rounds && holdBackSteady(); ++round) {
             for (const OpIndex op : execution_.order) {
                 forEachBefore(op, [&](OpIndex before, TimeNs lag) {

@@ -107,13 +107,13 @@ std::span<const OpIndex> OpGraph::consumers(OpIndex index) const {
     return {consumers_[at(index)].data(), consumer_count_[at(index)]};
 }
 
-ExecutionOrder executionOrder(const OpGraph& graph, int pp) {
+ExecutionOrder executionOrder(const OpGraph& graph) {
     ExecutionOrder result;
     result.order.reserve(static_cast<std::size_t>(graph.size()));
     std::vector<bool> done(static_cast<std::size_t>(graph.size()), false);
     std::vector<OpIndex> head;
     std::vector<Rank> runnable;
-    for (int r = 0; r < pp; ++r) {
+    for (int r = 0; r < graph.rankCount(); ++r) {
         head.push_back(graph.firstOf(Rank{r}));
         runnable.push_back(Rank{r});
     }
@@ -137,7 +137,7 @@ ExecutionOrder executionOrder(const OpGraph& graph, int pp) {
             ++next;
         }
     }
-    for (int r = 0; r < pp; ++r) {
+    for (int r = 0; r < graph.rankCount(); ++r) {
         if (head[Rank{r}.index()] < graph.endOf(Rank{r})) result.blocked.push_back(head[Rank{r}.index()]);
     }
     return result;

@@ -29,6 +29,7 @@ public:
     explicit OpGraph(const Schedule& schedule);
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(ops_.size()); }
+    [[nodiscard]] int rankCount() const { return static_cast<int>(rank_begin_.size()) - 1; }
     [[nodiscard]] const Op& op(OpIndex index) const { return ops_[at(index)]; }
     [[nodiscard]] Rank rank(OpIndex index) const { return ranks_[at(index)]; }
     [[nodiscard]] Stage stage(OpIndex index) const;
@@ -74,6 +75,6 @@ struct ExecutionOrder {
 };
 
 /// Runs the graph without times. Linear in ops.
-[[nodiscard]] ExecutionOrder executionOrder(const OpGraph& graph, int pp);
+[[nodiscard]] ExecutionOrder executionOrder(const OpGraph& graph);
 
 } // namespace bubblescope

@@ -109,7 +109,7 @@ private:
     }
 
     void checkDeadlock() {
-        const ExecutionOrder execution = executionOrder(graph_, schedule_.pp);
+        const ExecutionOrder execution = executionOrder(graph_);
         if (execution.blocked.empty()) return;
         std::vector<bool> done(static_cast<std::size_t>(graph_.size()), false);
         for (const OpIndex op : execution.order)

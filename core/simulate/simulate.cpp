@@ -101,7 +101,7 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
         return usageError("per-stage times must name every stage");
     }
     const OpGraph graph(schedule);
-    return Simulation(schedule, costs, graph).run(executionOrder(graph, schedule.pp).order);
+    return Simulation(schedule, costs, graph).run(executionOrder(graph).order);
 }
 
 } // namespace bubblescope

@@ -54,6 +54,7 @@ std::string textChart(const StepTimeline& step, int max_units) {
             fill(op.end, label(op.op, step.vpp), '-');
         }
         fill(step.end, {}, '.');
+        out.erase(out.find_last_not_of(' ') + 1);
         out += '\n';
     }
     return out;
