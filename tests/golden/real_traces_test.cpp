@@ -47,9 +47,9 @@ protected:
     bubblescope::Run run_; // a test's own Run() hides the plain name
 };
 
-// Independent count (Python's json module over the file): 5120 "E" events named forward or backward =
-// 20 iterations x 4 ranks x 4 chunks x 8 micro-batches x 2; mean forward time by (rank, chunk), iteration
-// 0 left out, is 22.4 ms for (3, 3) and below 11 ms for every other.
+// Counted with Python's json module: 5120 "E" events named forward or backward = 20 iterations x 4 ranks x
+// 4 chunks x 8 micro-batches x 2. Mean forward time from iteration 1 on: 17.138 ms on rank 3's chunk 3,
+// 3.154 to 3.772 ms on every other chunk.
 TEST_F(RealTraces, MegatronInterleaved) {
     BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
     ASSERT_NO_FATAL_FAILURE(open("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json"));
@@ -84,12 +84,12 @@ TEST_F(RealTraces, MegatronLastChunkOfTheLastRankIsSlow) {
     const TimeNs last = total[{3, 3}];
     for (const auto& [place, time] : total) {
         if (place == std::pair<std::size_t, int>{3, 3}) continue;
-        EXPECT_GT(last, 2 * time) << "rank " << place.first << ", chunk " << place.second;
+        EXPECT_GT(last, 4 * time) << "rank " << place.first << ", chunk " << place.second;
     }
 }
 
-// zcat | grep -c '"name": "PP:[0-9]*[FB][0-9]' per file: 32 F and 32 B in each of the four, half of them in
-// each of the two profiler steps.
+// Counted with a regular expression over the unpacked files: each of the four holds 32 PP:<stage>F<i> and 32
+// PP:<stage>B<i>, for two profiler steps.
 TEST_F(RealTraces, TorchInterleaved) {
     BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2"));

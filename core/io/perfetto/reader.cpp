@@ -1,5 +1,6 @@
 #include "core/io/perfetto/reader.h"
 
+#include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
 #include "core/io/perfetto/sequence_state.h"
 #include "core/io/perfetto/track_table.h"
@@ -7,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
 #include <protozero/varint.hpp>
 
 #include <optional>
@@ -17,13 +17,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-using protozero::pbf_reader;
-
-std::string_view viewOf(pbf_reader& reader) {
-    const auto view = reader.get_view();
-    return {view.data(), view.size()};
-}
-
 /// The fields of a TracePacket that matter here.
 struct Packet {
     TimeNs time{0};
@@ -32,10 +25,10 @@ struct Packet {
     std::uint32_t flags = 0;
     bool dropped_before = false;
     bool other_data = false;
-    std::optional<pbf_reader> event;
-    std::optional<pbf_reader> interned;
-    std::optional<pbf_reader> defaults;
-    std::optional<pbf_reader> descriptor;
+    std::optional<std::string_view> event;
+    std::optional<std::string_view> interned;
+    std::optional<std::string_view> defaults;
+    std::optional<std::string_view> descriptor;
 };
 
 /// The fields of a TrackEvent that matter here.
@@ -49,24 +42,25 @@ struct Event {
     std::optional<double> counter;
 };
 
-Packet parsePacket(pbf_reader reader) {
+Packet parsePacket(std::string_view body) {
+    FieldReader reader(body);
     Packet out;
     while (reader.next()) {
         switch (reader.tag()) {
-        case fields::packet::kTimestamp: out.time = TimeNs{static_cast<std::int64_t>(reader.get_uint64())}; break;
-        case fields::packet::kTimestampClockId: out.clock = reader.get_uint32(); break;
-        case fields::packet::kSequenceId: out.sequence = reader.get_uint32(); break;
-        case fields::packet::kSequenceFlags: out.flags = reader.get_uint32(); break;
-        case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.get_bool(); break;
-        case fields::packet::kTrackEvent: out.event = reader.get_message(); break;
-        case fields::packet::kInternedData: out.interned = reader.get_message(); break;
-        case fields::packet::kDefaults: out.defaults = reader.get_message(); break;
-        case fields::packet::kTrackDescriptor: out.descriptor = reader.get_message(); break;
+        case fields::packet::kTimestamp: out.time = TimeNs{reader.int64()}; break;
+        case fields::packet::kTimestampClockId: out.clock = reader.uint32(); break;
+        case fields::packet::kSequenceId: out.sequence = reader.uint32(); break;
+        case fields::packet::kSequenceFlags: out.flags = reader.uint32(); break;
+        case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.boolean(); break;
+        case fields::packet::kTrackEvent: out.event = reader.bytes(); break;
+        case fields::packet::kInternedData: out.interned = reader.bytes(); break;
+        case fields::packet::kDefaults: out.defaults = reader.bytes(); break;
+        case fields::packet::kTrackDescriptor: out.descriptor = reader.bytes(); break;
         case fields::packet::kClockSnapshot:
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
             // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
-            if (reader.wire_type() == protozero::pbf_wire_type::length_delimited) out.other_data = true;
+            if (reader.isBytes()) out.other_data = true;
             reader.skip();
         }
     }
@@ -85,8 +79,8 @@ private:
     [[nodiscard]] std::optional<std::string_view> nextPacket();
     void packet(std::string_view body);
     void event(const Packet& packet, SequenceState& state);
-    Event parseEvent(pbf_reader reader, const SequenceState& state);
-    Arg parseAnnotation(pbf_reader reader, const SequenceState& state);
+    Event parseEvent(std::string_view message, const SequenceState& state);
+    Arg parseAnnotation(std::string_view message, const SequenceState& state);
     StringId known(StringId text);
     void addCounters();
 
@@ -158,7 +152,7 @@ Status Reader::read(LoadProgress& progress) {
 }
 
 void Reader::packet(std::string_view body) {
-    const Packet packet = parsePacket(pbf_reader(body.data(), body.size()));
+    const Packet packet = parsePacket(body);
     SequenceState& state = sequences_[packet.sequence];
     if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
         state.clear();
@@ -211,59 +205,47 @@ StringId Reader::known(StringId text) {
     return text;
 }
 
-Event Reader::parseEvent(pbf_reader reader, const SequenceState& state) {
+Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
+    FieldReader reader(message);
     Event out;
     while (reader.next()) {
         switch (reader.tag()) {
-        case fields::event::kType: out.type = reader.get_enum(); break;
-        case fields::event::kTrackUuid: out.track = reader.get_uint64(); break;
-        case fields::event::kNameIid: out.name = known(state.name(reader.get_uint64())); break;
-        case fields::event::kName: out.name = builder_.intern(viewOf(reader)); break;
+        case fields::event::kType: out.type = reader.int32(); break;
+        case fields::event::kTrackUuid: out.track = reader.uint64(); break;
+        case fields::event::kNameIid: out.name = known(state.name(reader.uint64())); break;
+        case fields::event::kName: out.name = builder_.intern(reader.bytes()); break;
         case fields::event::kCategoryIids:
-            if (reader.wire_type() == protozero::pbf_wire_type::varint) {
-                out.category = known(state.category(reader.get_uint64()));
-            } else {
-                for (const std::uint64_t iid : reader.get_packed_uint64())
-                    out.category = known(state.category(iid));
-            }
+            reader.eachUint64([&](std::uint64_t iid) { out.category = known(state.category(iid)); });
             break;
-        case fields::event::kCategories: out.category = builder_.intern(viewOf(reader)); break;
-        case fields::event::kDebugAnnotations: out.args.push_back(parseAnnotation(reader.get_message(), state)); break;
+        case fields::event::kCategories: out.category = builder_.intern(reader.bytes()); break;
+        case fields::event::kDebugAnnotations: out.args.push_back(parseAnnotation(reader.bytes(), state)); break;
         case fields::event::kFlowIds:
         case fields::event::kTerminatingFlowIds:
-            if (reader.wire_type() == protozero::pbf_wire_type::fixed64) {
-                out.flows.push_back(reader.get_fixed64());
-            } else {
-                for (const std::uint64_t id : reader.get_packed_fixed64())
-                    out.flows.push_back(id);
-            }
+            reader.eachFixed64([&out](std::uint64_t id) { out.flows.push_back(id); });
             break;
-        case fields::event::kCounterValue: out.counter = static_cast<double>(reader.get_int64()); break;
-        case fields::event::kDoubleCounterValue: out.counter = reader.get_double(); break;
+        case fields::event::kCounterValue: out.counter = static_cast<double>(reader.int64()); break;
+        case fields::event::kDoubleCounterValue: out.counter = reader.real(); break;
         default: reader.skip();
         }
     }
     return out;
 }
 
-Arg Reader::parseAnnotation(pbf_reader reader, const SequenceState& state) {
+Arg Reader::parseAnnotation(std::string_view message, const SequenceState& state) {
+    FieldReader reader(message);
     using Type = ArgValue::Type;
     Arg arg;
     ArgValue& value = arg.value;
     while (reader.next()) {
         switch (reader.tag()) {
-        case fields::annotation::kNameIid: arg.name = known(state.argName(reader.get_uint64())); break;
-        case fields::annotation::kName: arg.name = builder_.intern(viewOf(reader)); break;
-        case fields::annotation::kBool: value = {Type::Bool, reader.get_bool() ? 1 : 0, 0, 0}; break;
-        case fields::annotation::kInt: value = {Type::Int, reader.get_int64(), 0, 0}; break;
-        case fields::annotation::kUint:
-            value = {Type::Int, static_cast<std::int64_t>(reader.get_uint64()), 0, 0};
-            break;
-        case fields::annotation::kDouble: value = {Type::Double, 0, reader.get_double(), 0}; break;
-        case fields::annotation::kString: value = {Type::Text, 0, 0, builder_.intern(viewOf(reader))}; break;
-        case fields::annotation::kStringIid:
-            value = {Type::Text, 0, 0, known(state.argText(reader.get_uint64()))};
-            break;
+        case fields::annotation::kNameIid: arg.name = known(state.argName(reader.uint64())); break;
+        case fields::annotation::kName: arg.name = builder_.intern(reader.bytes()); break;
+        case fields::annotation::kBool: value = {Type::Bool, reader.boolean() ? 1 : 0, 0, 0}; break;
+        case fields::annotation::kInt: value = {Type::Int, reader.int64(), 0, 0}; break;
+        case fields::annotation::kUint: value = {Type::Int, reader.int64(), 0, 0}; break;
+        case fields::annotation::kDouble: value = {Type::Double, 0, reader.real(), 0}; break;
+        case fields::annotation::kString: value = {Type::Text, 0, 0, builder_.intern(reader.bytes())}; break;
+        case fields::annotation::kStringIid: value = {Type::Text, 0, 0, known(state.argText(reader.uint64()))}; break;
         default: reader.skip();
         }
     }

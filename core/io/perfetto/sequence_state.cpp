@@ -1,5 +1,6 @@
 #include "core/io/perfetto/sequence_state.h"
 
+#include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
 
 #include <string_view>
@@ -7,19 +8,14 @@
 namespace bubblescope::perfetto {
 namespace {
 
-using protozero::pbf_reader;
-
-void addEntry(SequenceState::Table& table, pbf_reader entry, TraceBuilder& builder) {
+void addEntry(SequenceState::Table& table, std::string_view message, TraceBuilder& builder) {
+    FieldReader entry(message);
     std::uint64_t iid = 0;
     std::string_view text;
     while (entry.next()) {
         switch (entry.tag()) {
-        case fields::interned::kIid: iid = entry.get_uint64(); break;
-        case fields::interned::kText: {
-            const auto view = entry.get_view();
-            text = {view.data(), view.size()};
-            break;
-        }
+        case fields::interned::kIid: iid = entry.uint64(); break;
+        case fields::interned::kText: text = entry.bytes(); break;
         default: entry.skip();
         }
     }
@@ -33,27 +29,29 @@ void SequenceState::clear() {
     usable_ = true;
 }
 
-void SequenceState::addInterned(pbf_reader data, TraceBuilder& builder) {
+void SequenceState::addInterned(std::string_view message, TraceBuilder& builder) {
+    FieldReader data(message);
     while (data.next()) {
         switch (data.tag()) {
-        case fields::interned::kCategories: addEntry(categories_, data.get_message(), builder); break;
-        case fields::interned::kNames: addEntry(names_, data.get_message(), builder); break;
-        case fields::interned::kArgNames: addEntry(arg_names_, data.get_message(), builder); break;
-        case fields::interned::kArgStrings: addEntry(arg_texts_, data.get_message(), builder); break;
+        case fields::interned::kCategories: addEntry(categories_, data.bytes(), builder); break;
+        case fields::interned::kNames: addEntry(names_, data.bytes(), builder); break;
+        case fields::interned::kArgNames: addEntry(arg_names_, data.bytes(), builder); break;
+        case fields::interned::kArgStrings: addEntry(arg_texts_, data.bytes(), builder); break;
         default: data.skip();
         }
     }
 }
 
-void SequenceState::setDefaults(pbf_reader defaults) {
+void SequenceState::setDefaults(std::string_view message) {
+    FieldReader defaults(message);
     while (defaults.next()) {
         switch (defaults.tag()) {
-        case fields::defaults::kTimestampClockId: default_clock_ = defaults.get_uint32(); break;
+        case fields::defaults::kTimestampClockId: default_clock_ = defaults.uint32(); break;
         case fields::defaults::kTrackEventDefaults: {
-            pbf_reader event = defaults.get_message();
+            FieldReader event(defaults.bytes());
             while (event.next()) {
                 if (event.tag() == fields::defaults::kTrackUuid)
-                    default_track_ = event.get_uint64();
+                    default_track_ = event.uint64();
                 else
                     event.skip();
             }

@@ -2,16 +2,15 @@
 
 #include "core/trace/trace_builder.h"
 
-#include <protozero/pbf_reader.hpp>
-
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 namespace bubblescope::perfetto {
 
 /// What the packets of one sequence agreed on so far: texts by number and defaults. Throws
-/// protozero::exception on malformed input, like all that works with its readers.
+/// protozero::exception on malformed input.
 class SequenceState {
 public:
     using Table = std::unordered_map<std::uint64_t, StringId>;
@@ -21,8 +20,8 @@ public:
     [[nodiscard]] bool usable() const { return usable_; }
     void markLost() { usable_ = false; }
 
-    void addInterned(protozero::pbf_reader data, TraceBuilder& builder);
-    void setDefaults(protozero::pbf_reader defaults);
+    void addInterned(std::string_view message, TraceBuilder& builder);
+    void setDefaults(std::string_view message);
 
     /// 0 for a number that was never given a text.
     [[nodiscard]] StringId name(std::uint64_t iid) const { return find(names_, iid); }

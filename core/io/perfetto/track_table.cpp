@@ -1,5 +1,6 @@
 #include "core/io/perfetto/track_table.h"
 
+#include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
 
 #include <string_view>
@@ -7,51 +8,47 @@
 namespace bubblescope::perfetto {
 namespace {
 
-using protozero::pbf_reader;
-
 // Deeper than any real tree of tracks; a damaged file may hold a circle.
 constexpr int kMaxDepth = 64;
 
-std::string_view viewOf(pbf_reader& reader) {
-    const auto view = reader.get_view();
-    return {view.data(), view.size()};
-}
-
 } // namespace
 
-void TrackTable::addDescriptor(pbf_reader descriptor) {
+void TrackTable::addDescriptor(std::string_view message) {
+    FieldReader descriptor(message);
     Descriptor found;
     std::uint64_t uuid = 0;
     while (descriptor.next()) {
         switch (descriptor.tag()) {
-        case fields::track::kUuid: uuid = descriptor.get_uint64(); break;
+        case fields::track::kUuid: uuid = descriptor.uint64(); break;
         case fields::track::kName:
-        case fields::track::kStaticName: found.name = builder_.intern(viewOf(descriptor)); break;
-        case fields::track::kParentUuid: found.parent = descriptor.get_uint64(); break;
-        case fields::track::kProcess: readProcess(descriptor.get_message(), found); break;
-        case fields::track::kThread: readThread(descriptor.get_message(), found); break;
+        case fields::track::kStaticName: found.name = builder_.intern(descriptor.bytes()); break;
+        case fields::track::kParentUuid: found.parent = descriptor.uint64(); break;
+        case fields::track::kProcess: readProcess(descriptor.bytes(), found); break;
+        case fields::track::kThread: readThread(descriptor.bytes(), found); break;
         default: descriptor.skip();
         }
     }
     descriptors_[uuid] = found;
 }
 
-void TrackTable::readProcess(pbf_reader process, Descriptor& out) {
+void TrackTable::readProcess(std::string_view message, Descriptor& out) {
+    FieldReader process(message);
     while (process.next()) {
         switch (process.tag()) {
-        case fields::process::kPid: out.pid = process.get_int32(); break;
-        case fields::process::kName: out.process_name = builder_.intern(viewOf(process)); break;
+        case fields::process::kPid: out.pid = process.int32(); break;
+        case fields::process::kName: out.process_name = builder_.intern(process.bytes()); break;
         default: process.skip();
         }
     }
 }
 
-void TrackTable::readThread(pbf_reader thread, Descriptor& out) {
+void TrackTable::readThread(std::string_view message, Descriptor& out) {
+    FieldReader thread(message);
     while (thread.next()) {
         switch (thread.tag()) {
-        case fields::thread::kPid: out.pid = thread.get_int32(); break;
-        case fields::thread::kTid: out.tid = thread.get_int64(); break;
-        case fields::thread::kName: out.thread_name = builder_.intern(viewOf(thread)); break;
+        case fields::thread::kPid: out.pid = thread.int32(); break;
+        case fields::thread::kTid: out.tid = thread.int64(); break;
+        case fields::thread::kName: out.thread_name = builder_.intern(thread.bytes()); break;
         default: thread.skip();
         }
     }

@@ -2,10 +2,9 @@
 
 #include "core/trace/trace_builder.h"
 
-#include <protozero/pbf_reader.hpp>
-
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 namespace bubblescope::perfetto {
@@ -16,7 +15,8 @@ class TrackTable {
 public:
     explicit TrackTable(TraceBuilder& builder) : builder_(builder) {}
 
-    void addDescriptor(protozero::pbf_reader descriptor);
+    /// Throws protozero::exception on malformed input.
+    void addDescriptor(std::string_view message);
     /// The trace's track for events of this uuid, made when first asked for.
     [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
 
@@ -37,8 +37,8 @@ private:
         StringId thread_name = 0;
     };
 
-    void readProcess(protozero::pbf_reader process, Descriptor& out);
-    void readThread(protozero::pbf_reader thread, Descriptor& out);
+    void readProcess(std::string_view message, Descriptor& out);
+    void readThread(std::string_view message, Descriptor& out);
     /// Calls `visit` for the descriptor and those above it until it returns true.
     template <class Visit>
     void climb(std::uint64_t uuid, const Visit& visit) const;
