@@ -1,0 +1,109 @@
+#include "tests/cli/program.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+
+namespace bubblescope::test {
+namespace {
+
+TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
+    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
+    const auto file = sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";
+    const auto result = runProgram({"analyze", file.string(), "--json", "--fail-on", "slow-stage"});
+    ASSERT_EQ(result.exit_code, 1) << result.err;
+    const auto document = result.json();
+    EXPECT_EQ(document["trace"]["ranks"], 4);
+    EXPECT_EQ(document["steps"].size(), 20U);
+    EXPECT_EQ(document["schedule"]["schedule"], "interleaved");
+    EXPECT_EQ(document["schedule"]["microbatches"], 8);
+    EXPECT_EQ(document["schedule"]["vpp"], 4);
+    ASSERT_EQ(document["anomalies"].size(), 1U);
+    const auto& slow = document["anomalies"][0];
+    EXPECT_EQ(slow["kind"], "slow-stage");
+    EXPECT_EQ(slow["rank"], 3);
+    EXPECT_EQ(slow["evidence"]["chunk"], 3);
+    EXPECT_GT(slow["evidence"]["ratio"], 3.0);
+    for (const auto& step : document["steps"]) {
+        for (const auto& rank : step["ranks"]) {
+            EXPECT_EQ(rank["busy_ns"].get<std::int64_t>() + rank["bubble_ns"].get<std::int64_t>(), step["wall_ns"]);
+        }
+    }
+    EXPECT_EQ(runProgram({"analyze", file.string(), "--step", "99"}).exit_code, 2);
+    EXPECT_NE(runProgram({"analyze", file.string(), "--step", "7"}).out.find("Step 7\n"), std::string::npos);
+}
+
+TEST(AnalyzeCommand, ReadsPyTorchRuns) {
+    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
+    const auto folder = sharedDir() / "traces/torch-pp-cpu-gloo";
+    const auto analyze = [&](const char* name) {
+        const auto result = runProgram({"analyze", (folder / name).string(), "--json"});
+        EXPECT_EQ(result.exit_code, 0) << name << result.err;
+        return result.json();
+    };
+    const auto interleaved = analyze("interleaved1f1b_pp4_mb8_v2");
+    EXPECT_EQ(interleaved["schedule"]["schedule"], "interleaved");
+    EXPECT_EQ(interleaved["schedule"]["pp"], 4);
+    EXPECT_EQ(interleaved["steps"].size(), 2U);
+    EXPECT_EQ(analyze("gpipe_pp2_mb4")["schedule"]["schedule"], "fthenb");
+
+    const auto zbv = analyze("zbv_pp2_mb4_v2");
+    EXPECT_EQ(zbv["schedule"]["schedule"], "custom");
+    EXPECT_EQ(zbv["schedule"]["placement"], "v");
+    EXPECT_TRUE(zbv["steps"][0]["ranks"][0]["expected_bubble_ns"].is_null());
+    EXPECT_TRUE(zbv["steps"][0].contains("no_closed_form"));
+
+    const auto bare = runProgram({"analyze", (folder / "1f1b_pp4_mb8").string()});
+    EXPECT_EQ(bare.exit_code, 3) << "this run has no annotations";
+    EXPECT_FALSE(bare.err.empty());
+}
+
+TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {
+    const ScratchFolder scratch;
+    const std::vector<std::string> files{
+        scratch.file("nosuch.json"),
+        scratch.write("empty.json", ""),
+        scratch.write("text.json", "this is no trace"),
+        scratch.write("other.json", R"({"name":"value"})"),
+        scratch.write("noevents.json", R"({"traceEvents":[]})"),
+        scratch.write("zeros.bin", std::string(1000, '\0')),
+        scratch.write("broken.json.gz", std::string("\x1f\x8b\x08\x00garbage", 11)),
+    };
+    for (const std::string& file : files) {
+        const auto result = runProgram({"analyze", file});
+        EXPECT_EQ(result.exit_code, 3) << file << result.out;
+        EXPECT_NE(result.err.find(file), std::string::npos) << result.err;
+        EXPECT_TRUE(result.out.empty());
+    }
+}
+
+TEST(AnalyzeCommand, DamagedTraceIsLoadedAsFarAsItGoes) {
+    const ScratchFolder scratch;
+    std::string events = "[";
+    for (int step = 0; step < 3; ++step) {
+        for (int rank = 0; rank < 2; ++rank) {
+            for (int mb = 0; mb < 2; ++mb) {
+                for (const char* const name : {"forward", "backward"}) {
+                    const int begin = step * 1000 + (name[0] == 'f' ? mb * 10 + rank * 10 : 100 + mb * 20 - rank * 20);
+                    const std::string at = R"(","pid":)" + std::to_string(rank) + R"(,"tid":0,"args":{"iteration":)" +
+                                           std::to_string(step);
+                    events += std::string(R"({"name":")") + name + R"(","ph":"B","ts":)" + std::to_string(begin) +
+                              R"(,"cat":"c)" + at + "}},\n";
+                    events += std::string(R"({"name":")") + name + R"(","ph":"E","ts":)" +
+                              std::to_string(begin + (name[0] == 'f' ? 10 : 20)) + R"(,"cat":"c)" + at +
+                              R"(,"microbatch":)" + std::to_string(mb) + R"(,"model_chunk":0,"pp_rank":)" +
+                              std::to_string(rank) + "}},\n";
+                }
+            }
+        }
+    }
+    const std::string cut = scratch.write("cut.json", events.substr(0, events.size() - 200));
+    const auto result = runProgram({"analyze", cut, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    EXPECT_EQ(document["steps"].size(), 2U) << "the third step is incomplete";
+    EXPECT_FALSE(document["trace"]["problems"].empty());
+    EXPECT_NE(result.err.find("cut.json"), std::string::npos);
+}
+
+} // namespace
+} // namespace bubblescope::test

@@ -1,0 +1,138 @@
+#include "tests/cli/program.h"
+
+#include <gtest/gtest.h>
+
+namespace bubblescope::test {
+namespace {
+
+const std::vector<std::string> kOneFOneB{"--schedule", "1f1b",      "--pp", "4",          "--microbatches",
+                                         "8",          "--forward", "5ms",  "--backward", "10ms"};
+
+std::vector<std::string> with(std::string command, std::vector<std::string> options,
+                              std::vector<std::string> more = {}) {
+    options.insert(options.begin(), std::move(command));
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+}
+
+TEST(ScheduleCommand, DocumentFeedsTheOtherCommands) {
+    const ScratchFolder scratch;
+    const auto schedule =
+        runProgram({"schedule", "--schedule", "vpp", "--pp", "2", "--microbatches", "4", "--vpp", "2", "--json"});
+    ASSERT_EQ(schedule.exit_code, 0) << schedule.err;
+    const auto document = schedule.json();
+    EXPECT_EQ(document["schedule"], "interleaved");
+    EXPECT_EQ(document["flavor"], "megatron");
+    EXPECT_EQ(document["placement"], "loop");
+    EXPECT_EQ(document["ranks"].size(), 2U);
+    EXPECT_EQ(document["ranks"][0][0], nlohmann::json::parse(R"(["F",0,0])"));
+    EXPECT_EQ(document["ranks"][0].size(), 2U * 4 * 2);
+
+    const std::string file = scratch.write("s.json", schedule.out);
+    EXPECT_TRUE(runProgram({"validate", file, "--json"}).json()["valid"].get<bool>());
+    const auto simulated =
+        runProgram({"simulate", "--schedule-file", file, "--forward", "1ms", "--backward", "2ms", "--json"});
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    EXPECT_EQ(simulated.json()["makespan_ns"], (4 * 2 + 1) * 3'000'000);
+}
+
+TEST(ScheduleCommand, ChartIsToScale) {
+    const auto chart = runProgram({"schedule", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2"});
+    ASSERT_EQ(chart.exit_code, 0);
+    EXPECT_NE(chart.out.find("rank 0 | F0 F1 .  .  .  B0 -  B1 -"), std::string::npos) << chart.out;
+}
+
+TEST(FormulaCommand, GivesEveryRankAndPosition) {
+    const auto result = runProgram(with("formula", kOneFOneB, {"--json"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto form = result.json();
+    EXPECT_EQ(form["makespan_ns"], 165'000'000);
+    EXPECT_EQ(form["bubble_ns"], nlohmann::json::parse("[45000000,45000000,45000000,45000000]"));
+    EXPECT_DOUBLE_EQ(form["bubble_rate"].get<double>(), 45.0 / 165);
+    std::int64_t rank_1 = 0;
+    for (const auto& part : form["positions"]) {
+        EXPECT_TRUE(part["exact"].get<bool>());
+        EXPECT_FALSE(part["domain"].get<std::string>().empty());
+        if (part["rank"] != 1) continue;
+        rank_1 += part["value_ns"].get<std::int64_t>();
+        if (part["position"] == "between warm-up and steady") {
+            EXPECT_EQ(part["value_ns"], 20'000'000);
+        }
+        if (part["position"] == "between steady and cool-down") {
+            EXPECT_EQ(part["value_ns"], 10'000'000);
+        }
+    }
+    EXPECT_EQ(rank_1, 45'000'000);
+    EXPECT_NE(runProgram(with("formula", kOneFOneB)).out.find("(p−s−1)·t_b"), std::string::npos);
+}
+
+TEST(SimulateCommand, AgreesWithTheFormulaAndListsOps) {
+    const auto result = runProgram(with("simulate", kOneFOneB, {"--json", "--ops"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto simulated = result.json();
+    EXPECT_EQ(simulated["makespan_ns"], 165'000'000);
+    EXPECT_EQ(simulated["ops"].size(), 4U * 16);
+    EXPECT_DOUBLE_EQ(simulated["over_ideal"].get<double>(), 45.0 / 120);
+    EXPECT_EQ(simulated["ranks"][0]["peak_activations"], 4);
+    EXPECT_EQ(simulated["ranks"][3]["peak_activations"], 1);
+    EXPECT_EQ(simulated["ranks"][2]["positions"]["after cool-down"], 20'000'000);
+}
+
+TEST(SimulateCommand, TraceComesBackThroughAnalyze) {
+    const ScratchFolder scratch;
+    const std::string trace = scratch.file("t.pftrace");
+    ASSERT_EQ(runProgram(with("simulate", kOneFOneB, {"--comm", "1ms", "--out", trace})).exit_code, 0);
+    const auto analyzed = runProgram({"analyze", trace, "--json"});
+    ASSERT_EQ(analyzed.exit_code, 0) << analyzed.err;
+    const auto document = analyzed.json();
+    EXPECT_EQ(document["schedule"]["schedule"], "1f1b");
+    EXPECT_EQ(document["steps"].size(), 1U);
+    // 2c[(p-1) + floor((m-1)(p-1)/p)] more than without latency
+    EXPECT_EQ(document["steps"][0]["wall_ns"], 165'000'000 + 2 * 1'000'000 * (3 + 7 * 3 / 4));
+}
+
+TEST(SchedulesCommand, ListsFamilies) {
+    const auto list = runProgram({"schedules", "--json"}).json();
+    ASSERT_GE(list["schedules"].size(), 3U);
+    EXPECT_EQ(list["schedules"][0]["name"], "fthenb");
+    EXPECT_NE(runProgram({"schedules"}).out.find("m divisible by p"), std::string::npos);
+}
+
+TEST(ValidateCommand, ShowsTheDeadlockAndFails) {
+    const ScratchFolder scratch;
+    const std::string file = scratch.write("bad.json", R"({"ranks":[[["F",0,0],["B",0,0]],[["B",0,0],["F",0,0]]]})");
+    const auto result = runProgram({"validate", file, "--json"});
+    EXPECT_EQ(result.exit_code, 3);
+    const auto document = result.json();
+    EXPECT_FALSE(document["valid"].get<bool>());
+    EXPECT_EQ(document["problems"][0]["kind"], "deadlock");
+    EXPECT_NE(result.err.find("bad.json"), std::string::npos);
+}
+
+TEST(Usage, WrongUseIsTwoAndSaysSo) {
+    const std::vector<std::vector<std::string>> wrong{
+        {},
+        {"nosuch"},
+        {"schedule"},
+        {"schedule", "--schedule", "1f1b"},
+        {"schedule", "--schedule", "nosuch", "--pp", "2", "--microbatches", "2"},
+        {"schedule", "--schedule", "1f1b", "--pp", "two", "--microbatches", "2"},
+        {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5"},
+        {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5", "--nosuch"},
+        {"formula", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--comm", "1ms"},
+        {"formula", "--schedule", "vpp", "--pp", "4", "--microbatches", "9", "--vpp", "2"},
+        {"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--backend", "cuda"},
+        {"analyze"},
+    };
+    for (const auto& arguments : wrong) {
+        const auto result = runProgram(arguments);
+        EXPECT_EQ(result.exit_code, 2) << (arguments.empty() ? "no arguments" : arguments.back());
+        EXPECT_FALSE(result.err.empty());
+        EXPECT_TRUE(result.out.empty()) << result.out;
+    }
+    EXPECT_EQ(runProgram({"--help"}).exit_code, 0);
+    EXPECT_EQ(runProgram({"--version"}).out.rfind("bubblescope ", 0), 0U);
+}
+
+} // namespace
+} // namespace bubblescope::test
