@@ -27,8 +27,8 @@ constexpr const char* kNoDisplayHint =
 void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
     if (type == QtFatalMsg)
         std::_Exit(complain(QStringLiteral("cannot open a window: the display does not answer"), kNoDisplayHint));
-    if (type == QtDebugMsg || type == QtInfoMsg) return;
-    std::fprintf(stderr, "%s\n", qUtf8Printable(message));
+    // What the toolkit has to say of a screenless machine is of no use to whoever asked for a picture.
+    if (type == QtCriticalMsg) std::fprintf(stderr, "%s\n", qUtf8Printable(message));
 }
 
 QStringList toArguments(int argc, char** argv) {
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
 
     const auto previous = qInstallMessageHandler(reportFatal);
     const QApplication app(argc, argv);
-    qInstallMessageHandler(previous);
+    if (options.screenshot.isEmpty()) qInstallMessageHandler(previous);
     QApplication::setOrganizationName(QStringLiteral("bubblescope"));
     QApplication::setApplicationName(QStringLiteral("bubblescope-gui"));
     QApplication::setApplicationDisplayName(QStringLiteral("Bubblescope"));

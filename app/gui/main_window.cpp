@@ -110,8 +110,10 @@ void MainWindow::buildDocks() {
                              Qt::BottomDockWidgetArea);
     splitDockWidget(bubbles, details, Qt::Horizontal);
     tabifyDockWidget(bubbles, problems_dock_);
+    // Opened by its button; most traces have nothing to say there.
+    problems_dock_->hide();
     bubbles->raise();
-    resizeDocks({bubbles, details}, {880, 400}, Qt::Horizontal);
+    resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
     resizeDocks({bubbles}, {270}, Qt::Vertical);
 }
 
@@ -170,7 +172,7 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
 void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
     stack_->setCurrentWidget(any ? static_cast<QWidget*>(timeline_) : welcome_);
-    hover_->clear();
+    showHovered({});
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
     problems_button_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
     problems_button_->setToolTip(tr("What was damaged, lost or guessed while loading"));
@@ -178,7 +180,10 @@ void MainWindow::showSession() {
 }
 
 void MainWindow::showHovered(const ItemRef& item) {
-    hover_->setText(state_.session() && item ? oneLine(*state_.session(), item) : QString());
+    const bool any = state_.session() != nullptr;
+    hover_->setText(any && item ? oneLine(*state_.session(), item)
+                    : any       ? tr("Wheel zooms, drag moves, click selects; ? shows all keys")
+                                : QString());
 }
 
 void MainWindow::chooseFiles() {

@@ -137,7 +137,7 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session, item);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {Text::tr("%1 · form %2").arg(own, form), own};
+    return {Text::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + Text::tr("form %1").arg(form), own};
 }
 
 } // namespace

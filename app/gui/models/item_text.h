@@ -30,7 +30,8 @@ struct FormComparison {
 /// The form of a rank's position in a step, null where none is listed.
 [[nodiscard]] const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position);
 
-/// Texts from longest to shortest; a drawer takes the first that fits.
+/// Texts from longest to shortest; a drawer takes the first that fits. Some have two
+/// lines.
 [[nodiscard]] std::vector<QString> itemLabels(const Session& session, const ItemRef& item);
 
 /// A line of a details view; `heading` lines stand alone.

@@ -1,6 +1,7 @@
 #include "app/gui/panels/bubble_panel.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/panels/table_style.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -16,7 +17,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Roomier cells, totals on their own ground, and differences coloured by direction.
+/// Totals on their own ground, and differences coloured by direction.
 class BubbleDelegate : public QStyledItemDelegate {
 public:
     BubbleDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
@@ -74,14 +75,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     table_->setAccessibleName(tr("Bubbles by rank and position"));
     table_->setModel(model_);
     table_->setItemDelegate(new BubbleDelegate(themes, table_));
-    table_->setFrameShape(QFrame::NoFrame);
-    table_->setShowGrid(false);
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setWordWrap(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
-    table_->horizontalHeader()->setHighlightSections(false);
+    styleTable(*table_);
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table_->horizontalHeader()->setStretchLastSection(true);
 
@@ -128,7 +122,7 @@ void BubblePanel::refresh() {
     const QSignalBlocker quiet(step_);
     step_->setRange(session->step(0).index, session->step(session->stepCount() - 1).index);
     step_->setValue(session->step(state_.step()).index);
-    step_count_->setText(tr("%1 of %2").arg(state_.step() + 1).arg(session->stepCount()));
+    step_count_->setText(tr("of %1 to %2").arg(step_->minimum()).arg(step_->maximum()));
     previous_->setEnabled(state_.step() > 0);
     next_->setEnabled(state_.step() + 1 < session->stepCount());
     const StepAnalysis& analysis = session->analysis(state_.step());

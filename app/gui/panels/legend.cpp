@@ -12,6 +12,8 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kChip = 14;
+constexpr int kWideChip = 24; ///< with shades
+constexpr int kMostBands = 4;
 constexpr int kChipGap = 6;
 constexpr int kEntryGap = 14;
 
@@ -25,6 +27,8 @@ Legend::Legend(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_
 
 void Legend::show(const Session* session) {
     entries_.clear();
+    chunks_ = session != nullptr ? std::max(1, session->run.schedule.vpp) : 1;
+    setToolTip(chunks_ > 1 ? tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1) : QString());
     std::array<bool, 5> used{};
     if (session != nullptr) {
         // Every step runs the same kinds, so one step is enough to see them.
@@ -42,8 +46,13 @@ void Legend::show(const Session* session) {
     update();
 }
 
+int Legend::chipWidth(const Entry& entry) const {
+    const bool shaded = chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer;
+    return shaded ? kWideChip : kChip;
+}
+
 int Legend::entryWidth(const Entry& entry) const {
-    return kChip + kChipGap + fontMetrics().horizontalAdvance(entry.text);
+    return chipWidth(entry) + kChipGap + fontMetrics().horizontalAdvance(entry.text);
 }
 
 QSize Legend::sizeHint() const {
@@ -58,14 +67,22 @@ void Legend::paintEvent(QPaintEvent*) {
     const Theme& theme = themes_.theme();
     int x = 0;
     for (const Entry& entry : entries_) {
-        const QRect chip(x, (height() - kChip) / 2, kChip, kChip);
+        const QRect chip(x, (height() - kChip) / 2, chipWidth(entry), kChip);
         if (entry.role == Role::Bubble) {
             painter.fillRect(chip, QBrush(hatchTile(theme, devicePixelRatioF())));
         } else {
-            painter.fillRect(chip, theme.fill(entry.role));
+            // One band a chunk, as on the timeline; more than a few could not be told apart here.
+            const bool chunked = entry.role != Role::Optimizer && chunks_ > 1;
+            const int bands = chunked ? std::min(chunks_, kMostBands) : 1;
+            for (int band = 0; band < bands; ++band) {
+                const int left = chip.width() * band / bands;
+                const QRect part(chip.left() + left, chip.top(), chip.width() * (band + 1) / bands - left,
+                                 chip.height());
+                painter.fillRect(part, theme.fill(entry.role, band, bands));
+            }
         }
         painter.setPen(theme.text_dim);
-        painter.drawText(QRect(x + kChip + kChipGap, 0, width(), height()), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.drawText(QRect(chip.right() + 1 + kChipGap, 0, width(), height()), Qt::AlignLeft | Qt::AlignVCenter,
                          entry.text);
         x += entryWidth(entry) + kEntryGap;
     }

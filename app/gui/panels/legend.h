@@ -28,10 +28,12 @@ private:
         Role role;
         QString text;
     };
+    [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
 
     ThemeManager& themes_;
     std::vector<Entry> entries_;
+    int chunks_ = 1;
 };
 
 } // namespace bubblescope::gui

@@ -1,5 +1,7 @@
 #include "app/gui/panels/problems_panel.h"
 
+#include "app/gui/panels/table_style.h"
+
 #include <QHeaderView>
 
 namespace bubblescope::gui {
@@ -9,14 +11,8 @@ ProblemsPanel::ProblemsPanel(ViewState& state, QWidget* parent) : QTableView(par
     setAccessibleName(tr("Problems of the loaded files"));
     auto* problems = new ProblemsModel(this);
     setModel(problems);
-    setFrameShape(QFrame::NoFrame);
-    setShowGrid(false);
+    styleTable(*this);
     setAlternatingRowColors(true);
-    setSelectionBehavior(QAbstractItemView::SelectRows);
-    setWordWrap(false);
-    verticalHeader()->hide();
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
-    horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
     horizontalHeader()->setSectionResizeMode(ProblemsModel::Message, QHeaderView::Stretch);
     horizontalHeader()->setSectionResizeMode(ProblemsModel::Count, QHeaderView::ResizeToContents);

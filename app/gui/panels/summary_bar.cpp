@@ -3,6 +3,7 @@
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/legend.h"
+#include "core/schedule/registry.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -24,6 +25,12 @@ enum FigureIndex : std::size_t {
     PacedFigure,
     FigureCount
 };
+
+/// The title without its other names in brackets.
+QString familyTitle(const std::string& name) {
+    const ScheduleFamily* family = findScheduleFamily(name);
+    return family == nullptr ? fromUtf8(name) : fromUtf8(std::string(family->title)).section(QLatin1String(" ("), 0, 0);
+}
 
 } // namespace
 
@@ -82,10 +89,10 @@ void SummaryBar::refresh() {
 void SummaryBar::refreshSchedule(const Session& session) {
     const Run& run = session.run;
     const Schedule& schedule = run.schedule;
-    QString name = fromUtf8(schedule.name);
+    QString name = familyTitle(schedule.name);
     QString explanation = tr("The schedule whose order the trace follows, rank by rank.");
     if (schedule.name == "custom" && !run.closest.empty()) {
-        name = tr("like %1").arg(fromUtf8(run.closest));
+        name = tr("like %1").arg(familyTitle(run.closest));
         explanation = tr("No known schedule has exactly this order; %1 is the closest.").arg(fromUtf8(run.closest));
         if (run.departure)
             explanation += QLatin1Char('\n') + tr("First difference on rank %1: %2 where %3 was expected.")

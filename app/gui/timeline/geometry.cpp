@@ -79,7 +79,10 @@ private:
         const double room = shape.rect.width() - kLabelPadding;
         if (room < kNarrowestLabel - kLabelPadding || height_ < kLowestLabel) return {};
         for (QString& label : itemLabels(in_.session, shape.item)) {
-            if (in_.text_width(label) <= room) return std::move(label);
+            // A single line may touch its lane's edges (transfers do), two need to lie inside.
+            const QSizeF size = in_.text_size(label);
+            const bool low_enough = !label.contains(QLatin1Char('\n')) || size.height() <= height_;
+            if (size.width() <= room && low_enough) return std::move(label);
         }
         return {};
     }

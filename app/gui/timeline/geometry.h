@@ -6,6 +6,7 @@
 #include "app/gui/timeline/time_scale.h"
 
 #include <QRectF>
+#include <QSizeF>
 #include <QString>
 
 #include <functional>
@@ -23,8 +24,8 @@ struct TimelineShape {
     QString label; ///< fits the rectangle; empty where nothing does
 };
 
-/// Width of a text in logical pixels, as it will be drawn.
-using TextWidth = std::function<double(const QString&)>;
+/// Size of a text, which may have two lines, in logical pixels as it will be drawn.
+using TextSize = std::function<QSizeF(const QString&)>;
 
 struct GeometryInput {
     const Session& session;
@@ -33,7 +34,7 @@ struct GeometryInput {
     int scroll_y = 0;
     int height = 0; ///< of the visible part
     double device_pixel_ratio = 1;
-    TextWidth text_width;
+    TextSize text_size;
 };
 
 /// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the

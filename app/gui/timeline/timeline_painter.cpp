@@ -68,16 +68,18 @@ void TimelinePainter::paintBase() {
 }
 
 void TimelinePainter::paintRows() {
-    p_.fillRect(f_.plot, f_.theme.timeline);
+    const RowLayout& rows = f_.geometry.rows;
+    p_.fillRect(f_.plot, f_.theme.header);
     p_.save();
     p_.setClipRect(f_.plot);
-    const RowLayout& rows = f_.geometry.rows;
+    const int content = rows.contentHeight() - f_.geometry.scroll_y;
+    p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
     for (int row = 1; row < rows.rowCount(); row += 2) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
         p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.rowHeight()), f_.theme.timeline_odd);
     }
     const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
-    const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
+    const int bottom = std::min(f_.plot.height(), content);
     for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
         if (tick.major && tick.x >= 0)
             p_.fillRect(QRectF(f_.plot.left() + std::round(tick.x), f_.plot.top(), 1, bottom), f_.theme.grid);
@@ -113,11 +115,11 @@ void TimelinePainter::paintShapes() {
             p_.fillRect(body, hatch);
             if (shape.label.isEmpty()) continue;
             // A plain ground behind the text: hatching through letters is hard to read.
-            QRectF ground(0, 0, f_.geometry.text_width(shape.label) + 8, QFontMetricsF(f_.font).height() + 2);
+            QRectF ground({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
             ground.moveCenter(body.center());
             p_.fillRect(ground & body, f_.theme.bubble_ground);
             p_.setPen(f_.theme.text);
-            p_.drawText(body, Qt::AlignCenter | Qt::TextSingleLine, shape.label);
+            p_.drawText(body, Qt::AlignCenter, shape.label);
             continue;
         }
         const QColor ground = f_.theme.fill(shape.role, shape.chunk, chunks);

@@ -85,14 +85,16 @@ GeometryInput TimelineView::geometry() const {
             verticalScrollBar()->value(),
             plot().height(),
             devicePixelRatioF(),
-            [this](const QString& text) { return textWidth(text); }};
+            [this](const QString& text) { return textSize(text); }};
 }
 
-double TimelineView::textWidth(const QString& text) const {
-    const auto known = text_widths_.constFind(text);
-    if (known != text_widths_.constEnd()) return *known;
-    const double width = QFontMetricsF(font()).horizontalAdvance(text);
-    return *text_widths_.insert(text, width);
+QSizeF TimelineView::textSize(const QString& text) const {
+    const auto known = text_sizes_.constFind(text);
+    if (known != text_sizes_.constEnd()) return *known;
+    // Panning through a long trace meets ever new durations; what is on the screen fits many times over.
+    constexpr qsizetype kMostCached = 20000;
+    if (text_sizes_.size() > kMostCached) text_sizes_.clear();
+    return *text_sizes_.insert(text, QFontMetricsF(font()).size(0, text));
 }
 
 void TimelineView::relayout() {
@@ -145,7 +147,7 @@ void TimelineView::scrollContentsBy(int, int) {
 
 void TimelineView::changeEvent(QEvent* event) {
     if (event->type() == QEvent::FontChange) {
-        text_widths_.clear();
+        text_sizes_.clear();
         relayout();
     }
     QAbstractScrollArea::changeEvent(event);

@@ -52,7 +52,7 @@ private:
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] TimeScale scale() const;
     [[nodiscard]] GeometryInput geometry() const;
-    [[nodiscard]] double textWidth(const QString& text) const;
+    [[nodiscard]] QSizeF textSize(const QString& text) const;
     void relayout();
     void invalidate();
     void renderBase();
@@ -71,7 +71,7 @@ private:
     std::vector<TimelineShape> shapes_;
     QPixmap base_;
     bool base_valid_ = false;
-    mutable QHash<QString, double> text_widths_;
+    mutable QHash<QString, QSizeF> text_sizes_;
 
     ItemRef hover_;
     QPointF press_position_;
