@@ -1,0 +1,165 @@
+#include "core/recognise/run.h"
+#include "tests/support/shared_data.h"
+#include "tests/unit/io/scratch_folder.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace bubblescope {
+namespace {
+
+using test::countOf;
+using testing::HasSubstr;
+
+class ForeignTraces : public testing::Test {
+protected:
+    Result<bubblescope::Run> load() {
+        JobControl control;
+        return loadRun({folder_.path()}, control);
+    }
+    static std::string annotation(const std::string& name, int start, int end) {
+        return fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"{}","pid":1,"tid":1,"ts":{},"dur":{}}},)",
+                           name, start, end - start);
+    }
+    void writeKineto(int rank, const std::string& events) {
+        folder_.write(fmt::format("r{}.json", rank),
+                      fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{}}},"traceEvents":[{}]}})", rank,
+                                  events.substr(0, events.size() - 1)));
+    }
+    /// Rank 0 holds stages 0 and 3, rank 1 stages 1 and 2; one micro-batch.
+    void writeV() {
+        writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:3F0", 30, 40) + annotation("PP:3I0", 40, 50) +
+                           annotation("PP:3W0", 50, 60) + annotation("PP:0B0", 80, 100) +
+                           annotation("PP:0REDUCE_GRAD", 100, 101));
+        writeKineto(1, annotation("PP:1F0", 10, 20) + annotation("PP:2F0", 20, 30) + annotation("PP:2B0", 50, 70) +
+                           annotation("PP:1B0", 70, 80));
+    }
+
+    test::ScratchFolder folder_;
+};
+
+TEST_F(ForeignTraces, MegatronStepsCarryTheirIteration) {
+    folder_.write("megatron.json", test::readAll(test::dataDir() / "traces/megatron_pp2.json"));
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().format, "megatron");
+    ASSERT_EQ(run.value().steps.size(), 1U);
+    EXPECT_EQ(run.value().steps[0].index, 5);
+    EXPECT_EQ(run.value().steps[0].wall(), TimeNs{92'000});
+    EXPECT_EQ(run.value().schedule.name, "1f1b");
+    EXPECT_TRUE(run.value().problems.empty());
+}
+
+TEST_F(ForeignTraces, MegatronStepsThatMissOpsAreNotAnalysed) {
+    std::string text = test::readAll(test::dataDir() / "traces/megatron_pp2.json");
+    std::string next = text;
+    for (std::size_t at = 0; (at = next.find("\"iteration\": 5", at)) != std::string::npos;)
+        next.replace(at, 14, "\"iteration\": 6");
+    folder_.write("a.json", text);
+    folder_.write("b.json", next.substr(0, next.find("{\"name\": \"backward\", \"ph\": \"B\", \"ts\": 72")));
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(run.value().steps.size(), 1U);
+    EXPECT_EQ(run.value().steps[0].index, 5);
+    EXPECT_EQ(countOf(run.value().problems, "incomplete-step"), 1);
+    EXPECT_EQ(countOf(run.value().problems, "truncated"), 1);
+
+    std::filesystem::remove(folder_.path() / "a.json");
+    const auto alone = load();
+    ASSERT_FALSE(alone.ok());
+    EXPECT_THAT(alone.error().message, HasSubstr("step 6: rank 0 lacks B1.0"));
+}
+
+TEST_F(ForeignTraces, TorchStagesTellRanksChunksAndPlacement) {
+    writeV();
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(run.value().steps.size(), 1U);
+    const StepTimeline& step = run.value().steps[0];
+    EXPECT_EQ(step.placement, Placement::V);
+    EXPECT_EQ(step.vpp, 2);
+    EXPECT_EQ(opName(step.ranks[0][1].op), "F0.1");
+    EXPECT_EQ(step.ranks[0][2].op.kind, OpKind::BackwardInput);
+    EXPECT_EQ(run.value().schedule.name, "custom");
+    // Rank 1's scope of 1B0 begins where 2B0 ends: nothing overlaps.
+    EXPECT_EQ(countOf(run.value().problems, "overlapping-ops"), 0);
+}
+
+TEST_F(ForeignTraces, TorchWithoutProfilerStepsCountsRepeats) {
+    std::string events;
+    for (int i = 0; i < 3; ++i)
+        events += annotation("PP:0F0", i * 100, i * 100 + 10) + annotation("PP:0B0", i * 100 + 10, i * 100 + 30);
+    writeKineto(0, events);
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().steps.size(), 3U);
+}
+
+TEST_F(ForeignTraces, TorchWaitsAreCutOutOfOps) {
+    writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:0SEND_F0", 10, 11) + annotation("PP:0RECV_B0", 11, 12) +
+                       annotation("gloo:recv", 11, 55) + annotation("PP:0B0", 12, 75));
+    writeKineto(1, annotation("PP:1RECV_F0", 0, 1) + annotation("gloo:recv", 0, 12) + annotation("PP:1F0", 1, 22) +
+                       annotation("PP:1B0", 22, 45) + annotation("PP:1SEND_B0", 45, 46));
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const StepTimeline& step = run.value().steps.at(0);
+    EXPECT_EQ(step.ranks[1][0].start, TimeNs{12'000});
+    EXPECT_EQ(step.ranks[0][1].start, TimeNs{55'000});
+    ASSERT_EQ(step.comm[1].size(), 3U);
+    const CommSpan& receive = step.comm[1][0];
+    EXPECT_EQ(receive.kind, CommKind::Receive);
+    EXPECT_EQ(receive.end, TimeNs{12'000});
+    EXPECT_EQ(receive.peer, Rank{0});
+    const CommSpan& send = step.comm[1][2];
+    EXPECT_EQ(send.kind, CommKind::Send);
+    EXPECT_EQ(send.payload, Payload::Gradient);
+    EXPECT_EQ(send.stage, Stage{0});
+    EXPECT_EQ(send.peer, Rank{0});
+}
+
+TEST_F(ForeignTraces, TorchOverlappedPairsAreCountedNotGuessed) {
+    writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:(0F1;0B0)OVERLAP_F_B", 10, 20) +
+                       annotation("PP:0B1", 20, 30));
+    const auto run = load();
+    ASSERT_FALSE(run.ok());
+    EXPECT_THAT(run.error().message, HasSubstr("none of the 1 steps is complete"));
+}
+
+TEST_F(ForeignTraces, OpsOfOneRankNeverOverlap) {
+    writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:0B0", 8, 20));
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().steps[0].ranks[0][1].start, TimeNs{10'000});
+    EXPECT_EQ(countOf(run.value().problems, "overlapping-ops"), 1);
+}
+
+TEST_F(ForeignTraces, ReplicasAndMissingRanksAreErrors) {
+    writeV();
+    std::filesystem::remove(folder_.path() / "r1.json");
+    EXPECT_THAT(load().error().message, HasSubstr("no rank ran stage 1"));
+
+    writeV();
+    writeKineto(2, annotation("PP:0F0", 0, 10) + annotation("PP:3F0", 30, 40));
+    EXPECT_THAT(load().error().message, HasSubstr("stage 0 ran on ranks 0 and 2"));
+}
+
+TEST_F(ForeignTraces, NumbersThatCannotBeAreErrors) {
+    writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:0B2000000000", 10, 20));
+    const auto run = load();
+    ASSERT_FALSE(run.ok());
+    EXPECT_EQ(run.error().kind, ErrorKind::Input);
+}
+
+TEST_F(ForeignTraces, TracesWithoutOpsSayWhatWasFound) {
+    writeKineto(0, annotation("step", 0, 10) + annotation("Forward pass", 10, 20));
+    const auto run = load();
+    ASSERT_FALSE(run.ok());
+    EXPECT_THAT(run.error().message, HasSubstr("found 2 slices of the categories user_annotation 2"));
+    EXPECT_THAT(run.error().message, HasSubstr("PP:<action>"));
+}
+
+} // namespace
+} // namespace bubblescope

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "core/schedule/registry.h"
+#include "core/timeline/run_info.h"
+#include "core/timeline/step_timeline.h"
+
+#include <string>
+
+namespace bubblescope::test {
+
+constexpr TimeNs kForwardTime{1'000'000};
+constexpr TimeNs kBackwardTime{2'000'000};
+
+inline Schedule scheduleOf(const std::string& name, int pp, int microbatches, int vpp = 1) {
+    return makeSchedule({name, "", pp, microbatches, vpp}).value();
+}
+
+/// A step whose ranks run their lists without a pause; not what a machine would do, but a timeline.
+inline StepTimeline packedStep(const Schedule& schedule, int index, TimeNs begin) {
+    StepTimeline step;
+    step.index = index;
+    step.pp = schedule.pp;
+    step.microbatches = schedule.microbatches;
+    step.vpp = schedule.vpp;
+    step.placement = schedule.placement;
+    step.comm.resize(schedule.ranks.size());
+    for (const auto& ops : schedule.ranks) {
+        auto& timed = step.ranks.emplace_back();
+        TimeNs now = begin;
+        for (const Op& op : ops) {
+            const TimeNs end = now + (op.kind == OpKind::Forward ? kForwardTime : kBackwardTime);
+            timed.push_back({op, now, end, TimeNs{0}});
+            now = end;
+        }
+    }
+    step.fitWindow();
+    return step;
+}
+
+inline RunInfo infoOf(const Schedule& schedule) {
+    RunInfo info;
+    info.source = "simulate";
+    info.schedule = schedule.name;
+    info.flavor = schedule.flavor;
+    info.pp = schedule.pp;
+    info.microbatches = schedule.microbatches;
+    info.vpp = schedule.vpp;
+    info.placement = schedule.placement;
+    return info;
+}
+
+} // namespace bubblescope::test
