@@ -118,7 +118,7 @@ QColor base(Role role, bool dark) {
     case Role::Forward: return dark ? "#3f86d6" : "#2f6db5";
     case Role::Backward: return dark ? "#eeb54a" : "#f0b13c";
     case Role::BackwardInput: return dark ? "#e0784a" : "#d9642f";
-    case Role::BackwardWeight: return dark ? "#a9dcc6" : "#9fd6bd";
+    case Role::BackwardWeight: return dark ? "#c4ecda" : "#b5e3cd";
     case Role::Optimizer: return dark ? "#8e7cc3" : "#574785";
     case Role::Bubble: return dark ? "#434b56" : "#c4cad1";
     case Role::Send: return dark ? "#b08ae0" : "#8a5fc4";

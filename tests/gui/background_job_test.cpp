@@ -1,0 +1,148 @@
+#include "app/gui/jobs/background_job.h"
+
+#include <QSemaphore>
+#include <QSignalSpy>
+#include <QTest>
+#include <QThreadPool>
+
+#include <memory>
+
+using bubblescope::JobControl;
+using bubblescope::gui::BackgroundJob;
+
+/// Workers are held with semaphores, so that every order of events is forced, not hoped for.
+class BackgroundJobTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void init() { QThreadPool::globalInstance()->setMaxThreadCount(4); }
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void deliversOnTheOwnersThread() {
+        BackgroundJob job;
+        QThread* worker = nullptr;
+        QThread* receiver = nullptr;
+        int result = 0;
+        job.start(
+            [&](JobControl&) {
+                worker = QThread::currentThread();
+                return 42;
+            },
+            [&](int value) {
+                receiver = QThread::currentThread();
+                result = value;
+            });
+        QVERIFY(job.running());
+        QTRY_COMPARE(result, 42);
+        QVERIFY(!job.running());
+        QCOMPARE(receiver, QThread::currentThread());
+        QVERIFY(worker != receiver);
+    }
+
+    void cancelStopsTheWorkAndDropsItsResult() {
+        BackgroundJob job;
+        QSignalSpy running(&job, &BackgroundJob::runningChanged);
+        QSemaphore started;
+        bool delivered = false;
+        job.start(
+            [&](JobControl& control) {
+                started.release();
+                while (!control.stopRequested())
+                    QThread::yieldCurrentThread();
+                return 1;
+            },
+            [&](int) { delivered = true; });
+        started.acquire();
+        job.cancel();
+        QVERIFY(!job.running());
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); // the work has seen its stop token
+        QCoreApplication::processEvents();
+        QVERIFY(!delivered);
+        QCOMPARE(running.count(), 2);
+        job.cancel(); // nothing to do
+        QCOMPARE(running.count(), 2);
+    }
+
+    void newerJobReplacesOlderEvenIfTheOlderEndsLater() {
+        BackgroundJob job;
+        auto release_old = std::make_shared<QSemaphore>();
+        std::vector<int> results;
+        job.start(
+            [release_old](JobControl&) {
+                release_old->acquire(); // ignores its stop token for as long as it can
+                return 1;
+            },
+            [&](int value) { results.push_back(value); });
+        job.start([](JobControl&) { return 2; }, [&](int value) { results.push_back(value); });
+        QTRY_COMPARE(results.size(), 1U);
+        release_old->release();
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCoreApplication::processEvents();
+        QCOMPARE(results, std::vector<int>{2});
+    }
+
+    void finishedButUndeliveredResultOfAnOlderJobIsDropped() {
+        BackgroundJob job;
+        std::vector<int> results;
+        job.start([](JobControl&) { return 1; }, [&](int value) { results.push_back(value); });
+        // The result is posted but this thread has not looked yet.
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        job.start([](JobControl&) { return 2; }, [&](int value) { results.push_back(value); });
+        QTRY_COMPARE(results, std::vector<int>{2});
+    }
+
+    void destroyedOwnerReceivesNothing() {
+        auto release = std::make_shared<QSemaphore>();
+        auto delivered = std::make_shared<bool>(false);
+        auto stopped = std::make_shared<std::atomic<bool>>(false);
+        {
+            BackgroundJob job;
+            job.start(
+                [release, stopped](JobControl& control) {
+                    release->acquire();
+                    *stopped = control.stopRequested();
+                    return 1;
+                },
+                [delivered](int) { *delivered = true; });
+        }
+        release->release();
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCoreApplication::processEvents();
+        QVERIFY(*stopped);
+        QVERIFY(!*delivered);
+    }
+
+    void reportsProgress() {
+        BackgroundJob job;
+        QSignalSpy progress(&job, &BackgroundJob::progress);
+        auto release = std::make_shared<QSemaphore>();
+        auto ready = std::make_shared<QSemaphore>();
+        bool done = false;
+        job.start(
+            [release, ready](JobControl& control) {
+                ready->acquire();
+                control.total = 200;
+                control.done = 50;
+                release->acquire();
+                return 0;
+            },
+            [&](int) { done = true; });
+        QVERIFY(progress.wait());
+        QVERIFY(progress.last().first().toDouble() < 0); // total unknown
+        ready->release();
+        QTRY_COMPARE(progress.last().first().toDouble(), 0.25);
+        release->release();
+        QTRY_VERIFY(done);
+    }
+
+    void startFromTheResultHandlerWorks() {
+        BackgroundJob job;
+        int result = 0;
+        job.start([](JobControl&) { return 1; },
+                  [&](int) { job.start([](JobControl&) { return 2; }, [&](int value) { result = value; }); });
+        QTRY_COMPARE(result, 2);
+    }
+};
+
+QTEST_GUILESS_MAIN(BackgroundJobTest)
+#include "background_job_test.moc"

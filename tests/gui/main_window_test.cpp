@@ -1,0 +1,318 @@
+#include "app/gui/main_window.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/shortcut_sheet.h"
+#include "app/gui/panels/summary_bar.h"
+#include "app/gui/recent_files.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QDockWidget>
+#include <QDropEvent>
+#include <QMimeData>
+#include <QSemaphore>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+#include <QToolButton>
+#include <QUrl>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
+    return sampleRun();
+}
+
+/// A shown window with the sample open.
+struct OpenWindow {
+    MainWindow window{loadSample, false};
+
+    OpenWindow() {
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("sample.pftrace")});
+        if (!loaded.wait()) qFatal("the sample did not load");
+    }
+    template <class T>
+    T& child(const char* name = nullptr) {
+        T* found = window.findChild<T*>(QString::fromLatin1(name));
+        if (found == nullptr) qFatal("no such child");
+        return *found;
+    }
+};
+
+} // namespace
+
+class MainWindowTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        QVERIFY(settings_.isValid());
+        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
+    }
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void opensByDrop() {
+        std::vector<std::filesystem::path> asked;
+        MainWindow window(
+            [&](const auto& paths, JobControl&) -> Result<Run> {
+                asked = paths;
+                return sampleRun();
+            },
+            false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(QStringLiteral("/traces/rank 0.json")),
+                      QUrl::fromLocalFile(QStringLiteral("/traces/rank1.json"))});
+        QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &drop);
+        QVERIFY(loaded.wait());
+        QCOMPARE(asked.size(), std::size_t{2});
+        QCOMPARE(asked.front().string(), std::string("/traces/rank 0.json"));
+        QVERIFY(window.state().session());
+        QVERIFY(window.windowTitle().contains(QLatin1String("rank 0.json")));
+    }
+
+    void refusesDropsThatAreNoFiles() {
+        MainWindow window(loadSample, false);
+        QMimeData data;
+        data.setUrls({QUrl(QStringLiteral("https://example.org/trace.json"))});
+        QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(!enter.isAccepted());
+    }
+
+    void errorsSayWhatWhereAndWhatToDo() {
+        OpenWindow w;
+        const SessionPtr before = w.window.state().session();
+        MainWindow failing(
+            [](const auto&, JobControl&) -> Result<Run> {
+                return inputError("broken.json, byte 17", "not a trace", "export it again");
+            },
+            false);
+        failing.show();
+        QSignalSpy failed(&failing, &MainWindow::failed);
+        failing.open({QStringLiteral("broken.json")});
+        QVERIFY(failed.wait());
+        auto* bar = failing.findChild<MessageBar*>();
+        QVERIFY(bar->isVisible());
+        for (const char* part : {"not a trace", "broken.json, byte 17", "export it again"})
+            QVERIFY(bar->text().contains(QLatin1String(part)));
+        QVERIFY(!failing.state().session());
+        QTest::mouseClick(bar->findChild<QToolButton*>(), Qt::LeftButton);
+        QVERIFY(!bar->isVisible());
+        QCOMPARE(w.window.state().session(), before);
+    }
+
+    void failedLoadKeepsWhatIsOpen() {
+        bool fail = false;
+        MainWindow window(
+            [&](const auto&, JobControl&) -> Result<Run> {
+                if (fail) return inputError("b", "broken");
+                return sampleRun();
+            },
+            false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        QSignalSpy failed(&window, &MainWindow::failed);
+        window.open({QStringLiteral("a")});
+        QVERIFY(loaded.wait());
+        const SessionPtr first = window.state().session();
+        fail = true;
+        window.open({QStringLiteral("b")});
+        QVERIFY(failed.wait());
+        QCOMPARE(window.state().session(), first);
+    }
+
+    void loadCanBeCancelled() {
+        auto started = std::make_shared<QSemaphore>();
+        MainWindow window(
+            [started](const auto&, JobControl& control) -> Result<Run> {
+                control.total = 10;
+                control.done = 3;
+                started->release();
+                while (!control.stopRequested())
+                    QThread::yieldCurrentThread();
+                return cancelledError();
+            },
+            false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        QSignalSpy failed(&window, &MainWindow::failed);
+        window.open({QStringLiteral("huge.json")});
+        auto* cancel = window.findChild<QToolButton*>(QStringLiteral("cancelLoad"));
+        QVERIFY(cancel->isVisible());
+        started->acquire();
+        QTest::mouseClick(cancel, Qt::LeftButton);
+        QVERIFY(!window.loading());
+        QVERIFY(!cancel->isVisible());
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCoreApplication::processEvents();
+        QCOMPARE(loaded.count() + failed.count(), 0);
+    }
+
+    void windowMayCloseWhileLoading() {
+        auto release = std::make_shared<QSemaphore>();
+        {
+            MainWindow window(
+                [release](const auto&, JobControl&) -> Result<Run> {
+                    release->acquire();
+                    return sampleRun();
+                },
+                false);
+            window.show();
+            window.open({QStringLiteral("slow")});
+            window.close();
+        }
+        release->release();
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCoreApplication::processEvents();
+    }
+
+    void tableRowSelectsAndZoomsOnTheTimeline() {
+        OpenWindow w;
+        auto& panel = w.child<BubblePanel>();
+        auto& timeline = w.child<TimelineView>();
+        const int row = panel.model().rowOf({ItemKind::Bubble, 1, 2, 0});
+        const QModelIndex index = panel.model().index(row, BubbleTableModel::PositionColumn);
+        panel.table().scrollTo(index);
+        QTest::mouseClick(panel.table().viewport(), Qt::LeftButton, {}, panel.table().visualRect(index).center());
+        const ItemRef selected = w.window.state().selection();
+        QCOMPARE(selected, (ItemRef{ItemKind::Bubble, 1, 2, 0}));
+        const TimeRange bubble = w.window.state().session()->range(selected);
+        const TimeRange seen = w.window.state().range().range();
+        QCOMPARE(overlap(bubble, seen), bubble.length());
+        QVERIFY(seen.length() < bubble.length() * 4);
+        QVERIFY(timeline.viewport()->rect().contains(timeline.centreOf(selected).toPoint()));
+        QCOMPARE(w.child<DetailsPanel>().value(QStringLiteral("Rank")), QStringLiteral("2"));
+    }
+
+    void timelineBubbleSelectsItsRow() {
+        OpenWindow w;
+        auto& panel = w.child<BubblePanel>();
+        auto& timeline = w.child<TimelineView>();
+        const TimeRange before = w.window.state().range().range();
+        const ItemRef bubble{ItemKind::Bubble, 1, 3, 1};
+        QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, timeline.centreOf(bubble).toPoint());
+        QCOMPARE(w.window.state().selection(), bubble);
+        QCOMPARE(panel.table().currentIndex().row(), panel.model().rowOf(bubble));
+        QCOMPARE(w.window.state().range().range(), before); // looking at it already
+        QVERIFY(w.child<DetailsPanel>().title().contains(QLatin1String("after cool-down")));
+
+        QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {},
+                          timeline.centreOf({ItemKind::Op, 1, 0, 0}).toPoint());
+        QVERIFY(!panel.table().currentIndex().isValid());
+    }
+
+    void stepSelectorAndTimelineFollowEachOther() {
+        OpenWindow w;
+        auto& selector = w.child<QSpinBox>("stepSelector");
+        QCOMPARE(selector.value(), 1);
+        selector.setValue(2);
+        QCOMPARE(w.window.state().step(), 2);
+        w.window.state().range().show(w.window.state().session()->window(0));
+        QCOMPARE(selector.value(), 0);
+    }
+
+    void summaryNamesTheRun() {
+        OpenWindow w;
+        const QString text = w.child<SummaryBar>().text();
+        for (const QString& part : {QStringLiteral("1F1B"), QStringLiteral("4 · 8 · 1"), QStringLiteral("165 ms"),
+                                    QStringLiteral("27.3 % (form 27.3 %)"), QStringLiteral("5.00 ms · 10.0 ms")})
+            QVERIFY2(text.contains(part), qPrintable(text));
+    }
+
+    void problemsAreCountedAndListed() {
+        MainWindow window(
+            [](const auto&, JobControl&) -> Result<Run> {
+                Run run = sampleRun();
+                run.problems.push_back({"truncated", 1, "rank0", "cut off"});
+                return run;
+            },
+            false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("a")});
+        QVERIFY(loaded.wait());
+        auto* button = window.findChild<QToolButton*>(QStringLiteral("problemsButton"));
+        QVERIFY(button->text().contains(QLatin1Char('1')));
+        auto* dock = window.findChild<QDockWidget*>(QStringLiteral("problemsDock"));
+        QVERIFY(!dock->isVisible());
+        QTest::mouseClick(button, Qt::LeftButton);
+        QTRY_VERIFY(dock->isVisible());
+        QCOMPARE(window.findChild<QTableView*>(QStringLiteral("problemsPanel"))->model()->rowCount(), 1);
+    }
+
+    void themeSwitchesByMenuAndIsRemembered() {
+        {
+            MainWindow window(loadSample, true);
+            window.show();
+            window.findChild<QAction*>(QStringLiteral("theme-dark"))->trigger();
+            QVERIFY(window.themes().theme().dark);
+            QVERIFY(QApplication::palette().color(QPalette::Window).lightness() < 80);
+        }
+        {
+            MainWindow window(loadSample, true);
+            QVERIFY(window.themes().theme().dark);
+            QVERIFY(window.findChild<QAction*>(QStringLiteral("theme-dark"))->isChecked());
+            window.findChild<QAction*>(QStringLiteral("theme-light"))->trigger();
+            QVERIFY(!window.themes().theme().dark);
+        }
+    }
+
+    void layoutIsRemembered() {
+        {
+            MainWindow window(loadSample, true);
+            window.show();
+            window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->close();
+            window.close();
+        }
+        MainWindow window(loadSample, true);
+        window.show();
+        QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->isVisible());
+    }
+
+    void recentFilesAreNewestFirstWithoutRepeats() {
+        RecentFiles::clear();
+        for (int i = 0; i < 12; ++i)
+            RecentFiles::add({QStringLiteral("/t/%1").arg(i)});
+        RecentFiles::add({QStringLiteral("/t/9")});
+        RecentFiles::add({QStringLiteral("/t/a"), QStringLiteral("/t/b")});
+        const auto recent = RecentFiles::load();
+        QCOMPARE(recent.size(), RecentFiles::kMost);
+        QCOMPARE(recent[0].size(), 2);
+        QCOMPARE(recent[1], QStringList{QStringLiteral("/t/9")});
+        QCOMPARE(recent[2], QStringList{QStringLiteral("/t/11")});
+        QCOMPARE(recentText(recent[0]), QStringLiteral("/t/a and 1 more"));
+    }
+
+    void questionMarkShowsTheKeys() {
+        OpenWindow w;
+        QTest::keyClick(&w.child<TimelineView>(), Qt::Key_Question);
+        QTRY_VERIFY(w.window.findChild<ShortcutSheet*>() != nullptr);
+        QVERIFY(w.window.findChild<ShortcutSheet*>()->isVisible());
+    }
+
+private:
+    QTemporaryDir settings_;
+};
+
+QTEST_MAIN(MainWindowTest)
+#include "main_window_test.moc"

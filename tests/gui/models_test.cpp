@@ -1,0 +1,210 @@
+#include "app/gui/models/bubble_table_model.h"
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/models/navigation.h"
+#include "app/gui/models/problems_model.h"
+#include "tests/gui/sample_run.h"
+
+#include <QAbstractItemModelTester>
+#include <QTest>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+using namespace std::chrono_literals;
+
+namespace {
+
+QString valueOf(const ItemDescription& text, const QString& name) {
+    for (const Fact& fact : text.facts) {
+        if (fact.name == name) return fact.value;
+    }
+    return QStringLiteral("missing");
+}
+
+} // namespace
+
+class ModelsTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void bubbleTableHoldsEveryRankAndPosition() {
+        BubbleTableModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QCOMPARE(model.rowCount(), 0);
+        const SessionPtr session = sampleSession();
+        model.show(session, 1);
+        int totals = 0;
+        for (int row = 0; row < model.rowCount(); ++row) {
+            const auto raw = [&](int column) { return model.index(row, column).data(BubbleTableModel::kSortRole); };
+            QCOMPARE(raw(BubbleTableModel::Difference).toLongLong(),
+                     raw(BubbleTableModel::Observed).toLongLong() - raw(BubbleTableModel::Form).toLongLong());
+            QCOMPARE(raw(BubbleTableModel::Difference).toLongLong(), 0LL); // a simulation is what the form says
+            if (!model.index(row, 0).data(BubbleTableModel::kTotalRole).toBool()) continue;
+            ++totals;
+            QCOMPARE(raw(BubbleTableModel::AsRun).toLongLong(), 45'000'000LL);
+            QCOMPARE(raw(BubbleTableModel::Observed).toLongLong(), 45'000'000LL);
+            QCOMPARE(raw(BubbleTableModel::Percent).toDouble(), 0.0);
+        }
+        QCOMPARE(totals, 4);
+        model.show(nullptr, 0);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void bubbleTableLinksToBubbles() {
+        BubbleTableModel model;
+        const SessionPtr session = sampleSession();
+        model.show(session, 1);
+        for (int rank = 0; rank < 4; ++rank) {
+            const auto& bubbles = session->analysis(1).bubbles[static_cast<std::size_t>(rank)];
+            for (std::size_t i = 0; i < bubbles.size(); ++i) {
+                const ItemRef bubble{ItemKind::Bubble, 1, rank, static_cast<std::int32_t>(i)};
+                const int row = model.rowOf(bubble);
+                QVERIFY(row >= 0);
+                QCOMPARE(model.rankOf(row), rank);
+                QCOMPARE(session->bubble(model.longestBubble(row)).position, bubbles[i].position);
+                QVERIFY(model.extent(row).begin <= bubbles[i].start);
+                QVERIFY(model.extent(row).end >= bubbles[i].end);
+            }
+        }
+        QCOMPARE(model.rowOf({ItemKind::Bubble, 0, 0, 0}), -1); // of another step
+        QCOMPARE(model.rowOf({ItemKind::Op, 1, 0, 0}), -1);
+        const int total = model.rowCount() - 1;
+        QVERIFY(!model.longestBubble(total));
+        QCOMPARE(model.extent(total), session->window(1));
+    }
+
+    void bubbleTableWithoutAForm() {
+        Run run = sampleRun();
+        run.schedule.name = "custom";
+        const SessionPtr session = makeSession(std::move(run), JobControl()).value();
+        QVERIFY(!session->analysis(0).form);
+        BubbleTableModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.show(session, 0);
+        QVERIFY(model.rowCount() > 0);
+        QVERIFY(!model.index(0, BubbleTableModel::Form).data(BubbleTableModel::kSortRole).isValid());
+        QCOMPARE(model.index(0, BubbleTableModel::Form).data().toString(), QStringLiteral("–"));
+        QCOMPARE(compareWithForm(*session, {ItemKind::Bubble, 0, 0, 0}).kind, FormComparison::Kind::NoForm);
+        QVERIFY(!describe(*session, {ItemKind::Bubble, 0, 0, 0}).note.isEmpty());
+    }
+
+    void problemsModel() {
+        Run run = sampleRun();
+        run.problems.push_back({"truncated", 3, "rank0 byte 12", "the last packet is cut off"});
+        ProblemsModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.show(makeSession(std::move(run), JobControl()).value());
+        QCOMPARE(model.rowCount(), 1);
+        QCOMPARE(model.index(0, ProblemsModel::Count).data().toLongLong(), 3LL);
+        QCOMPARE(model.index(0, ProblemsModel::Where).data().toString(), QStringLiteral("rank0 byte 12"));
+    }
+
+    void formIsShownOnlyWhereItIsComparable() {
+        const SessionPtr session = sampleSession();
+        // Rank 0's bubble before its first backward is what the form counts; the gaps behind its steady part
+        // are three pieces of a position that consolidation puts together.
+        const auto kind = [&](int rank, int index) {
+            return compareWithForm(*session, {ItemKind::Bubble, 0, rank, index}).kind;
+        };
+        QCOMPARE(kind(0, 0), FormComparison::Kind::Comparable);
+        QCOMPARE(kind(0, 1), FormComparison::Kind::Moved);
+        QCOMPARE(kind(0, 2), FormComparison::Kind::NotInForm);
+        QCOMPARE(itemLabels(*session, {ItemKind::Bubble, 0, 0, 1}), std::vector<QString>{QStringLiteral("5.00 ms")});
+        QCOMPARE(itemLabels(*session, {ItemKind::Bubble, 0, 0, 0}).front(), QStringLiteral("30.0 ms · form 30.0 ms"));
+    }
+
+    void detailsOfAnOp() {
+        const SessionPtr session = sampleSession();
+        const ItemDescription text = describe(*session, {ItemKind::Op, 1, 1, 3}); // B0 on rank 1
+        QVERIFY(text.title.startsWith(QLatin1String("B0")));
+        QCOMPARE(valueOf(text, QStringLiteral("Rank")), QStringLiteral("1"));
+        QCOMPARE(valueOf(text, QStringLiteral("Step")), QStringLiteral("1"));
+        QCOMPARE(valueOf(text, QStringLiteral("Start in step")), QStringLiteral("40.000 ms"));
+        QCOMPARE(valueOf(text, QStringLiteral("Waited before")), QStringLiteral("20.000 ms"));
+        QCOMPARE(valueOf(text, QStringLiteral("Lateness")), QStringLiteral("missing"));
+        QVERIFY(oneLine(*session, {ItemKind::Op, 1, 1, 3}).contains(QLatin1String("40.000 ms")));
+    }
+
+    void transfersAreFollowedThereAndBack() {
+        const SessionPtr session = sampleSession();
+        ItemRef at{ItemKind::Op, 1, 0, 0}; // F0 on rank 0
+        QVERIFY(!producer(*session, at));
+        std::vector<int> ranks;
+        for (int i = 0; i < 7; ++i) {
+            const ItemRef next = consumer(*session, at);
+            QVERIFY(next);
+            QCOMPARE(producer(*session, next), at);
+            ranks.push_back(next.rank);
+            at = next;
+        }
+        QCOMPARE(ranks, (std::vector<int>{1, 2, 3, 3, 2, 1, 0}));
+        QVERIFY(!consumer(*session, at)); // B0 on rank 0 is the last
+    }
+
+    void transferSpansLeadToTheirOps() {
+        const SessionPtr session = sampleSession();
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(session->step(0).comm[1].size()); ++i) {
+            const ItemRef span{ItemKind::Comm, 0, 1, i};
+            const ItemRef made = producer(*session, span);
+            const ItemRef used = consumer(*session, span);
+            QVERIFY(made);
+            QVERIFY(used);
+            QCOMPARE(consumer(*session, made), used);
+        }
+    }
+
+    void neighboursCrossSteps() {
+        const SessionPtr session = sampleSession();
+        ItemRef at{ItemKind::Op, 0, 2, 0};
+        QVERIFY(!neighbourOp(*session, at, -1));
+        int steps = 0;
+        while (const ItemRef next = neighbourOp(*session, at, 1)) {
+            QCOMPARE(neighbourOp(*session, next, -1), at);
+            at = next;
+            ++steps;
+        }
+        QCOMPARE(steps, 3 * 17 - 1);
+        QCOMPARE(neighbourOp(*session, {ItemKind::Bubble, 0, 0, 0}, 1), (ItemRef{ItemKind::Op, 0, 0, 4}));
+        QCOMPARE(neighbourOp(*session, {ItemKind::Bubble, 0, 0, 0}, -1), (ItemRef{ItemKind::Op, 0, 0, 3}));
+    }
+
+    void nearestOp() {
+        const SessionPtr session = sampleSession();
+        const TimeNs begin = session->step(0).begin;
+        QCOMPARE(opNear(*session, 0, begin - 1s), (ItemRef{ItemKind::Op, 0, 0, 0}));
+        QCOMPARE(opNear(*session, 0, begin + 7ms), (ItemRef{ItemKind::Op, 0, 0, 1}));
+        QCOMPARE(opNear(*session, 0, begin + 22ms), (ItemRef{ItemKind::Op, 0, 0, 3}));
+        QCOMPARE(opNear(*session, 0, begin + 48ms), (ItemRef{ItemKind::Op, 0, 0, 4}));
+    }
+
+    void times_data() {
+        QTest::addColumn<qint64>("ns");
+        QTest::addColumn<QString>("text");
+        QTest::newRow("0") << qint64{0} << "0 ns";
+        QTest::newRow("ns") << qint64{820} << "820 ns";
+        QTest::newRow("us") << qint64{1500} << QStringLiteral("1.50 µs");
+        QTest::newRow("ms") << qint64{15'000'000} << "15.0 ms";
+        QTest::newRow("ms3") << qint64{165'432'000} << "165 ms";
+        QTest::newRow("rounds up") << qint64{999'960'000} << "1.00 s";
+        QTest::newRow("rounds to 10") << qint64{9'999'000} << "10.0 ms";
+        QTest::newRow("s") << qint64{12'345'000'000} << "12.3 s";
+        QTest::newRow("negative") << qint64{-2'500'000} << "-2.50 ms";
+    }
+    void times() {
+        QFETCH(const qint64, ns);
+        QFETCH(const QString, text);
+        QCOMPARE(shortTime(TimeNs{ns}), text);
+    }
+
+    void emptyRunIsAnError() {
+        JobControl control;
+        const auto result =
+            loadSession([](const auto&, JobControl&) -> Result<Run> { return Run(); }, {"some/file"}, control);
+        QVERIFY(!result.ok());
+        QCOMPARE(result.error().kind, ErrorKind::Input);
+        QVERIFY(result.error().text().find("some/file") != std::string::npos);
+    }
+};
+
+QTEST_GUILESS_MAIN(ModelsTest)
+#include "models_test.moc"

@@ -1,0 +1,138 @@
+#include "core/io/perfetto/write_timeline.h"
+#include "tests/gui/sample_run.h"
+
+#include <QFile>
+#include <QImage>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+struct Outcome {
+    int code = -1;
+    QString out;
+    QString err;
+};
+
+/// Runs the real program the way a script without a display does.
+Outcome runGui(const QStringList& arguments, const QString& platform = QString()) {
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "QT_SCALE_FACTOR"})
+        environment.remove(QString::fromLatin1(name));
+    if (!platform.isEmpty()) environment.insert(QStringLiteral("QT_QPA_PLATFORM"), platform);
+    process.setProcessEnvironment(environment);
+    process.start(QStringLiteral(BUBBLESCOPE_GUI_PROGRAM), arguments);
+    if (!process.waitForFinished(60000) || process.exitStatus() != QProcess::NormalExit) return {};
+    return {process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),
+            QString::fromUtf8(process.readAllStandardError())};
+}
+
+} // namespace
+
+class ScreenshotTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        QVERIFY(dir_.isValid());
+        const Run run = sampleRun();
+        RunInfo info;
+        info.source = "simulate";
+        info.schedule = "1f1b";
+        info.pp = 4;
+        info.microbatches = 8;
+        const auto written = perfetto::writeTimeline(path("run.pftrace").toStdString(), info, run.steps);
+        QVERIFY2(written.ok(), written.ok() ? "" : written.error().text().c_str());
+    }
+
+    void writesAPictureOfTheAskedSize() {
+        const QString png = path("light.png");
+        const Outcome light = runGui({"--screenshot", png, "--size", "1000x700", path("run.pftrace")});
+        QVERIFY2(light.code == 0, qPrintable(light.err));
+        QCOMPARE(light.err, QString());
+        const QImage image(png);
+        QCOMPARE(image.size(), QSize(1000, 700));
+        QVERIFY(image.pixelColor(5, 5).lightness() > 200);
+
+        const QString dark = path("dark.png");
+        QCOMPARE(
+            runGui({"--screenshot", dark, "--theme", "dark", "--step", "2", path("run.pftrace")}, "offscreen").code, 0);
+        QVERIFY(QImage(dark).pixelColor(5, 5).lightness() < 80);
+    }
+
+    void unreadableInputIsExitCode3() {
+        const Outcome missing = runGui({"--screenshot", path("x.png"), path("missing.json")});
+        QCOMPARE(missing.code, 3);
+        QVERIFY(missing.err.contains(QLatin1String("missing.json")));
+        QVERIFY(!QFile::exists(path("x.png")));
+
+        QFile foreign(path("foreign.json"));
+        QVERIFY(foreign.open(QIODevice::WriteOnly));
+        foreign.write("this is no trace\n");
+        foreign.close();
+        const Outcome wrong = runGui({"--screenshot", path("x.png"), foreign.fileName()});
+        QCOMPARE(wrong.code, 3);
+        QVERIFY(wrong.err.contains(QLatin1String("foreign.json")));
+    }
+
+    void wrongUsageIsExitCode2_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::newRow("unknown option") << QStringList{"--frobnicate"};
+        QTest::newRow("no trace") << QStringList{"--screenshot", path("x.png")};
+        QTest::newRow("size") << QStringList{"--screenshot", path("x.png"), "--size", "huge", path("run.pftrace")};
+        QTest::newRow("tiny") << QStringList{"--screenshot", path("x.png"), "--size", "1x1", path("run.pftrace")};
+        QTest::newRow("theme") << QStringList{"--theme", "pink", path("run.pftrace")};
+        QTest::newRow("step text") << QStringList{"--step", "two", path("run.pftrace")};
+        QTest::newRow("no such step") << QStringList{"--screenshot", path("x.png"), "--step", "99",
+                                                     path("run.pftrace")};
+        QTest::newRow("no display") << QStringList{path("run.pftrace")};
+    }
+    void wrongUsageIsExitCode2() {
+        QFETCH(const QStringList, arguments);
+        const Outcome outcome = runGui(arguments);
+        QCOMPARE(outcome.code, 2);
+        QVERIFY(outcome.err.startsWith(QLatin1String("bubblescope-gui: ")));
+        QCOMPARE(outcome.out, QString());
+    }
+
+    void deadDisplayIsSaidInWords() {
+        QProcess process;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.remove(QStringLiteral("QT_QPA_PLATFORM"));
+        environment.insert(QStringLiteral("DISPLAY"), QStringLiteral(":8765"));
+        process.setProcessEnvironment(environment);
+        process.start(QStringLiteral(BUBBLESCOPE_GUI_PROGRAM), {path("run.pftrace")});
+        QVERIFY(process.waitForFinished(60000));
+        QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+        QCOMPARE(process.exitCode(), 2);
+        QVERIFY(process.readAllStandardError().contains("display"));
+    }
+
+    void unwritablePictureIsExitCode4() {
+        const Outcome outcome = runGui({"--screenshot", path("no/such/dir/x.png"), path("run.pftrace")});
+        QCOMPARE(outcome.code, 4);
+        QVERIFY(outcome.err.contains(QLatin1String("no/such/dir")));
+    }
+
+    void helpAndVersionNeedNoDisplay() {
+        const Outcome help = runGui({"--help"});
+        QCOMPARE(help.code, 0);
+        QVERIFY(help.out.contains(QLatin1String("--screenshot")));
+        const Outcome version = runGui({"--version"});
+        QCOMPARE(version.code, 0);
+        QVERIFY(version.out.startsWith(QLatin1String("bubblescope-gui ")));
+    }
+
+private:
+    [[nodiscard]] QString path(const char* name) const { return dir_.filePath(QString::fromLatin1(name)); }
+
+    QTemporaryDir dir_;
+};
+
+QTEST_GUILESS_MAIN(ScreenshotTest)
+#include "screenshot_test.moc"
