@@ -3,6 +3,7 @@
 #include "core/base/time.h"
 #include "core/trace/string_pool.h"
 
+#include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -41,14 +42,31 @@ struct Track {
     SliceId end_slice = 0;
 };
 
-struct ArgValue {
+/// A value in 16 bytes: a trace may hold many millions of them.
+class ArgValue {
+public:
     enum class Type : std::uint8_t { Int, Double, Bool, Text };
-    Type type = Type::Int;
-    std::int64_t number = 0; ///< Int and Bool
-    double real = 0;         ///< Double
-    StringId text = 0;       ///< Text; nested values of JSON files are kept as their JSON text
+
+    [[nodiscard]] static ArgValue ofInt(std::int64_t value) { return {Type::Int, value}; }
+    [[nodiscard]] static ArgValue ofReal(double value) { return {Type::Double, std::bit_cast<std::int64_t>(value)}; }
+    [[nodiscard]] static ArgValue ofBool(bool value) { return {Type::Bool, value ? 1 : 0}; }
+    /// Nested values of JSON files are kept as their JSON text.
+    [[nodiscard]] static ArgValue ofText(StringId value) { return {Type::Text, value}; }
+
+    ArgValue() = default;
+
+    [[nodiscard]] Type type() const { return type_; }
+    [[nodiscard]] std::int64_t number() const { return bits_; } ///< Int, and Bool as 0 or 1
+    [[nodiscard]] double real() const { return std::bit_cast<double>(bits_); }
+    [[nodiscard]] StringId text() const { return static_cast<StringId>(bits_); }
 
     friend bool operator==(const ArgValue&, const ArgValue&) = default;
+
+private:
+    ArgValue(Type type, std::int64_t bits) : type_(type), bits_(bits) {}
+
+    Type type_ = Type::Int;
+    std::int64_t bits_ = 0;
 };
 
 struct Arg {

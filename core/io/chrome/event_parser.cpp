@@ -40,17 +40,15 @@ std::string_view scalarText(ondemand::value value) {
 }
 
 ArgValue numberArg(ondemand::value value, std::string_view token, TraceBuilder& builder) {
-    if (const auto number = wholeNumber(token)) return {ArgValue::Type::Int, *number, 0, 0};
+    if (const auto number = wholeNumber(token)) return ArgValue::ofInt(*number);
     double real = 0;
-    if (value.get_double().get(real) == simdjson::SUCCESS) return {ArgValue::Type::Double, 0, real, 0};
-    return {ArgValue::Type::Text, 0, 0, builder.intern(token)};
+    if (value.get_double().get(real) == simdjson::SUCCESS) return ArgValue::ofReal(real);
+    return ArgValue::ofText(builder.intern(token));
 }
 
 /// Nested values are kept as their JSON text.
 ArgValue argValue(ondemand::value value, TraceBuilder& builder) {
-    const auto asText = [&builder](std::string_view text) {
-        return ArgValue{ArgValue::Type::Text, 0, 0, builder.intern(text)};
-    };
+    const auto asText = [&builder](std::string_view text) { return ArgValue::ofText(builder.intern(text)); };
     ondemand::json_type type{};
     if (value.type().get(type) != simdjson::SUCCESS) return asText(trimmed(value.raw_json_token()));
     std::string_view text;
@@ -58,7 +56,7 @@ ArgValue argValue(ondemand::value value, TraceBuilder& builder) {
     case ondemand::json_type::number: return numberArg(value, trimmed(value.raw_json_token()), builder);
     case ondemand::json_type::boolean: {
         bool flag = false;
-        if (value.get_bool().get(flag) == simdjson::SUCCESS) return {ArgValue::Type::Bool, flag ? 1 : 0, 0, 0};
+        if (value.get_bool().get(flag) == simdjson::SUCCESS) return ArgValue::ofBool(flag);
         return asText(trimmed(value.raw_json_token()));
     }
     case ondemand::json_type::array: {

@@ -233,19 +233,17 @@ Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
 
 Arg Reader::parseAnnotation(std::string_view message, const SequenceState& state) {
     FieldReader reader(message);
-    using Type = ArgValue::Type;
     Arg arg;
-    ArgValue& value = arg.value;
     while (reader.next()) {
         switch (reader.tag()) {
         case fields::annotation::kNameIid: arg.name = known(state.argName(reader.uint64())); break;
         case fields::annotation::kName: arg.name = builder_.intern(reader.bytes()); break;
-        case fields::annotation::kBool: value = {Type::Bool, reader.boolean() ? 1 : 0, 0, 0}; break;
-        case fields::annotation::kInt: value = {Type::Int, reader.int64(), 0, 0}; break;
-        case fields::annotation::kUint: value = {Type::Int, reader.int64(), 0, 0}; break;
-        case fields::annotation::kDouble: value = {Type::Double, 0, reader.real(), 0}; break;
-        case fields::annotation::kString: value = {Type::Text, 0, 0, builder_.intern(reader.bytes())}; break;
-        case fields::annotation::kStringIid: value = {Type::Text, 0, 0, known(state.argText(reader.uint64()))}; break;
+        case fields::annotation::kBool: arg.value = ArgValue::ofBool(reader.boolean()); break;
+        case fields::annotation::kInt:
+        case fields::annotation::kUint: arg.value = ArgValue::ofInt(reader.int64()); break;
+        case fields::annotation::kDouble: arg.value = ArgValue::ofReal(reader.real()); break;
+        case fields::annotation::kString: arg.value = ArgValue::ofText(builder_.intern(reader.bytes())); break;
+        case fields::annotation::kStringIid: arg.value = ArgValue::ofText(known(state.argText(reader.uint64()))); break;
         default: reader.skip();
         }
     }
