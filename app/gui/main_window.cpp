@@ -120,6 +120,7 @@ void MainWindow::buildDocks() {
 void MainWindow::buildStatusBar() {
     hover_ = new QLabel(this);
     hover_->setTextFormat(Qt::PlainText);
+    hover_->setContentsMargins(8, 0, 8, 0);
     // A long line must not force the window to be as wide.
     hover_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     statusBar()->addWidget(hover_, 1);
@@ -172,11 +173,24 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
 void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
     stack_->setCurrentWidget(any ? static_cast<QWidget*>(timeline_) : welcome_);
+    showPanels(any);
     showHovered({});
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
     problems_button_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
     problems_button_->setToolTip(tr("What was damaged, lost or guessed while loading"));
     problems_button_->setVisible(any);
+}
+
+void MainWindow::showPanels(bool any) {
+    // Empty tables tell a newcomer nothing, so the panels come with the first trace.
+    if (!any && layout_.isEmpty()) {
+        layout_ = saveState(kLayoutVersion);
+        for (QDockWidget* dock : findChildren<QDockWidget*>())
+            dock->hide();
+    } else if (any && !layout_.isEmpty()) {
+        restoreState(layout_, kLayoutVersion);
+        layout_.clear();
+    }
 }
 
 void MainWindow::showHovered(const ItemRef& item) {
@@ -224,7 +238,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     if (remember_) {
         QSettings settings;
         settings.setValue(kGeometryKey, saveGeometry());
-        settings.setValue(kLayoutKey, saveState(kLayoutVersion));
+        settings.setValue(kLayoutKey, layout_.isEmpty() ? saveState(kLayoutVersion) : layout_);
     }
     QMainWindow::closeEvent(event);
 }

@@ -63,6 +63,7 @@ private:
     void chooseDirectory();
     void chooseTheme(ThemeChoice choice);
     void restoreSettings();
+    void showPanels(bool any);
     void showAbout();
 
     RunLoader loader_;
@@ -82,6 +83,7 @@ private:
     QMenu* recent_menu_ = nullptr;
     QMenu* dock_menu_ = nullptr;
     QList<QAction*> theme_actions_;
+    QByteArray layout_; ///< of the docks, kept while there is nothing to show in them
 };
 
 } // namespace bubblescope::gui

@@ -202,7 +202,7 @@ private slots:
     }
 
     void manyOpsAreFast() {
-        const SessionPtr session = denseSession(1000000, TimeNs{300});
+        const SessionPtr session = denseSession(300000, TimeNs{300});
         const RowLayout rows(session->lanes, kHeight);
         std::size_t shapes = 0;
         QBENCHMARK {

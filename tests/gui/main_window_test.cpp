@@ -33,16 +33,18 @@ Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
     return sampleRun();
 }
 
+void openSample(MainWindow& window) {
+    window.show();
+    QSignalSpy loaded(&window, &MainWindow::loaded);
+    window.open({QStringLiteral("sample.pftrace")});
+    if (!loaded.wait()) qFatal("the sample did not load");
+}
+
 /// A shown window with the sample open.
 struct OpenWindow {
     MainWindow window{loadSample, false};
 
-    OpenWindow() {
-        window.show();
-        QSignalSpy loaded(&window, &MainWindow::loaded);
-        window.open({QStringLiteral("sample.pftrace")});
-        if (!loaded.wait()) qFatal("the sample did not load");
-    }
+    OpenWindow() { openSample(window); }
     template <class T>
     T& child(const char* name = nullptr) {
         T* found = window.findChild<T*>(QString::fromLatin1(name));
@@ -113,7 +115,7 @@ private slots:
         QVERIFY(failed.wait());
         auto* bar = failing.findChild<MessageBar*>();
         QVERIFY(bar->isVisible());
-        for (const char* part : {"not a trace", "broken.json, byte 17", "export it again"})
+        for (const char* part : {"Not a trace", "broken.json, byte 17", "Export it again"})
             QVERIFY(bar->text().contains(QLatin1String(part)));
         QVERIFY(!failing.state().session());
         QTest::mouseClick(bar->findChild<QToolButton*>(), Qt::LeftButton);
@@ -280,12 +282,21 @@ private slots:
     void layoutIsRemembered() {
         {
             MainWindow window(loadSample, true);
-            window.show();
+            openSample(window);
+            QVERIFY(window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->isVisible());
             window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->close();
             window.close();
         }
+        {
+            // A start without a trace shows no panels and must not forget them.
+            MainWindow window(loadSample, true);
+            window.show();
+            QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("bubblesDock"))->isVisible());
+            window.close();
+        }
         MainWindow window(loadSample, true);
-        window.show();
+        openSample(window);
+        QVERIFY(window.findChild<QDockWidget*>(QStringLiteral("bubblesDock"))->isVisible());
         QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->isVisible());
     }
 

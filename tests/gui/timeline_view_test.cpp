@@ -72,7 +72,7 @@ private slots:
             s.wheel(at, {0, 120});
         QVERIFY(s.range().length() < before);
         QCOMPARE(s.view.itemAt(at), item); // still under the pointer
-        s.key(Qt::Key_Backspace); // the turn of the wheel is one entry
+        s.key(Qt::Key_Backspace);          // the turn of the wheel is one entry
         QCOMPARE(s.range().length(), before);
     }
 

@@ -10,6 +10,17 @@
 
 namespace bubblescope::gui {
 
+namespace {
+
+/// Core's messages start in lower case, since on the command line something precedes them.
+QString asSentence(const std::string& message) {
+    QString text = fromUtf8(message);
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+} // namespace
+
 MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)), details_(new QLabel(this)) {
     setObjectName(QStringLiteral("messageBar"));
     setFrameShape(QFrame::NoFrame);
@@ -46,10 +57,10 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)
 }
 
 void MessageBar::showError(const Error& error) {
-    what_->setText(fromUtf8(error.message));
+    what_->setText(asSentence(error.message));
     QStringList details;
     if (!error.where.empty()) details << fromUtf8(error.where);
-    if (!error.hint.empty()) details << fromUtf8(error.hint);
+    if (!error.hint.empty()) details << asSentence(error.hint);
     details_->setText(details.join(QLatin1Char('\n')));
     details_->setVisible(!details.isEmpty());
     show();

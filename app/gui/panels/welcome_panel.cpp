@@ -22,6 +22,8 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     auto* files = new QPushButton(tr("Open files…"), this);
     files->setDefault(true);
     auto* directory = new QPushButton(tr("Open directory…"), this);
+    for (QPushButton* button : {files, directory})
+        button->setMinimumSize(130, 30);
     connect(files, &QPushButton::clicked, this, &WelcomePanel::openFilesRequested);
     connect(directory, &QPushButton::clicked, this, &WelcomePanel::openDirectoryRequested);
 

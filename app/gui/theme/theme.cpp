@@ -119,7 +119,7 @@ QColor base(Role role, bool dark) {
     case Role::Backward: return dark ? "#eeb54a" : "#f0b13c";
     case Role::BackwardInput: return dark ? "#e0784a" : "#d9642f";
     case Role::BackwardWeight: return dark ? "#c4ecda" : "#b5e3cd";
-    case Role::Optimizer: return dark ? "#8e7cc3" : "#574785";
+    case Role::Optimizer: return dark ? "#6b57a6" : "#574785";
     case Role::Bubble: return dark ? "#434b56" : "#c4cad1";
     case Role::Send: return dark ? "#b08ae0" : "#8a5fc4";
     case Role::Receive: return dark ? "#4fb3b3" : "#2e9090";

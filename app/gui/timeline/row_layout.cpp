@@ -9,7 +9,7 @@ namespace {
 constexpr int kMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
 constexpr int kComputeMin = 24;
-constexpr int kComputeMax = 88;
+constexpr int kComputeMax = 110;
 constexpr int kCommHeight = 12;
 
 } // namespace

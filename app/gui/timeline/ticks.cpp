@@ -64,9 +64,9 @@ std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_
     const int decimals = decimalsFor(spacing.major, unit.ns);
 
     std::vector<Tick> ticks;
-    // One step early, so that a label whose tick is just outside is still drawn in part.
-    std::int64_t at = (begin / spacing.minor - 1) * spacing.minor;
-    for (; at <= end; at += spacing.minor) {
+    // Division rounds towards zero, so start one early and skip what lies before the range.
+    for (std::int64_t at = (begin / spacing.minor - 1) * spacing.minor; at <= end; at += spacing.minor) {
+        if (at < begin) continue;
         const bool major = at % spacing.major == 0;
         ticks.push_back({scale.x(origin + TimeNs{at}), major, major ? label(at, unit, decimals) : QString()});
     }

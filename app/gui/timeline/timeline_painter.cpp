@@ -146,7 +146,8 @@ void TimelinePainter::paintRuler() {
         const int x = band.left() + static_cast<int>(std::lround(tick.x));
         const int height = tick.major ? 7 : 4;
         p_.fillRect(QRect(x, kRulerHeight - height, 1, height), tick.major ? f_.theme.text_dim : f_.theme.line);
-        if (!tick.major) continue;
+        // A number cut off at the edge would read as another number.
+        if (!tick.major || x + 4 + QFontMetrics(small_).horizontalAdvance(tick.label) > band.right()) continue;
         p_.setPen(f_.theme.text_dim);
         p_.drawText(QRect(x + 4, kStepBandHeight, static_cast<int>(kTickRoom), kTickBandHeight - 4),
                     Qt::AlignLeft | Qt::AlignVCenter, tick.label);
