@@ -19,13 +19,13 @@ std::optional<ArgValue> Trace::arg(ArgSetId set, std::string_view name) const {
 
 std::optional<std::int64_t> Trace::intArg(ArgSetId set, std::string_view name) const {
     const auto value = arg(set, name);
-    if (!value || (value->type() != ArgValue::Type::Int && value->type() != ArgValue::Type::Bool)) return std::nullopt;
-    return value->number();
+    if (!value || (value->type != ArgValue::Type::Int && value->type != ArgValue::Type::Bool)) return std::nullopt;
+    return value->number;
 }
 
 std::optional<std::string_view> Trace::textArg(ArgSetId set, std::string_view name) const {
     const auto value = arg(set, name);
-    if (!value || value->type() != ArgValue::Type::Text) return std::nullopt;
+    if (!value || value->type != ArgValue::Type::Text) return std::nullopt;
     return text(value->text());
 }
 

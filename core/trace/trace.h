@@ -43,9 +43,11 @@ struct Track {
 };
 
 /// A value in 16 bytes: a trace may hold many millions of them.
-class ArgValue {
-public:
+struct ArgValue {
     enum class Type : std::uint8_t { Int, Double, Bool, Text };
+
+    Type type = Type::Int;
+    std::int64_t number = 0; ///< the value of Int and of Bool (0 or 1); for the others see below
 
     [[nodiscard]] static ArgValue ofInt(std::int64_t value) { return {Type::Int, value}; }
     [[nodiscard]] static ArgValue ofReal(double value) { return {Type::Double, std::bit_cast<std::int64_t>(value)}; }
@@ -53,20 +55,10 @@ public:
     /// Nested values of JSON files are kept as their JSON text.
     [[nodiscard]] static ArgValue ofText(StringId value) { return {Type::Text, value}; }
 
-    ArgValue() = default;
-
-    [[nodiscard]] Type type() const { return type_; }
-    [[nodiscard]] std::int64_t number() const { return bits_; } ///< Int, and Bool as 0 or 1
-    [[nodiscard]] double real() const { return std::bit_cast<double>(bits_); }
-    [[nodiscard]] StringId text() const { return static_cast<StringId>(bits_); }
+    [[nodiscard]] double real() const { return std::bit_cast<double>(number); }   ///< of Double
+    [[nodiscard]] StringId text() const { return static_cast<StringId>(number); } ///< of Text
 
     friend bool operator==(const ArgValue&, const ArgValue&) = default;
-
-private:
-    ArgValue(Type type, std::int64_t bits) : type_(type), bits_(bits) {}
-
-    Type type_ = Type::Int;
-    std::int64_t bits_ = 0;
 };
 
 struct Arg {

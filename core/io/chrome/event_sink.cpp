@@ -64,7 +64,7 @@ void EventSink::metadata(const Event& event) {
     const bool process = kind == "process_name";
     if (!process && kind != "thread_name") return;
     for (const Arg& arg : event.args) {
-        if (arg.value.type() != ArgValue::Type::Text || builder_.text(arg.name) != "name") continue;
+        if (arg.value.type != ArgValue::Type::Text || builder_.text(arg.name) != "name") continue;
         if (process)
             process_names_[event.pid] = arg.value.text();
         else
@@ -74,9 +74,9 @@ void EventSink::metadata(const Event& event) {
 
 void EventSink::counter(const Event& event) {
     for (const Arg& arg : event.args) {
-        const bool whole = arg.value.type() == ArgValue::Type::Int;
-        if (!whole && arg.value.type() != ArgValue::Type::Double) continue;
-        const double value = whole ? static_cast<double>(arg.value.number()) : arg.value.real();
+        const bool whole = arg.value.type == ArgValue::Type::Int;
+        if (!whole && arg.value.type != ArgValue::Type::Double) continue;
+        const double value = whole ? static_cast<double>(arg.value.number) : arg.value.real();
         StringId name = event.name;
         if (event.args.size() > 1) {
             name = builder_.intern(fmt::format("{} {}", builder_.text(event.name), builder_.text(arg.name)));
