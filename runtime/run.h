@@ -27,11 +27,11 @@ struct RunConfig {
     ModelConfig model;
     int steps = 3;
     /// With pacing on, each rank has an emulated device clock: an op begins at the latest of its inputs'
-    /// arrival and the device's free time on that clock and ends after its nominal time in `times`; if
-    /// the maths or the machine took more than `pace_tolerance` longer than that, it ends when it really
-    /// ended. How late the machine was is recorded with every op. Zero takes every delay of the machine for
-    /// one of the op; the default is above what the scheduler of a fully loaded desktop machine adds to a
-    /// wake-up. An op without a nominal time takes its real time.
+    /// arrival and the device's free time on that clock and ends after its nominal time in `times`; if its
+    /// maths was done more than `pace_tolerance` after that, it ends when it really ended. How late the
+    /// machine was in the end is recorded with every op. Zero takes every delay of the machine for one of
+    /// the op; the default is above what a machine with a task or two more than cores adds to a wake-up. An
+    /// op without a nominal time takes its real time.
     bool paced = true;
     CostModel times;
     TimeNs pace_tolerance{10'000'000};
@@ -42,7 +42,7 @@ struct RunSummary {
     std::vector<double> losses;       ///< mean over micro-batches, per step
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage
     std::int64_t ops = 0;             ///< executed, one optimizer op per rank and step included; 0 for a reference
-    std::int64_t late_ops = 0;        ///< ops whose end moved because lateness exceeded the tolerance
+    std::int64_t late_ops = 0;        ///< ops whose end moved because they were done beyond the tolerance
     TimeNs max_lateness{0};
     std::int64_t dropped_records = 0; ///< records lost because a ring was full
     std::vector<std::filesystem::path> files;

@@ -10,26 +10,30 @@ TimeNs DeviceClock::begin(TimeNs arrival, TimeNs nominal) const {
 }
 
 DeviceClock::End DeviceClock::end(TimeNs begin, TimeNs nominal) {
+    const TimeNs now = host_.now();
     End end;
     if (emulates(nominal)) {
         const TimeNs nominal_end = begin + nominal;
-        hold(nominal_end);
-        const TimeNs now = host_.now();
-        end.lateness = std::max(TimeNs{0}, now - nominal_end);
-        end.moved = end.lateness > *tolerance_;
+        end.moved = now - nominal_end > *tolerance_;
         end.time = end.moved ? now : nominal_end;
     } else {
-        end.time = std::max(begin, host_.now());
+        end.time = std::max(begin, now);
     }
     free_at_ = end.time;
     return end;
 }
 
-void DeviceClock::hold(TimeNs until) {
+TimeNs DeviceClock::hold(TimeNs begin, TimeNs nominal) {
+    if (!emulates(nominal)) return TimeNs{0};
+    sleepUntil(begin + nominal);
+    return std::max(TimeNs{0}, host_.now() - (begin + nominal));
+}
+
+void DeviceClock::sleepUntil(TimeNs time) {
     // Long holds are cut into pieces so that an abort does not wait for them.
     constexpr TimeNs kPiece{50'000'000};
-    for (TimeNs now = host_.now(); now < until && !aborted_.load(std::memory_order_relaxed); now = host_.now())
-        host_.sleepUntil(std::min(until, now + kPiece));
+    for (TimeNs now = host_.now(); now < time && !aborted_.load(std::memory_order_relaxed); now = host_.now())
+        host_.sleepUntil(std::min(time, now + kPiece));
 }
 
 } // namespace bubblescope::runtime

@@ -12,9 +12,11 @@ namespace bubblescope::runtime {
 ///
 /// Paced, it is an emulated device: an op begins when its input has arrived and the device is free, both
 /// on the emulated clock, and ends a nominal time later. The host does the maths meanwhile and then holds
-/// the rank until that end has passed. Hosts are late: threads wake late and share cores. As long as that
-/// lateness stays within the tolerance, the emulated times do not move, so it cannot add up from op to op;
-/// beyond it the op ends when the host was through. An op without a nominal time takes the host's time.
+/// the rank until that end has passed. Hosts are late: threads wake late and share cores. As long as the
+/// maths is done no later than the tolerance after the nominal end, the emulated times do not move, so
+/// lateness cannot add up from op to op; otherwise the op ends when the host was through. A host that
+/// sleeps too long after the maths does not lengthen the op, the result being there, but shows in the next
+/// one. An op without a nominal time takes the host's time.
 ///
 /// Not paced, every op takes the host's time.
 ///
@@ -23,8 +25,7 @@ class DeviceClock {
 public:
     struct End {
         TimeNs time{0};
-        TimeNs lateness{0}; ///< by how much the host was later than the nominal end
-        bool moved = false; ///< lateness was beyond the tolerance and `time` is the host's
+        bool moved = false; ///< the maths was done beyond the tolerance and `time` is the host's
     };
 
     /// No tolerance = not paced. When `aborted` becomes true, a hold ends early.
@@ -41,12 +42,17 @@ public:
     /// When an op whose input arrives at `arrival` begins.
     [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
 
-    /// To be called when the op's maths is done: holds the calling thread as long as the op lasts.
+    /// To be called when the op's maths is done: when the op ends, which may be a while ahead. What waits
+    /// for the result may have it now, as long as it does not use it before that time on the device clock.
     End end(TimeNs begin, TimeNs nominal);
+
+    /// Holds the calling thread until the op that `begin` and `nominal` describe should have ended. Returns
+    /// by how much the host was later than that; 0 where the host's time counts.
+    TimeNs hold(TimeNs begin, TimeNs nominal);
 
 private:
     [[nodiscard]] bool emulates(TimeNs nominal) const { return paced() && nominal > TimeNs{0}; }
-    void hold(TimeNs until);
+    void sleepUntil(TimeNs time);
 
     HostClock& host_;
     std::optional<TimeNs> tolerance_;

@@ -87,9 +87,9 @@ void RankLoop::runOp(const Op& op) {
     const TimeNs begin = clock_.begin(input.arrival, nominal);
     Tensor output = compute(op, stage, std::move(input.tensor));
     const DeviceClock::End end = clock_.end(begin, nominal);
-    // The next rank waits for this; recording can come after.
+    // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
     sendOutput(op, stage, std::move(output), end.time);
-    recordOp(op, stage, begin, end);
+    holdAndRecord(op, stage, begin, nominal, end);
 }
 
 RankLoop::Input RankLoop::receiveInput(const Op& op, Stage stage) {
@@ -165,7 +165,7 @@ void RankLoop::runOptimizer() {
             state_.losses[static_cast<std::size_t>(step_)] = state_.stages[stage.index()]->takeLoss();
         }
     }
-    recordOp(op, first, begin, clock_.end(begin, nominal));
+    holdAndRecord(op, first, begin, nominal, clock_.end(begin, nominal));
 }
 
 void RankLoop::endStep() {
@@ -176,13 +176,14 @@ void RankLoop::endStep() {
     throw Aborted{};
 }
 
-void RankLoop::recordOp(const Op& op, Stage stage, TimeNs begin, const DeviceClock::End& end) {
+void RankLoop::holdAndRecord(const Op& op, Stage stage, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
+    const TimeNs lateness = clock_.hold(begin, nominal);
     ++counts_.ops;
     counts_.late_ops += end.moved ? 1 : 0;
-    counts_.max_lateness = std::max(counts_.max_lateness, end.lateness);
+    counts_.max_lateness = std::max(counts_.max_lateness, lateness);
     state_.control.done.fetch_add(1, std::memory_order_relaxed);
     if (ring_ == nullptr) return;
-    ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, end.lateness}, stage, step_));
+    ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, lateness}, stage, step_));
 }
 
 void RankLoop::recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end) {

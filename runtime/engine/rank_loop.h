@@ -72,7 +72,8 @@ private:
     Input receiveInput(const Op& op, Stage stage);
     [[nodiscard]] Tensor compute(const Op& op, Stage stage, Tensor input);
     void sendOutput(const Op& op, Stage stage, Tensor output, TimeNs end);
-    void recordOp(const Op& op, Stage stage, TimeNs begin, const DeviceClock::End& end);
+    /// Holds the rank until the op has ended, then records it.
+    void holdAndRecord(const Op& op, Stage stage, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
     void recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end);
     void checkStop();
     [[nodiscard]] TimeNs meet(TimeNs time);

@@ -1,6 +1,7 @@
 #include "runtime/run.h"
 
-#include "core/io/read_trace.h"
+#include "core/recognise/run.h"
+#include "core/trace/trace.h"
 #include "tests/unit/profiler/temporary_dir.h"
 #include "tests/unit/runtime/schedules.h"
 
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <thread>
 
 namespace bubblescope::runtime {
 namespace {
@@ -111,9 +114,15 @@ TEST(RunPipeline, RecordsOneFilePerRankWithAllOps) {
         EXPECT_EQ(summary.files[2], config.out_dir / "rank2.pftrace");
 
         JobControl control;
-        const Result<ReadTraces> loaded = readTraces({config.out_dir}, control);
+        const Result<bubblescope::Run> loaded = loadRun({config.out_dir}, control);
         ASSERT_TRUE(loaded.ok()) << loaded.error().text();
         EXPECT_TRUE(loaded.value().problems.empty());
+        EXPECT_EQ(loaded.value().steps.size(), 3U);
+        ASSERT_TRUE(loaded.value().info);
+        EXPECT_EQ(loaded.value().info->backend, "cpu");
+        EXPECT_EQ(loaded.value().info->paced, paced);
+        EXPECT_EQ(loaded.value().info->pace_tolerance, paced ? config.pace_tolerance : 0ns);
+        EXPECT_EQ(loaded.value().schedule.name, "1f1b");
         const Trace& trace = *loaded.value().trace;
         std::int64_t ops = 0, sends = 0, receives = 0;
         for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
@@ -124,9 +133,31 @@ TEST(RunPipeline, RecordsOneFilePerRankWithAllOps) {
         EXPECT_EQ(ops, summary.ops);
         EXPECT_EQ(sends, 3 * 2 * 4 * 2) << "steps x borders x micro-batches x directions";
         EXPECT_EQ(receives, sends);
-        for (const Instant& instant : trace.instants())
-            EXPECT_EQ(trace.arg(instant.args, "paced")->number, paced ? 1 : 0);
     }
+}
+
+TEST(RunPipeline, LeavesAReadableTraceWhenItIsCancelledInTheMiddle) {
+    const bubblescope::test::TemporaryDir dir;
+    RunConfig config = configOf(test::scheduleOf("1f1b", 2, 4));
+    config.steps = 1'000'000;
+    config.out_dir = dir.path();
+    std::stop_source source;
+    JobControl control;
+    control.stop = source.get_token();
+    std::thread watcher([&] {
+        while (control.done.load() < 200)
+            std::this_thread::yield();
+        source.request_stop();
+    });
+    const Result<RunSummary> result = runPipeline(config, control);
+    watcher.join();
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().kind, ErrorKind::Cancelled);
+
+    JobControl load_control;
+    const Result<bubblescope::Run> loaded = loadRun({dir.path()}, load_control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    EXPECT_GE(loaded.value().steps.size(), 9U) << "200 ops are 11 steps of 18";
 }
 
 TEST(RunPipeline, RefusesAnInvalidSchedule) {
