@@ -122,7 +122,9 @@ void addRunCommand(CLI::App& app, Action& action) {
         ->type_name("N");
     command->add_option("--out", options->out, "Keep the trace files in this directory")->type_name("DIR");
     command->add_flag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
-    command->add_option("--pace-tolerance", options->pace_tolerance, "Lateness above which a paced op ends when it really did (10ms)")
+    command
+        ->add_option("--pace-tolerance", options->pace_tolerance,
+                     "Lateness above which a paced op ends when it really did (10ms)")
         ->type_name("TIME");
     command->add_option("--width", options->model.width, "Features of the model")
         ->check(CLI::Range(1, 8192))
