@@ -39,13 +39,13 @@ std::filesystem::path RankSpool::fileName(Rank rank) {
     return fmt::format("rank{}.pftrace", rank.value);
 }
 
-RankSpool::RankSpool(SpoolFile file, Rank rank)
-    : file_(std::move(file)), rank_(rank), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+RankSpool::RankSpool(SpoolFile file, Rank rank, int stages)
+    : file_(std::move(file)), rank_(rank), stages_(stages), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                     ClockPair clocks) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
-    RankSpool spool(std::move(file), rank);
+    RankSpool spool(std::move(file), rank, info.pp * info.vpp);
     perfetto::Encoder& encoder = spool.encoder_;
     encoder.process(spool.processUuid(), rank.value + 1, fmt::format("rank {}", rank.value), rank.value);
     for (std::size_t track = 0; track < kTracks; ++track)
@@ -112,16 +112,14 @@ void RankSpool::encode(const SliceRecord& record) {
     if (record.category == SliceRecord::Category::Op) {
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
-                            perfetto::opArgs(op.op, record.stage, record.step, op.lateness));
+                            perfetto::opArgs(op.op, record.stage, record.step, op.lateness),
+                            perfetto::opFlowIds(op.op, record.stage, stages_, record.step));
     } else {
         const CommSpan span = record.asComm();
         const std::string_view category = perfetto::commCategory(span.kind);
         const char what = span.payload == Payload::Activation ? 'F' : 'B';
-        const std::uint64_t flow = span.kind == CommKind::Wait ? 0
-                                                               : perfetto::transferFlowId(record.step, span.payload,
-                                                                                          span.microbatch, span.stage);
         encoder_.beginSlice(track, span.start, category, fmt::format("{} {}{}", category, what, span.microbatch.value),
-                            perfetto::commArgs(span, record.step), flow);
+                            perfetto::commArgs(span, record.step));
     }
     encoder_.endSlice(track, record.end);
 }

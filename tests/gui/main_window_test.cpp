@@ -316,6 +316,7 @@ private slots:
 
     void questionMarkShowsTheKeys() {
         OpenWindow w;
+        QVERIFY(QTest::qWaitForWindowActive(&w.window)); // shortcuts belong to the active window
         QTest::keyClick(&w.child<TimelineView>(), Qt::Key_Question);
         QTRY_VERIFY(w.window.findChild<ShortcutSheet*>() != nullptr);
         QVERIFY(w.window.findChild<ShortcutSheet*>()->isVisible());

@@ -67,8 +67,8 @@ void Encoder::track(std::uint64_t uuid, std::uint64_t parent, std::string_view n
 }
 
 void Encoder::beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
-                         std::span<const Arg> args, std::uint64_t flow_id) {
-    event(fields::event::kTypeBegin, track, time, category, name, args, flow_id);
+                         std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
+    event(fields::event::kTypeBegin, track, time, category, name, args, flow_ids);
 }
 
 void Encoder::endSlice(std::uint64_t track, TimeNs time) {
@@ -81,14 +81,15 @@ void Encoder::endSlice(std::uint64_t track, TimeNs time) {
 
 void Encoder::instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                       std::span<const Arg> args) {
-    event(fields::event::kTypeInstant, track, time, category, name, args, 0);
+    event(fields::event::kTypeInstant, track, time, category, name, args, {});
 }
 
-void Encoder::clockSnapshot(TimeNs monotonic, TimeNs realtime) {
+void Encoder::clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime) {
     std::string snapshot;
     pbf_writer writer{snapshot};
     writer.add_message(fields::clock::kClocks, clockMessage(fields::clock::kMonotonic, monotonic));
-    writer.add_message(fields::clock::kClocks, clockMessage(fields::clock::kRealtime, realtime));
+    if (realtime) writer.add_message(fields::clock::kClocks, clockMessage(fields::clock::kRealtime, *realtime));
+    writer.add_uint32(fields::clock::kPrimaryClock, fields::clock::kMonotonic);
 
     std::string body;
     pbf_writer{body}.add_message(fields::packet::kClockSnapshot, snapshot);
@@ -134,7 +135,7 @@ std::string Encoder::argMessage(const Arg& arg, std::string& interned) {
 }
 
 void Encoder::event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category,
-                    std::string_view name, std::span<const Arg> args, std::uint64_t flow_id) {
+                    std::string_view name, std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
     std::string interned;
     std::string message;
     pbf_writer writer{message};
@@ -145,7 +146,8 @@ void Encoder::event(std::int32_t type, std::uint64_t track, TimeNs time, std::st
     writer.add_uint64(fields::event::kNameIid, intern(names_, fields::interned::kNames, name, interned));
     for (const Arg& arg : args)
         writer.add_message(fields::event::kDebugAnnotations, argMessage(arg, interned));
-    if (flow_id != 0) writer.add_fixed64(fields::event::kFlowIds, flow_id);
+    for (const std::uint64_t flow : flow_ids)
+        writer.add_fixed64(fields::event::kFlowIds, flow);
     trackEvent(time, message, interned, true);
 }
 

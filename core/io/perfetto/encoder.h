@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,15 +32,18 @@ public:
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
 
-    /// BEGIN and END of one track must nest; `flow_id` 0 = none. Equal ids connect two slices by an arrow.
+    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that
+    /// begins earlier to the later; of two that begin at once the direction is left to chance.
     void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
-                    std::span<const Arg> args = {}, std::uint64_t flow_id = 0);
+                    std::span<const Arg> args = {}, std::span<const std::uint64_t> flow_ids = {});
     void endSlice(std::uint64_t track, TimeNs time);
     void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                  std::span<const Arg> args = {});
 
-    /// Pairs CLOCK_MONOTONIC with CLOCK_REALTIME, so that files of one host can be related to others.
-    void clockSnapshot(TimeNs monotonic, TimeNs realtime);
+    /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer that
+    /// cannot relate a packet's clock to the trace's drops the packet. With `realtime`, pairs it with
+    /// CLOCK_REALTIME, so that files of one host can be related to others.
+    void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
     /// Everything encoded since the last call: whole packets only. Interning state carries on.
     [[nodiscard]] std::string take();
@@ -50,7 +54,7 @@ private:
     static std::uint64_t intern(InternTable& table, std::uint32_t field, std::string_view text, std::string& interned);
     [[nodiscard]] std::string argMessage(const Arg& arg, std::string& interned);
     void event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
-               std::span<const Arg> args, std::uint64_t flow_id);
+               std::span<const Arg> args, std::span<const std::uint64_t> flow_ids);
     void trackEvent(TimeNs time, const std::string& message, const std::string& interned, bool needs_state);
     void packet(std::string& body, bool needs_state);
 

@@ -101,8 +101,9 @@ inline constexpr std::uint32_t kText = 2;
 } // namespace interned
 
 namespace clock {
-inline constexpr std::uint32_t kClocks = 1; ///< in ClockSnapshot
-inline constexpr std::uint32_t kId = 1;     ///< in each clock
+inline constexpr std::uint32_t kClocks = 1;       ///< in ClockSnapshot
+inline constexpr std::uint32_t kPrimaryClock = 2; ///< in ClockSnapshot
+inline constexpr std::uint32_t kId = 1;           ///< in each clock
 inline constexpr std::uint32_t kTimestamp = 2;
 
 inline constexpr std::uint32_t kRealtime = 1;

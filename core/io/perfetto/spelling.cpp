@@ -2,6 +2,8 @@
 
 #include "core/timeline/trace_names.h"
 
+#include <algorithm>
+
 namespace bubblescope::perfetto {
 namespace {
 
@@ -18,6 +20,16 @@ std::string_view kindText(OpKind kind) {
     case OpKind::Optimizer: return "O";
     }
     return "?";
+}
+
+/// The id of one transfer; `stage` is the consumer's.
+std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage) {
+    // 20 bits each for micro-batch and stage, the rest for the step; the top bit keeps it from 0 and apart
+    // from the small ids that other writers use.
+    const auto bits = [](std::int32_t value) { return static_cast<std::uint64_t>(value) & 0xFFFFFU; };
+    const std::uint64_t gradient = payload == Payload::Gradient ? 1 : 0;
+    return (std::uint64_t{1} << 63) | ((static_cast<std::uint64_t>(step) & 0x3FFFFFU) << 41) | (gradient << 40) |
+           (bits(microbatch.value) << 20) | bits(stage.value);
 }
 
 } // namespace
@@ -84,13 +96,22 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
     return "wait";
 }
 
-std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage) {
-    // 20 bits each for micro-batch and stage, the rest for the step; the top bit keeps it from 0 and apart
-    // from the small ids that other writers use.
-    const auto bits = [](std::int32_t value) { return static_cast<std::uint64_t>(value) & 0xFFFFFU; };
-    const std::uint64_t gradient = payload == Payload::Gradient ? 1 : 0;
-    return (std::uint64_t{1} << 63) | ((static_cast<std::uint64_t>(step) & 0x3FFFFFU) << 41) | (gradient << 40) |
-           (bits(microbatch.value) << 20) | bits(stage.value);
+std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int step) {
+    std::vector<std::uint64_t> ids;
+    const auto add = [&](Payload payload, int consumer) {
+        // The first stage's forward and the last stage's backward take nothing from a neighbour.
+        const int source = payload == Payload::Activation ? consumer - 1 : consumer + 1;
+        const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
+        if (inside) ids.push_back(transferFlowId(step, payload, op.microbatch, Stage{consumer}));
+    };
+    if (op.kind == OpKind::Forward) {
+        add(Payload::Activation, stage.value);
+        add(Payload::Activation, stage.value + 1);
+    } else if (producesInputGradient(op.kind)) {
+        add(Payload::Gradient, stage.value);
+        add(Payload::Gradient, stage.value - 1);
+    }
+    return ids;
 }
 
 } // namespace bubblescope::perfetto

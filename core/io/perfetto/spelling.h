@@ -24,8 +24,8 @@ namespace bubblescope::perfetto {
 /// Name of the lane a communication span belongs to, "send activation" for instance.
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The id that a transfer's send and receive share. Both sides compute it from what they know, so files
-/// written by different ranks agree; never 0.
-[[nodiscard]] std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage);
+/// The ids of the transfers that an op of a pipeline of `stages` stages takes and gives. Producer and
+/// consumer compute equal ids from what they know, so files written by different ranks agree; never 0.
+[[nodiscard]] std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int step);
 
 } // namespace bubblescope::perfetto

@@ -95,8 +95,10 @@ public:
 
     void op(const StepTimeline& step, const TimelineOp& op) {
         const std::uint64_t track = lane("compute", 0, op.start, op.end);
+        const Stage stage = step.stageOf(rank_, op.op.chunk);
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
-                            opArgs(op.op, step.stageOf(rank_, op.op.chunk), step.index, op.lateness));
+                            opArgs(op.op, stage, step.index, op.lateness),
+                            opFlowIds(op.op, stage, step.pp * step.vpp, step.index));
         encoder_.endSlice(track, op.end);
     }
 
@@ -105,9 +107,7 @@ public:
         const std::uint64_t track = lane(commTrackName(span.kind, span.payload), 1 + order, span.start, span.end);
         const std::string name = fmt::format("{} {}{}", commCategory(span.kind),
                                              span.payload == Payload::Activation ? 'F' : 'B', span.microbatch.value);
-        const std::uint64_t flow =
-            span.kind == CommKind::Wait ? 0 : transferFlowId(step.index, span.payload, span.microbatch, span.stage);
-        encoder_.beginSlice(track, span.start, commCategory(span.kind), name, commArgs(span, step.index), flow);
+        encoder_.beginSlice(track, span.start, commCategory(span.kind), name, commArgs(span, step.index));
         encoder_.endSlice(track, span.end);
     }
 
@@ -166,6 +166,7 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
         ranks.emplace_back(encoder, Rank{r});
 
     const TimeNs begin = steps.empty() ? TimeNs{0} : steps.front().begin;
+    encoder.clockSnapshot(begin);
     const std::optional<Rank> only_rank = rank_count == 1 ? std::optional(Rank{0}) : std::nullopt;
     encoder.instant(ranks.front().processUuid(), begin, trace_names::kRun, trace_names::kRunEvent,
                     runArgs(info, only_rank));

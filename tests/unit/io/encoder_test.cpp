@@ -62,6 +62,32 @@ TEST(Encoder, FlagsTheFirstPacketAndThoseThatUseInternedText) {
     EXPECT_EQ(packets[3].timestamp, 250U);
 }
 
+TEST(Encoder, NamesTheClockThatViewersShouldRelateEventsTo) {
+    // Perfetto drops every event whose clock it cannot relate to the trace's own.
+    for (const auto realtime : {std::optional<TimeNs>{}, std::optional(TimeNs{9})}) {
+        Encoder encoder(1);
+        encoder.clockSnapshot(TimeNs{5}, realtime);
+        const std::string bytes = encoder.take();
+        protozero::pbf_reader file(bytes);
+        ASSERT_TRUE(file.next(fields::trace::kPacket));
+        protozero::pbf_reader packet = file.get_message();
+        ASSERT_TRUE(packet.next(fields::packet::kClockSnapshot));
+        protozero::pbf_reader snapshot = packet.get_message();
+        int clocks = 0;
+        std::uint32_t primary = 0;
+        while (snapshot.next()) {
+            if (snapshot.tag() == fields::clock::kPrimaryClock) {
+                primary = snapshot.get_uint32();
+            } else {
+                clocks += snapshot.tag() == fields::clock::kClocks ? 1 : 0;
+                snapshot.skip();
+            }
+        }
+        EXPECT_EQ(primary, fields::clock::kMonotonic);
+        EXPECT_EQ(clocks, realtime ? 2 : 1);
+    }
+}
+
 TEST(Encoder, SendsATextOnlyOnceAndAcrossTakes) {
     Encoder encoder(1);
     encoder.beginSlice(2, TimeNs{1}, "op", "F0.0");

@@ -14,13 +14,15 @@ using test::countOf;
 using test::findSlice;
 using testing::HasSubstr;
 
+constexpr std::uint64_t kFlowIds[] = {77};
+
 std::string smallFile() {
     Encoder encoder(3);
     encoder.process(1, 11, "rank 0", 0);
     encoder.track(2, 1, "compute", 0);
     const std::vector<Arg> args{{"n", std::int64_t{-5}}, {"r", 0.5}, {"b", true}, {"t", std::string_view("text")}};
-    encoder.beginSlice(2, TimeNs{1000}, "op", "outer", args, 77);
-    encoder.beginSlice(2, TimeNs{1100}, "op", "inner", {}, 77);
+    encoder.beginSlice(2, TimeNs{1000}, "op", "outer", args, kFlowIds);
+    encoder.beginSlice(2, TimeNs{1100}, "op", "inner", {}, kFlowIds);
     encoder.endSlice(2, TimeNs{1200});
     encoder.endSlice(2, TimeNs{1500});
     encoder.instant(1, TimeNs{1600}, "run", "mark");

@@ -7,6 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 namespace bubblescope {
 namespace {
 
@@ -53,7 +57,7 @@ std::vector<StepTimeline> threeSteps(const Schedule& schedule) {
     StepTimeline& last = steps.back();
     last.ranks[1][2].lateness = TimeNs{1234};
     last.ranks[0].push_back({{OpKind::Optimizer, {}, {}}, last.end, last.end + TimeNs{5000}, TimeNs{0}});
-    // Two sends at once need two lanes; the receive shares a flow with the first.
+    // Two sends at once need two lanes.
     last.comm[0].push_back(
         {CommKind::Send, Payload::Activation, Microbatch{0}, Stage{1}, Rank{1}, last.begin, last.begin + TimeNs{500}});
     last.comm[0].push_back({CommKind::Send, Payload::Activation, Microbatch{1}, Stage{1}, Rank{1},
@@ -88,6 +92,23 @@ TEST_F(OwnFiles, ComeBackAsTheyWereWritten) {
     ASSERT_EQ(run.value().steps.size(), steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i)
         expectSame(steps[i], run.value().steps[i]);
+}
+
+TEST_F(OwnFiles, LinkEveryTransfersProducerWithItsConsumer) {
+    const Schedule schedule = test::scheduleOf("1f1b", 3, 4);
+    const std::vector steps{test::packedStep(schedule, 0, TimeNs{0})};
+    ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "a", test::infoOf(schedule), steps).ok());
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    std::map<std::uint64_t, std::vector<std::string>> linked;
+    for (const FlowPoint& point : run.value().trace->flowPoints()) {
+        linked[point.id].emplace_back(run.value().trace->name(point.slice));
+    }
+    EXPECT_EQ(linked.size(), 2U * 2 * 4) << "activations and gradients of 4 micro-batches over 2 borders";
+    for (const auto& [id, ops] : linked) {
+        ASSERT_EQ(ops.size(), 2U);
+        EXPECT_EQ(ops[0], ops[1]) << "the same micro-batch's op, one stage on";
+    }
 }
 
 TEST_F(OwnFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {
