@@ -27,6 +27,8 @@ public:
     /// `remember`: restore and keep theme, layout and recent files in QSettings.
     MainWindow(RunLoader loader, bool remember, QWidget* parent = nullptr);
 
+    ~MainWindow() override;
+
     /// Loads in the background and replaces what is shown when it succeeds; a newer call wins.
     void open(const QStringList& paths);
     void cancelLoad();
