@@ -11,6 +11,7 @@
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -76,15 +77,16 @@ void trainMicrobatch(std::vector<std::unique_ptr<StageModel>>& stages, Microbatc
     Tensor data;
     for (const auto& stage : stages)
         data = stage->forward(microbatch, std::move(data));
-    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-        data = (*stage)->backwardInput(microbatch, std::move(data));
-        (*stage)->backwardWeight(microbatch);
+    for (const auto& stage : std::views::reverse(stages)) {
+        data = stage->backwardInput(microbatch, std::move(data));
+        stage->backwardWeight(microbatch);
     }
 }
 
 RunSummary trainReference(const RunConfig& config) {
     const StageFactory make_stage = stageFactory(config);
     std::vector<std::unique_ptr<StageModel>> stages;
+    stages.reserve(static_cast<std::size_t>(config.schedule.stages()));
     for (int s = 0; s < config.schedule.stages(); ++s)
         stages.push_back(make_stage(Stage{s}));
 
