@@ -11,8 +11,8 @@
 #include <cmath>
 #include <exception>
 #include <memory>
-#include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -34,6 +34,22 @@ Status checkNumbers(const RunConfig& config) {
     return {};
 }
 
+/// What the engine does not execute. The order itself may be fine.
+Status checkFeatures(const Schedule& schedule) {
+    const auto refuse = [&](std::string_view what) {
+        return usageError(fmt::format("{} has {}, which this runtime does not execute", schedule.name, what),
+                          "`bubblescope simulate` shows its timeline");
+    };
+    if (routes(schedule.placement) > 1) return refuse("two pipelines in opposite directions");
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops) {
+            if (op.overlapped) return refuse("overlapped pairs of ops");
+            if (op.sequence > 0) return refuse("split sequences");
+        }
+    }
+    return {};
+}
+
 Status checkConfig(const RunConfig& config) {
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
@@ -41,6 +57,7 @@ Status checkConfig(const RunConfig& config) {
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
+    BUBBLESCOPE_TRY(checkFeatures(config.schedule));
     return checkNumbers(config);
 }
 
@@ -77,9 +94,9 @@ void trainMicrobatch(std::vector<std::unique_ptr<StageModel>>& stages, Microbatc
     Tensor data;
     for (const auto& stage : stages)
         data = stage->forward(microbatch, std::move(data));
-    for (const auto& stage : std::views::reverse(stages)) {
-        data = stage->backwardInput(microbatch, std::move(data));
-        stage->backwardWeight(microbatch);
+    for (std::size_t s = stages.size(); s-- > 0;) {
+        data = stages[s]->backwardInput(microbatch, std::move(data));
+        stages[s]->backwardWeight(microbatch);
     }
 }
 
