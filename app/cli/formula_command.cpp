@@ -50,8 +50,8 @@ std::string toText(const Schedule& schedule, const CostModel& costs, const Close
 }
 
 CommandResult print(const ScheduleOptions& options, bool json) {
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule());
     BUBBLESCOPE_ASSIGN(const CostModel costs, options.costs(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule(costs));
     BUBBLESCOPE_ASSIGN(const ClosedForm form, closedForm(schedule, costs));
     if (json) {
         printJson(toJson(form));

@@ -51,8 +51,8 @@ Result<runtime::RunConfig> configure(const Options& options) {
         return usageError(fmt::format("this build has no backend '{}'", options.backend), "use --backend cpu");
     }
     runtime::RunConfig config;
-    BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule());
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
+    BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     if (!options.pace_tolerance.empty()) {
         BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
     }

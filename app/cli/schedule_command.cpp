@@ -13,12 +13,12 @@ namespace bubblescope::cli {
 namespace {
 
 CommandResult print(const ScheduleOptions& options, bool json) {
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule());
+    BUBBLESCOPE_ASSIGN(const CostModel costs, options.costs(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule(costs));
     if (json) {
         printText(scheduleToJson(schedule) + "\n");
         return 0;
     }
-    BUBBLESCOPE_ASSIGN(const CostModel costs, options.costs(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
     printText(fmt::format("{}{}, p = {}, m = {}, v = {}, {} placement\n", schedule.name,
                           schedule.flavor.empty() ? "" : " (" + schedule.flavor + ")", schedule.pp,

@@ -24,6 +24,18 @@ void ScheduleOptions::addSchedule(CLI::App& command) {
     command.add_option("--pp", pp_, "Pipeline ranks, p")->type_name("P")->excludes(file);
     command.add_option("--microbatches", microbatches_, "Micro-batches of a step, m")->type_name("M")->excludes(file);
     command.add_option("--vpp", vpp_, "Chunks a rank, v (1)")->type_name("V")->excludes(file);
+    command.add_option("--group-size", group_size_, "Micro-batches that pass a chunk together (interleaved)")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->excludes(file);
+    command.add_option("--memory-limit", memory_limit_, "Activations a rank may hold, in forward ops of one chunk")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->excludes(file);
+    command.add_option("--sequence-slices", sequence_slices_, "Slices of each sequence (families that split it)")
+        ->type_name("K")
+        ->check(CLI::PositiveNumber)
+        ->excludes(file);
     command.add_option("--flavor", flavor_, "Whose order, where frameworks differ")->type_name("NAME")->excludes(file);
 }
 
@@ -32,14 +44,17 @@ void ScheduleOptions::addTimes(CLI::App& command) {
     command.add_option("--backward", backward_, "Time of one whole backward op")->type_name("TIME");
     command.add_option("--input-grad", input_grad_, "Time of one backward op for the input")->type_name("TIME");
     command.add_option("--weight-grad", weight_grad_, "Time of one backward op for the weights")->type_name("TIME");
+    command.add_option("--overlapped", overlapped_, "Time of an overlapped forward and backward (their sum)")
+        ->type_name("TIME");
     command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
 }
 
-Result<Schedule> ScheduleOptions::schedule() const {
+Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
     if (!file_.empty()) return readScheduleFile(file_);
     if (name_.empty())
         return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
-    return makeSchedule({name_, flavor_, pp_, microbatches_, vpp_});
+    return makeSchedule({name_, flavor_, pp_, microbatches_, vpp_, group_size_, memory_limit_, sequence_slices_,
+                         times.times, times.comm});
 }
 
 bool ScheduleOptions::timesGiven() const {
@@ -53,6 +68,7 @@ Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
     BUBBLESCOPE_ASSIGN(const auto input_grad, optionalTime(input_grad_));
     BUBBLESCOPE_ASSIGN(const auto weight_grad, optionalTime(weight_grad_));
     BUBBLESCOPE_ASSIGN(const auto comm, optionalTime(comm_));
+    BUBBLESCOPE_ASSIGN(model.overlapped, optionalTime(overlapped_));
     forward = given_forward.value_or(forward);
     if (!backward && !(input_grad && weight_grad)) backward = 2 * forward;
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(forward, backward, input_grad, weight_grad));

@@ -17,11 +17,12 @@ public:
     void addSchedule(CLI::App& command);
     void addTimes(CLI::App& command);
 
-    /// From --schedule and its sizes, or from --schedule-file (not validated).
-    [[nodiscard]] Result<Schedule> schedule() const;
-
     /// Without --forward the times are `forward` and, for the backward, twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
+
+    /// From --schedule and its sizes, or from --schedule-file (not validated). `times` are what costs()
+    /// gave, for the families whose order depends on them.
+    [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
     [[nodiscard]] bool timesGiven() const;
 
@@ -32,10 +33,14 @@ private:
     int pp_ = 0;
     int microbatches_ = 0;
     int vpp_ = 1;
+    int group_size_ = 0;
+    int memory_limit_ = 0;
+    int sequence_slices_ = 1;
     std::optional<std::string> forward_;
     std::optional<std::string> backward_;
     std::optional<std::string> input_grad_;
     std::optional<std::string> weight_grad_;
+    std::optional<std::string> overlapped_;
     std::optional<std::string> comm_;
 };
 

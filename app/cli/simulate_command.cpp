@@ -91,8 +91,8 @@ RunInfo describe(const Schedule& schedule) {
 }
 
 CommandResult run(const Options& options) {
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule());
     BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
     StepAnalysis analysis = analyzeStep(step, schedule);
     // With --comm no closed form by position holds; what analyzeStep finds is that of free transfers.

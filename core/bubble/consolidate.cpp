@@ -27,9 +27,13 @@ public:
         : step_(step), before_steady_(before_steady), schedule_(executedOrder(step)), graph_(schedule_),
           execution_(executionOrder(graph_)) {}
 
-    /// False where ops are missing or the observed order contradicts the dependencies.
+    /// False where ops are missing, the observed order contradicts the dependencies, or ops overlap in pairs,
+    /// whose halves cannot be moved one by one.
     [[nodiscard]] bool possible() const {
-        return execution_.blocked.empty() && graph_.size() > 0 && graph_.rankCount() == step_.pp;
+        const bool pairs = std::ranges::any_of(schedule_.ranks, [](const auto& ops) {
+            return std::ranges::any_of(ops, [](const Op& op) { return op.overlapped; });
+        });
+        return execution_.blocked.empty() && graph_.size() > 0 && graph_.rankCount() == step_.pp && !pairs;
     }
 
     StepTimeline run() {

@@ -21,9 +21,10 @@ struct OpTimes {
 
 /// What a schedule's ops and transfers cost.
 struct CostModel {
-    OpTimes times;               ///< used for every stage that `stages` does not name
-    std::vector<OpTimes> stages; ///< per global stage; empty, or one entry per stage
-    TimeNs comm{0};              ///< one-way latency of a transfer between different ranks
+    OpTimes times;                    ///< used for every stage that `stages` does not name
+    std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
+    std::optional<TimeNs> overlapped; ///< an overlapped pair of two ops; their sum if not given
+    TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);

@@ -1,10 +1,15 @@
 #include "core/schedule/dependency.h"
 
+#include <algorithm>
+
 namespace bubblescope {
 namespace {
 
 // B and I fill the same need, so they share a slot; the optimizer depends on its rank's order alone.
 constexpr std::size_t kSlotKinds = 3;
+
+/// Bounds the table that a damaged file can ask for.
+constexpr int kMaxSlices = 4096;
 
 std::optional<std::size_t> slotKind(OpKind kind) {
     switch (kind) {
@@ -22,6 +27,7 @@ std::optional<std::size_t> slotKind(OpKind kind) {
 OpGraph::OpGraph(const Schedule& schedule)
     : microbatches_(schedule.microbatches), vpp_(schedule.vpp), pp_(schedule.pp), placement_(schedule.placement) {
     indexOps(schedule);
+    linkPairs();
     linkProducers();
     linkConsumers();
 }
@@ -29,27 +35,35 @@ OpGraph::OpGraph(const Schedule& schedule)
 bool OpGraph::inRange(const Op& op) const {
     if (op.kind == OpKind::Optimizer) return true;
     return op.microbatch.value >= 0 && op.microbatch.value < microbatches_ && op.chunk.value >= 0 &&
-           op.chunk.value < vpp_;
+           op.chunk.value < vpp_ && op.sequence >= 0 && op.sequence < slices_;
 }
 
 Stage OpGraph::stage(OpIndex index) const {
     return stageOf(placement_, pp_, ranks_[at(index)], ops_[at(index)].chunk);
 }
 
-std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage) const {
+std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
     const std::size_t stages = static_cast<std::size_t>(pp_) * static_cast<std::size_t>(vpp_);
-    return (*slotKind(kind) * static_cast<std::size_t>(microbatches_) + microbatch.index()) * stages + stage.index();
+    const std::size_t units = static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_);
+    const std::size_t unit =
+        microbatch.index() * static_cast<std::size_t>(slices_) + static_cast<std::size_t>(sequence);
+    return (*slotKind(kind) * units + unit) * stages + stage.index();
 }
 
-OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage) const {
-    return table_[slot(kind, microbatch, stage)];
+OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
+    return table_[slot(kind, microbatch, stage, sequence)];
 }
 
 void OpGraph::indexOps(const Schedule& schedule) {
     const std::size_t count = schedule.opCount();
     ops_.reserve(count);
     ranks_.reserve(count);
-    table_.assign(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(schedule.stages()),
+    for (const auto& list : schedule.ranks) {
+        for (const Op& op : list)
+            slices_ = std::max(slices_, std::min(op.sequence, kMaxSlices - 1) + 1);
+    }
+    table_.assign(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
+                      static_cast<std::size_t>(schedule.stages()),
                   kMissingOp);
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
         rank_begin_.push_back(size());
@@ -58,16 +72,28 @@ void OpGraph::indexOps(const Schedule& schedule) {
             ops_.push_back(op);
             ranks_.push_back(Rank{r});
             if (!inRange(op) || op.kind == OpKind::Optimizer) continue;
-            OpIndex& entry = table_[slot(op.kind, op.microbatch, stage(index))];
+            OpIndex& entry = table_[slot(op.kind, op.microbatch, stage(index), op.sequence)];
             if (entry == kMissingOp) entry = index;
         }
     }
     rank_begin_.push_back(size());
 }
 
+void OpGraph::linkPairs() {
+    for (OpIndex i = 0; i + 1 < size(); ++i) {
+        const bool pair = op(i).overlapped && op(i + 1).overlapped && rank(i) == rank(i + 1);
+        if (!pair) continue;
+        if (partners_.empty()) partners_.assign(ops_.size(), kNoOp);
+        partners_[at(i)] = i + 1;
+        partners_[at(i + 1)] = i;
+        ++i;
+    }
+}
+
 void OpGraph::linkProducers() {
     producers_.resize(ops_.size());
-    const int last_stage = pp_ * vpp_ - 1;
+    const int apart = routes(placement_);
+    const int stages = pp_ * vpp_;
     for (OpIndex i = 0; i < size(); ++i) {
         const Op& op = ops_[at(i)];
         if (!inRange(op)) continue;
@@ -75,14 +101,18 @@ void OpGraph::linkProducers() {
         Producers& needs = producers_[at(i)];
         switch (op.kind) {
         case OpKind::Forward:
-            if (s.value > 0) needs.stage = find(OpKind::Forward, op.microbatch, Stage{s.value - 1});
+            if (s.value >= apart) {
+                needs.stage = find(OpKind::Forward, op.microbatch, Stage{s.value - apart}, op.sequence);
+            }
             break;
         case OpKind::Backward:
         case OpKind::BackwardInput:
-            if (s.value < last_stage) needs.stage = find(OpKind::Backward, op.microbatch, Stage{s.value + 1});
-            needs.own = find(OpKind::Forward, op.microbatch, s);
+            if (s.value + apart < stages) {
+                needs.stage = find(OpKind::Backward, op.microbatch, Stage{s.value + apart}, op.sequence);
+            }
+            needs.own = find(OpKind::Forward, op.microbatch, s, op.sequence);
             break;
-        case OpKind::BackwardWeight: needs.own = find(OpKind::Backward, op.microbatch, s); break;
+        case OpKind::BackwardWeight: needs.own = find(OpKind::Backward, op.microbatch, s, op.sequence); break;
         case OpKind::Optimizer: break;
         }
     }
@@ -121,20 +151,30 @@ ExecutionOrder executionOrder(const OpGraph& graph) {
         return producer == kNoOp || (producer >= 0 && done[static_cast<std::size_t>(producer)]);
     };
 
+    const auto canStart = [&](OpIndex op) {
+        return ready(graph.producers(op).stage) && ready(graph.producers(op).own);
+    };
+    const auto finish = [&](OpIndex op) {
+        done[static_cast<std::size_t>(op)] = true;
+        result.order.push_back(op);
+        for (const OpIndex consumer : graph.consumers(op)) {
+            const Rank waiting = graph.rank(consumer);
+            // The head of a pair may wait for what its partner needs.
+            const bool next = head[waiting.index()] == consumer || head[waiting.index()] == graph.partner(consumer);
+            if (waiting != graph.rank(op) && next) runnable.push_back(waiting);
+        }
+    };
+
     while (!runnable.empty()) {
         const Rank rank = runnable.back();
         runnable.pop_back();
         OpIndex& next = head[rank.index()];
         while (next < graph.endOf(rank)) {
-            const Producers& needs = graph.producers(next);
-            if (!ready(needs.stage) || !ready(needs.own)) break;
-            done[static_cast<std::size_t>(next)] = true;
-            result.order.push_back(next);
-            for (const OpIndex consumer : graph.consumers(next)) {
-                const Rank waiting = graph.rank(consumer);
-                if (waiting != rank && head[waiting.index()] == consumer) runnable.push_back(waiting);
-            }
-            ++next;
+            const OpIndex partner = graph.partner(next);
+            if (!canStart(next) || (partner != kNoOp && !canStart(partner))) break;
+            finish(next);
+            if (partner != kNoOp) finish(partner);
+            next += partner != kNoOp ? 2 : 1;
         }
     }
     for (int r = 0; r < graph.rankCount(); ++r) {

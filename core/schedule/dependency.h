@@ -21,9 +21,9 @@ struct Producers {
     OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): what the same stage kept
 };
 
-/// The data dependencies of one step's ops. Memory: about 40 bytes an op, plus 3 ints for each
-/// micro-batch and stage. Built in linear time from any schedule, valid or not: ops that are out of range
-/// take part in their rank's order only, of duplicates the first counts.
+/// The data dependencies of one step's ops. Memory: about 50 bytes an op, plus 3 ints for each
+/// micro-batch, sequence slice and stage. Built in linear time from any schedule, valid or not: ops that are out of
+/// range take part in their rank's order only, of duplicates the first counts.
 class OpGraph {
 public:
     explicit OpGraph(const Schedule& schedule);
@@ -42,16 +42,23 @@ public:
     /// The op before it on its rank, kNoOp for the first.
     [[nodiscard]] OpIndex previous(OpIndex index) const { return index == firstOf(rank(index)) ? kNoOp : index - 1; }
 
-    /// Where F, the input gradient (B or I) or W of a micro-batch and stage is; kMissingOp if nowhere.
-    [[nodiscard]] OpIndex find(OpKind kind, Microbatch microbatch, Stage stage) const;
+    /// The other half of an overlapped pair, which starts and ends with it; kNoOp for all other ops.
+    [[nodiscard]] OpIndex partner(OpIndex index) const { return partners_.empty() ? kNoOp : partners_[at(index)]; }
+    /// Slices of a micro-batch's sequence, 1 where it is not split.
+    [[nodiscard]] int sequenceSlices() const { return slices_; }
+
+    /// Where F, the input gradient (B or I) or W of a micro-batch, sequence slice and stage is; kMissingOp
+    /// if nowhere.
+    [[nodiscard]] OpIndex find(OpKind kind, Microbatch microbatch, Stage stage, int sequence = 0) const;
 
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
 
 private:
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
-    [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage) const;
+    [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
     void indexOps(const Schedule& schedule);
+    void linkPairs();
     void linkProducers();
     void linkConsumers();
 
@@ -59,11 +66,13 @@ private:
     int vpp_;
     int pp_;
     Placement placement_;
+    int slices_ = 1;
     std::vector<Op> ops_;
     std::vector<Rank> ranks_;
     std::vector<OpIndex> rank_begin_;
     std::vector<OpIndex> table_; ///< slot -> op
     std::vector<Producers> producers_;
+    std::vector<OpIndex> partners_; ///< empty where nothing overlaps
     std::vector<std::array<OpIndex, 3>> consumers_;
     std::vector<std::uint8_t> consumer_count_;
 };

@@ -31,14 +31,16 @@ std::optional<OpKind> opKindFromLetter(char letter) {
 
 std::string opName(const Op& op) {
     if (op.kind == OpKind::Optimizer) return "O";
-    return fmt::format("{}{}.{}", opLetter(op.kind), op.microbatch.value, op.chunk.value);
+    const std::string slice = op.sequence > 0 ? fmt::format(":{}", op.sequence) : std::string{};
+    return fmt::format("{}{}.{}{}", opLetter(op.kind), op.microbatch.value, op.chunk.value, slice);
 }
 
 std::optional<Op> parseOpName(std::string_view text) {
     if (text.empty()) return std::nullopt;
     const auto kind = opKindFromLetter(text.front());
     if (!kind) return std::nullopt;
-    Op op{*kind, {}, {}};
+    Op op;
+    op.kind = *kind;
     if (*kind == OpKind::Optimizer) return text.size() == 1 ? std::optional(op) : std::nullopt;
 
     const char* const end = text.data() + text.size();
@@ -47,7 +49,11 @@ std::optional<Op> parseOpName(std::string_view text) {
     if (parsed.ptr == end) return op;
     if (*parsed.ptr != '.') return std::nullopt;
     parsed = std::from_chars(parsed.ptr + 1, end, op.chunk.value);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || op.chunk.value < 0) return std::nullopt;
+    if (parsed.ec != std::errc{} || op.chunk.value < 0) return std::nullopt;
+    if (parsed.ptr == end) return op;
+    if (*parsed.ptr != ':') return std::nullopt;
+    parsed = std::from_chars(parsed.ptr + 1, end, op.sequence);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || op.sequence < 0) return std::nullopt;
     return op;
 }
 

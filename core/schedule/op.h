@@ -30,14 +30,16 @@ struct Op {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;
     Chunk chunk;
+    std::int32_t sequence = 0; ///< which slice of the sequence, where micro-batches are split along it
+    bool overlapped = false;   ///< half of a pair that runs as one op; its other half stands next to it
 
     friend constexpr auto operator<=>(const Op&, const Op&) = default;
 };
 
-/// "F3.1" = forward of micro-batch 3, chunk 1; the optimizer is "O".
+/// "F3.1" = forward of micro-batch 3, chunk 1; "F3.1:2" = its sequence slice 2; the optimizer is "O".
 [[nodiscard]] std::string opName(const Op& op);
 
-/// Inverse of opName; also accepts "F3" for chunk 0.
+/// Inverse of opName, except for `overlapped`, which is no part of the name; also accepts "F3" for chunk 0.
 [[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
 
 } // namespace bubblescope

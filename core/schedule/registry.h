@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 
 #include <span>
@@ -11,7 +12,6 @@
 namespace bubblescope {
 
 struct ClosedForm; // core/bubble/closed_form.h
-struct OpTimes;    // core/cost/cost_model.h
 
 /// Which schedule is wanted.
 struct ScheduleSpec {
@@ -20,6 +20,12 @@ struct ScheduleSpec {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
+    int group_size = 0;      ///< micro-batches that go through a chunk together; 0 = the family's default
+    int memory_limit = 0;    ///< most activations a rank may hold, in forward ops of one chunk; 0 = the default
+    int sequence_slices = 1; ///< slices of a micro-batch's sequence, for families that split it
+    /// For families whose order depends on times. Equal halves of the backward unless given.
+    OpTimes times{TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
+    TimeNs comm{0};
 };
 
 /// A family of schedules: its names, its limits, how its orders are made and what bubbles theory gives

@@ -34,17 +34,20 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
     if (!kind)
         return inputError(where, fmt::format("{}: unknown kind {}", path, entry[0].dump()),
                           "kinds are F, B, I, W and O");
-    if (entry.size() > 3) {
-        return inputError(
-            where, fmt::format("{} is {}: overlapped pairs and sequence splits are not supported", path, entry.dump()),
-            "use plain entries [kind, microbatch, chunk]");
-    }
-    Op op{*kind, {}, {}};
+    Op op;
+    op.kind = *kind;
     if (entry.size() > 1) {
         BUBBLESCOPE_ASSIGN(op.microbatch.value, readInt(entry[1], where, path + "[1]"));
     }
     if (entry.size() > 2) {
         BUBBLESCOPE_ASSIGN(op.chunk.value, readInt(entry[2], where, path + "[2]"));
+    }
+    for (std::size_t extra = 3; extra < entry.size(); ++extra) {
+        if (entry[extra] == "o") {
+            op.overlapped = true;
+        } else {
+            BUBBLESCOPE_ASSIGN(op.sequence, readInt(entry[extra], where, fmt::format("{}[{}]", path, extra)));
+        }
     }
     if (*kind != OpKind::Optimizer && entry.size() == 1) {
         return inputError(where, fmt::format("{} names no micro-batch", path), std::string(kShape));
@@ -116,8 +119,17 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     BUBBLESCOPE_ASSIGN(const std::string placement, readText(document, where, "placement"));
     const auto known = placementFromName(placement.empty() ? "loop" : placement);
     if (!known)
-        return inputError(where, fmt::format("unknown placement \"{}\"", placement), "placements are loop and v");
+        return inputError(where, fmt::format("unknown placement \"{}\"", placement),
+                          "placements are loop, v and bidirectional");
     schedule.placement = *known;
+    // What is missing is for validate() to list, but not millions of it because a size is mistyped.
+    const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches;
+    if (wanted > 4.0 * static_cast<double>(schedule.opCount()) + 1'000'000) {
+        return inputError(where,
+                          fmt::format("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops",
+                                      wanted, schedule.opCount()),
+                          "correct the sizes");
+    }
     return schedule;
 }
 
@@ -128,12 +140,17 @@ std::string scheduleToJson(const Schedule& schedule) {
         fmt::format(R"({{"schedule":{},"flavor":{},"pp":{},"microbatches":{},"vpp":{},"placement":"{}","ranks":[)",
                     Json(schedule.name).dump(), Json(schedule.flavor).dump(), schedule.pp, schedule.microbatches,
                     schedule.vpp, placementName(schedule.placement));
+    const bool sliced = std::ranges::any_of(schedule.ranks, [](const auto& ops) {
+        return std::ranges::any_of(ops, [](const Op& op) { return op.sequence > 0; });
+    });
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
         out += r == 0 ? "\n[" : ",\n[";
         for (std::size_t i = 0; i < schedule.ranks[r].size(); ++i) {
             const Op& op = schedule.ranks[r][i];
-            out += fmt::format(R"({}["{}",{},{}])", i == 0 ? "" : ",", opLetter(op.kind), op.microbatch.value,
+            out += fmt::format(R"({}["{}",{},{})", i == 0 ? "" : ",", opLetter(op.kind), op.microbatch.value,
                                op.chunk.value);
+            if (sliced) out += fmt::format(",{}", op.sequence);
+            out += op.overlapped ? R"(,"o"])" : "]";
         }
         out += "]";
     }

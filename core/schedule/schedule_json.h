@@ -10,7 +10,8 @@
 namespace bubblescope {
 
 /// The command line's schedule document: {"schedule","flavor","pp","microbatches","vpp","placement",
-/// "ranks":[[["F",microbatch,chunk],…],…]}, one list per rank in execution order, one rank a line.
+/// "ranks":[[["F",microbatch,chunk],…],…]}, one list per rank in execution order, one rank a line. Where the
+/// sequence is split an entry ends with the slice's number; half of an overlapped pair ends with "o".
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
 /// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may

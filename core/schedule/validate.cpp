@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace bubblescope {
 namespace {
@@ -47,33 +48,64 @@ private:
                                 schedule_.microbatches - 1, schedule_.vpp - 1));
                 continue;
             }
-            const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i));
+            if (op.overlapped && graph_.partner(i) == kNoOp) {
+                add("pair", i,
+                    fmt::format("{} is half of an overlapped pair, but no other half stands next to it", describe(i)));
+            }
+            const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i), op.sequence);
             if (first != i) {
                 add("duplicate", i, fmt::format("{} does again what {} did", describe(i), describe(first)));
             }
         }
     }
 
-    void checkCounts() {
-        for (int r = 0; r < schedule_.pp; ++r) {
-            for (int c = 0; c < schedule_.vpp; ++c) {
-                for (int m = 0; m < schedule_.microbatches; ++m)
-                    checkPresent(Rank{r}, Chunk{c}, Microbatch{m});
+    /// Whether a micro-batch takes a route: always where there is one; where there are two, when any of its
+    /// ops is on it.
+    [[nodiscard]] bool takesRoute(Microbatch microbatch, int route) const {
+        const int apart = routes(schedule_.placement);
+        if (apart == 1) return true;
+        for (int stage = route; stage < schedule_.stages(); stage += apart) {
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::BackwardWeight}) {
+                if (graph_.find(kind, microbatch, Stage{stage}) != kMissingOp) return true;
             }
+        }
+        return false;
+    }
+
+    void checkCounts() {
+        const int apart = routes(schedule_.placement);
+        std::int64_t units = 0;
+        for (int m = 0; m < schedule_.microbatches; ++m) {
+            for (int route = 0; route < apart; ++route) {
+                if (!takesRoute(Microbatch{m}, route)) continue;
+                ++units;
+                for (int stage = route; stage < schedule_.stages(); stage += apart) {
+                    for (int sequence = 0; sequence < graph_.sequenceSlices(); ++sequence) {
+                        checkPresent(Microbatch{m}, Stage{stage}, sequence);
+                    }
+                }
+            }
+        }
+        if (units != schedule_.microbatches) {
+            add("missing", Rank{0}, schedule_.ranks.front().size(),
+                fmt::format("{} micro-batches run in the two directions together, not {}", units,
+                            schedule_.microbatches));
         }
     }
 
-    void checkPresent(Rank rank, Chunk chunk, Microbatch microbatch) {
-        const Stage stage = schedule_.stageOf(rank, chunk);
+    void checkPresent(Microbatch microbatch, Stage stage, int sequence) {
+        const Location at = locate(schedule_.placement, schedule_.pp, stage);
         const auto need = [&](OpKind kind, std::string_view why) {
-            if (graph_.find(kind, microbatch, stage) != kMissingOp) return;
-            add("missing", rank, schedule_.ranks[rank.index()].size(),
-                fmt::format("rank {} never runs {}{}", rank.value, opName({kind, microbatch, chunk}), why));
+            if (graph_.find(kind, microbatch, stage, sequence) != kMissingOp) return;
+            Op op{kind, microbatch, at.chunk};
+            op.sequence = sequence;
+            add("missing", at.rank, schedule_.ranks[at.rank.index()].size(),
+                fmt::format("rank {} never runs {}{}", at.rank.value, opName(op), why));
         };
         need(OpKind::Forward, "");
         need(OpKind::Backward, "");
-        const OpIndex backward = graph_.find(OpKind::Backward, microbatch, stage);
-        const OpIndex weight = graph_.find(OpKind::BackwardWeight, microbatch, stage);
+        const OpIndex backward = graph_.find(OpKind::Backward, microbatch, stage, sequence);
+        const OpIndex weight = graph_.find(OpKind::BackwardWeight, microbatch, stage, sequence);
         if (backward == kMissingOp) return;
         if (graph_.op(backward).kind == OpKind::BackwardInput) {
             need(OpKind::BackwardWeight, ", which its I op calls for");
@@ -101,9 +133,13 @@ private:
 
     /// The producer that keeps a blocked op from starting, in a graph without missing ops.
     [[nodiscard]] OpIndex unfinishedProducer(OpIndex op, const std::vector<bool>& done) const {
-        const Producers& needs = graph_.producers(op);
-        for (const OpIndex producer : {needs.stage, needs.own}) {
-            if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return producer;
+        const OpIndex partner = graph_.partner(op);
+        for (const OpIndex half : {op, partner}) {
+            if (half == kNoOp) continue;
+            const Producers& needs = graph_.producers(half);
+            for (const OpIndex producer : {needs.stage, needs.own}) {
+                if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return producer;
+            }
         }
         return kNoOp;
     }
@@ -136,6 +172,9 @@ private:
 
     [[nodiscard]] std::string waitText(OpIndex op, OpIndex producer) const {
         const Rank rank = graph_.rank(producer);
+        if (graph_.partner(op) != kNoOp && graph_.partner(op) == producer) {
+            return fmt::format("{} waits for its own other half, {}", describe(op), describe(producer));
+        }
         if (rank == graph_.rank(op)) {
             return fmt::format("{} waits for {}, which comes after it", describe(op), describe(producer));
         }

@@ -35,15 +35,29 @@ public:
 
 private:
     void execute(OpIndex index) {
-        const Op& op = graph_.op(index);
-        const Rank rank = graph_.rank(index);
-        auto& ops = step_.ranks[rank.index()];
+        const OpIndex partner = graph_.partner(index);
+        if (partner != kNoOp && partner < index) return; // ran with its other half
+        const auto& ops = step_.ranks[graph_.rank(index).index()];
         const TimeNs free = ops.empty() ? TimeNs{0} : ops.back().end;
-        TimeNs start = std::max(free, arrival(index));
-        const TimeNs end = start + costs_.opTime(op.kind, graph_.stage(index));
-        ops.push_back({op, start, end, TimeNs{0}});
+        if (partner == kNoOp) {
+            const TimeNs start = std::max(free, arrival(index));
+            place(index, free, start, start + opTime(index));
+            return;
+        }
+        const TimeNs start = std::max({free, arrival(index), arrival(partner)});
+        const TimeNs end = start + costs_.overlapped.value_or(opTime(index) + opTime(partner));
+        place(index, free, start, end);
+        place(partner, free, start, end);
+    }
+
+    void place(OpIndex index, TimeNs free, TimeNs start, TimeNs end) {
+        step_.ranks[graph_.rank(index).index()].push_back({graph_.op(index), start, end, TimeNs{0}});
         end_[static_cast<std::size_t>(index)] = end;
         recordTransfer(index, free, start);
+    }
+
+    [[nodiscard]] TimeNs opTime(OpIndex index) const {
+        return costs_.opTime(graph_.op(index).kind, graph_.stage(index));
     }
 
     [[nodiscard]] bool crossesRanks(OpIndex index) const {

@@ -11,7 +11,15 @@ namespace {
 /// Chunk numbers are noise where there is only one.
 std::string label(const Op& op, int vpp) {
     if (vpp > 1 || op.kind == OpKind::Optimizer) return opName(op);
-    return fmt::format("{}{}", opLetter(op.kind), op.microbatch.value);
+    const std::string slice = op.sequence > 0 ? fmt::format(":{}", op.sequence) : std::string{};
+    return fmt::format("{}{}{}", opLetter(op.kind), op.microbatch.value, slice);
+}
+
+/// The two halves of an overlapped pair share their time, so they share a label.
+std::string labelAt(const std::vector<TimelineOp>& ops, std::size_t i, int vpp) {
+    const bool pair =
+        ops[i].op.overlapped && i + 1 < ops.size() && ops[i + 1].op.overlapped && ops[i + 1].start == ops[i].start;
+    return label(ops[i].op, vpp) + (pair ? label(ops[i + 1].op, vpp) : "");
 }
 
 std::string rowHead(std::size_t rank, std::size_t ranks) {
@@ -36,8 +44,8 @@ std::string textChart(const StepTimeline& step, int max_units) {
     if (unit == 0 || step.wall().count() / unit > max_units) return {};
     std::size_t width = 1;
     for (const auto& ops : step.ranks) {
-        for (const TimelineOp& op : ops)
-            width = std::max(width, label(op.op, step.vpp).size());
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            width = std::max(width, labelAt(ops, i, step.vpp).size());
     }
     std::string out;
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
@@ -49,9 +57,9 @@ std::string textChart(const StepTimeline& step, int max_units) {
                                               : fmt::format(" {:{}}", first, width);
             }
         };
-        for (const TimelineOp& op : step.ranks[r]) {
-            fill(op.start, {}, '.');
-            fill(op.end, label(op.op, step.vpp), '-');
+        for (std::size_t i = 0; i < step.ranks[r].size(); ++i) {
+            fill(step.ranks[r][i].start, {}, '.');
+            fill(step.ranks[r][i].end, labelAt(step.ranks[r], i, step.vpp), '-');
         }
         fill(step.end, {}, '.');
         out.erase(out.find_last_not_of(' ') + 1);

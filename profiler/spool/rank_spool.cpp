@@ -39,13 +39,14 @@ std::filesystem::path RankSpool::fileName(Rank rank) {
     return fmt::format("rank{}.pftrace", rank.value);
 }
 
-RankSpool::RankSpool(SpoolFile file, Rank rank, int stages)
-    : file_(std::move(file)), rank_(rank), stages_(stages), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+RankSpool::RankSpool(SpoolFile file, Rank rank, int stages, int apart)
+    : file_(std::move(file)), rank_(rank), stages_(stages), apart_(apart),
+      encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                     ClockPair clocks) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
-    RankSpool spool(std::move(file), rank, info.pp * info.vpp);
+    RankSpool spool(std::move(file), rank, info.pp * info.vpp, routes(info.placement));
     perfetto::Encoder& encoder = spool.encoder_;
     encoder.process(spool.processUuid(), rank.value + 1, fmt::format("rank {}", rank.value), rank.value);
     for (std::size_t track = 0; track < kTracks; ++track)
@@ -113,7 +114,7 @@ void RankSpool::encode(const SliceRecord& record) {
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
                             perfetto::opArgs(op.op, record.stage, record.step, op.lateness),
-                            perfetto::opFlowIds(op.op, record.stage, stages_, record.step));
+                            perfetto::opFlowIds(op.op, record.stage, stages_, apart_, record.step));
     } else {
         const CommSpan span = record.asComm();
         const std::string_view category = perfetto::commCategory(span.kind);

@@ -46,7 +46,7 @@ private:
         TimeNs free_from{0};
     };
 
-    RankSpool(SpoolFile file, Rank rank, int stages);
+    RankSpool(SpoolFile file, Rank rank, int stages, int apart);
 
     [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
     [[nodiscard]] std::uint64_t processUuid() const;
@@ -57,6 +57,7 @@ private:
     SpoolFile file_;
     Rank rank_;
     int stages_; ///< of the whole pipeline
+    int apart_;  ///< between neighbouring stages, see routes()
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;

@@ -96,20 +96,20 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
     return "wait";
 }
 
-std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int step) {
+std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int apart, int step) {
     std::vector<std::uint64_t> ids;
     const auto add = [&](Payload payload, int consumer) {
         // The first stage's forward and the last stage's backward take nothing from a neighbour.
-        const int source = payload == Payload::Activation ? consumer - 1 : consumer + 1;
+        const int source = payload == Payload::Activation ? consumer - apart : consumer + apart;
         const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
         if (inside) ids.push_back(transferFlowId(step, payload, op.microbatch, Stage{consumer}));
     };
     if (op.kind == OpKind::Forward) {
         add(Payload::Activation, stage.value);
-        add(Payload::Activation, stage.value + 1);
+        add(Payload::Activation, stage.value + apart);
     } else if (producesInputGradient(op.kind)) {
         add(Payload::Gradient, stage.value);
-        add(Payload::Gradient, stage.value - 1);
+        add(Payload::Gradient, stage.value - apart);
     }
     return ids;
 }

@@ -24,8 +24,9 @@ namespace bubblescope::perfetto {
 /// Name of the lane a communication span belongs to, "send activation" for instance.
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The ids of the transfers that an op of a pipeline of `stages` stages takes and gives. Producer and
+/// The ids of the transfers that an op takes and gives, in pipelines of `stages` stages together whose
+/// neighbouring stages are `apart` in number (see routes()). Producer and
 /// consumer compute equal ids from what they know, so files written by different ranks agree; never 0.
-[[nodiscard]] std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int step);
+[[nodiscard]] std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
 
 } // namespace bubblescope::perfetto

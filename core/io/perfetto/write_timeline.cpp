@@ -98,7 +98,7 @@ public:
         const Stage stage = step.stageOf(rank_, op.op.chunk);
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
                             opArgs(op.op, stage, step.index, op.lateness),
-                            opFlowIds(op.op, stage, step.pp * step.vpp, step.index));
+                            opFlowIds(op.op, stage, step.pp * step.vpp, routes(step.placement), step.index));
         encoder_.endSlice(track, op.end);
     }
 
