@@ -73,7 +73,8 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
 MainWindow::~MainWindow() {
     // The views use the members above; left to QObject they would outlive them. One at a time, since
     // deleting one (a dock) may take another (its tab bar) along.
-    while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly)) delete child;
+    while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        delete child;
 }
 
 void MainWindow::buildCentre() {

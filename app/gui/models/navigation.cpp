@@ -20,8 +20,9 @@ ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpK
     if (place.rank.index() >= step.ranks.size()) return {};
     const auto& ops = step.ranks[place.rank.index()];
     for (const OpKind kind : kinds) {
-        const Op wanted{kind, microbatch, place.chunk};
-        const auto found = std::find_if(ops.begin(), ops.end(), [&](const TimelineOp& op) { return op.op == wanted; });
+        const auto found = std::find_if(ops.begin(), ops.end(), [&](const TimelineOp& op) {
+            return op.op.kind == kind && op.op.microbatch == microbatch && op.op.chunk == place.chunk;
+        });
         if (found != ops.end())
             return {ItemKind::Op, step_place, place.rank.value, static_cast<std::int32_t>(found - ops.begin())};
     }
