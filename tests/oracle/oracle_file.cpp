@@ -8,11 +8,35 @@
 namespace bubblescope::test {
 namespace {
 
-std::optional<OpKind> kindOf(const std::string& letter) {
+/// PaddlePaddle and PyTorch call a whole backward B; the other sources call it BW and its input half B.
+bool wholeBackwardIsB(const Json& one) {
+    return one.contains("stage_to_rank") || one.at("params").contains("pp_degree");
+}
+
+std::optional<OpKind> kindOf(const std::string& letter, bool whole_is_b) {
     if (letter == "F") return OpKind::Forward;
+    if (letter == "B") return whole_is_b ? OpKind::Backward : OpKind::BackwardInput;
     if (letter == "BW") return OpKind::Backward;
-    if (letter == "B") return OpKind::Backward;
+    if (letter == "I" || letter == "b") return OpKind::BackwardInput;
+    if (letter == "W") return OpKind::BackwardWeight;
     return std::nullopt;
+}
+
+/// Entries are [letter, micro-batch, chunk or stage, then start and end where the case has times, then the
+/// sequence slice, then a mark on halves of overlapped pairs].
+std::optional<Op> opOf(const Json& entry, const Json& one, int pp, bool times) {
+    const auto kind = kindOf(entry.at(0).get<std::string>(), wholeBackwardIsB(one));
+    if (!kind) return std::nullopt;
+    const int part = entry.at(2).get<int>();
+    Op op{*kind, Microbatch{entry.at(1).get<int>()}, Chunk{one.contains("stage_to_rank") ? part / pp : part}};
+    for (std::size_t i = times ? 5 : 3; i < entry.size(); ++i) {
+        if (entry[i].is_string()) {
+            op.overlapped = true;
+        } else {
+            op.sequence = entry[i].get<int>();
+        }
+    }
+    return op;
 }
 
 } // namespace
@@ -36,17 +60,21 @@ int param(const Json& one, std::initializer_list<const char*> names, int fallbac
 }
 
 std::vector<std::vector<Op>> oracleOrder(const Json& one, const std::string& key) {
-    const bool stages = one.contains("stage_to_rank");
     const int pp = static_cast<int>(one.at(key).size());
+    const bool times = one.contains("makespan");
     std::vector<std::vector<Op>> ranks;
     for (const Json& list : one.at(key)) {
         auto& ops = ranks.emplace_back();
         for (const Json& entry : list) {
             if (entry.is_null()) continue;
-            const auto kind = kindOf(entry.at(0).get<std::string>());
-            if (!kind) continue;
-            const int chunk = entry.at(2).get<int>();
-            ops.push_back({*kind, Microbatch{entry.at(1).get<int>()}, Chunk{stages ? chunk / pp : chunk}});
+            if (entry.at(0) == "OVERLAP_F_B") { // torch nests the two halves
+                for (const Json& half : entry.at(3)) {
+                    ops.push_back(*opOf(half, one, pp, false));
+                    ops.back().overlapped = true;
+                }
+            } else if (const auto op = opOf(entry, one, pp, times)) {
+                ops.push_back(*op);
+            }
         }
     }
     return ranks;

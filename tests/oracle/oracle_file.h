@@ -18,8 +18,9 @@ using Json = nlohmann::json;
 /// A size under any of the names that the sources use for it, `fallback` where the case has none.
 [[nodiscard]] int param(const Json& one, std::initializer_list<const char*> names, int fallback);
 
-/// A case's order in our words: B is a whole backward, optimizer and communication entries are left out,
-/// torch's stage numbers become chunks. `key` names the field that holds it.
+/// A case's order in our words, whatever letters its source uses: B whole, I and W half backwards; optimizer,
+/// communication and bubble entries are left out, torch's stage numbers become chunks. `key` names the
+/// field that holds it.
 [[nodiscard]] std::vector<std::vector<Op>> oracleOrder(const Json& one, const std::string& key = "jobs");
 
 /// Start and end of every op, where the case has them, in thousandths of its unit of time.
