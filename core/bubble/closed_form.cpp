@@ -9,6 +9,29 @@
 #include <utility>
 
 namespace bubblescope {
+namespace {
+
+/// What a rank's ops take on equal stages.
+TimeNs busyTime(const std::vector<Op>& ops, const CostModel& costs) {
+    TimeNs busy{0};
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const bool pair = ops[i].overlapped && costs.overlapped && i + 1 < ops.size();
+        busy += pair ? *costs.overlapped : costs.times.of(ops[i].kind);
+        i += pair ? 1 : 0;
+    }
+    return busy;
+}
+
+/// Idle over makespan, all ranks together.
+double rate(const ClosedForm& form) {
+    TimeNs idle{0};
+    for (const TimeNs bubble : form.bubble)
+        idle += bubble;
+    const double capacity = static_cast<double>(form.makespan.count()) * static_cast<double>(form.bubble.size());
+    return capacity > 0 ? static_cast<double>(idle.count()) / capacity : 0;
+}
+
+} // namespace
 
 TimeNs ClosedForm::at(Rank rank, Position position) const {
     for (const PositionForm& form : positions) {
@@ -38,7 +61,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
     if (!costs.stages.empty()) {
         return usageError("the closed forms hold for equal stages", "use `bubblescope simulate` for times per stage");
     }
-    return family->closed_form(schedule, costs.times);
+    return family->closed_form(schedule, costs);
 }
 
 FormBuilder::FormBuilder(const Schedule& schedule, const OpTimes& times, std::string domain)
@@ -78,12 +101,22 @@ ClosedForm FormBuilder::finish(std::string bubble_expression, std::string makesp
     form_.makespan_expression = std::move(makespan_expression);
     form_.makespan = work + form_.bubble.front();
     form_.f_then_b = f_then_b;
-    TimeNs idle{0};
-    for (const TimeNs bubble : form_.bubble)
-        idle += bubble;
-    const double capacity = static_cast<double>(form_.makespan.count()) * schedule_.pp;
-    form_.bubble_rate = capacity > 0 ? static_cast<double>(idle.count()) / capacity : 0;
+    form_.domain = domain_;
+    form_.bubble_rate = rate(form_);
     return std::move(form_);
+}
+
+ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
+                        std::string bubble_expression, std::string makespan_expression, std::string domain) {
+    ClosedForm form;
+    for (const auto& ops : schedule.ranks)
+        form.bubble.push_back(makespan - busyTime(ops, costs));
+    form.bubble_expression = std::move(bubble_expression);
+    form.makespan_expression = std::move(makespan_expression);
+    form.makespan = makespan;
+    form.domain = std::move(domain);
+    form.bubble_rate = rate(form);
+    return form;
 }
 
 } // namespace bubblescope

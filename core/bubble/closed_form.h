@@ -21,14 +21,17 @@ struct PositionForm {
 
 /// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
 struct ClosedForm {
-    std::vector<PositionForm>
-        positions;                 ///< by rank, then position; positions whose form is 0 for every rank are left out
+    /// By rank, then position; positions whose form is 0 for every rank are left out. Empty where only the
+    /// totals are known.
+    std::vector<PositionForm> positions;
     std::vector<TimeNs> bubble;    ///< total per rank
     std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"
     TimeNs makespan{0};
     std::string makespan_expression;
     double bubble_rate = 0; ///< idle over makespan
     bool f_then_b = false;  ///< positions are worded for F-then-B
+    std::string domain;     ///< where makespan and totals are exact, in words; for a bound, which one it is
+    bool exact = true;      ///< false: makespan and totals are a bound
 
     /// 0 where no form is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;

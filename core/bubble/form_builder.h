@@ -42,4 +42,11 @@ private:
     ClosedForm form_;
 };
 
+/// The form of a schedule of which only the makespan is known: what a rank's ops leave of it is its bubble.
+/// `domain` as in ClosedForm; the two expressions speak of the rank with the largest bubble where ranks
+/// differ.
+[[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
+                                      std::string bubble_expression, std::string makespan_expression,
+                                      std::string domain);
+
 } // namespace bubblescope

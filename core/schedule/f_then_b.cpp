@@ -28,7 +28,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> closedForm(const Schedule& schedule, const OpTimes& t) {
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
     const int p = schedule.pp;
     return FormBuilder(schedule, t, "every m, every t_f and t_b; equal stages, transfers free")
         .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
@@ -41,7 +42,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const OpTimes& t) {
 } // namespace
 
 ScheduleFamily fThenBFamily() {
-    return {"fthenb", "F-then-B (GPipe)", {"gpipe"}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, closedForm};
+    return {"fthenb", "F-then-B (GPipe)", {"gpipe"}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, familyForm};
 }
 
 } // namespace bubblescope

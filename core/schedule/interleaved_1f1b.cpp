@@ -58,7 +58,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> closedForm(const Schedule& schedule, const OpTimes& t) {
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
     const int p = schedule.pp;
     const int m = schedule.microbatches;
     const int v = schedule.vpp;
@@ -82,7 +83,7 @@ ScheduleFamily interleaved1F1BFamily() {
             Placement::Loop,
             "m divisible by p, v ≥ 2",
             generate,
-            closedForm};
+            familyForm};
 }
 
 } // namespace bubblescope

@@ -40,7 +40,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> closedForm(const Schedule& schedule, const OpTimes& t) {
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
     const int p = schedule.pp;
     const int m = schedule.microbatches;
     return FormBuilder(schedule, t, "every m, every t_f and t_b; equal stages, transfers free")
@@ -54,7 +55,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const OpTimes& t) {
 } // namespace
 
 ScheduleFamily oneFOneBFamily() {
-    return {"1f1b", "1F1B (PipeDream-Flush, DAPPLE)", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, closedForm};
+    return {"1f1b", "1F1B (PipeDream-Flush, DAPPLE)", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, familyForm};
 }
 
 } // namespace bubblescope

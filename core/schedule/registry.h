@@ -39,9 +39,9 @@ struct ScheduleFamily {
     std::string_view limits; ///< on m and v, in words
     /// The order; `spec` has positive sizes, a flavor of this family, and p, m, v are still to be checked.
     Result<Schedule> (*generate)(const ScheduleSpec& spec);
-    /// Bubbles per position for equal stages and free transfers; called by closedForm() with a schedule
-    /// that this family generated, or one equal to it.
-    Result<ClosedForm> (*closed_form)(const Schedule& schedule, const OpTimes& times);
+    /// Bubbles per position; called by closedForm() with a schedule that this family generated, or one equal
+    /// to it, and with costs of equal stages and free transfers.
+    Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs);
 };
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();
