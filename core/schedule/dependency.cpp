@@ -8,9 +8,6 @@ namespace {
 // B and I fill the same need, so they share a slot; the optimizer depends on its rank's order alone.
 constexpr std::size_t kSlotKinds = 3;
 
-/// Bounds the table that a damaged file can ask for.
-constexpr int kMaxSlices = 4096;
-
 std::optional<std::size_t> slotKind(OpKind kind) {
     switch (kind) {
     case OpKind::Forward: return 0;
@@ -43,11 +40,16 @@ Stage OpGraph::stage(OpIndex index) const {
 }
 
 std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
-    const std::size_t stages = static_cast<std::size_t>(pp_) * static_cast<std::size_t>(vpp_);
+    const std::size_t stages = static_cast<std::size_t>(stageSlots());
     const std::size_t units = static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_);
     const std::size_t unit =
         microbatch.index() * static_cast<std::size_t>(slices_) + static_cast<std::size_t>(sequence);
     return (*slotKind(kind) * units + unit) * stages + stage.index();
+}
+
+int OpGraph::stageSlots() const {
+    // With an odd number of chunks, which no two-way pipeline has, the last stages' numbers exceed p·v.
+    return pp_ * (vpp_ + vpp_ % routes(placement_));
 }
 
 OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
@@ -60,10 +62,10 @@ void OpGraph::indexOps(const Schedule& schedule) {
     ranks_.reserve(count);
     for (const auto& list : schedule.ranks) {
         for (const Op& op : list)
-            slices_ = std::max(slices_, std::min(op.sequence, kMaxSlices - 1) + 1);
+            slices_ = std::max(slices_, std::min(op.sequence, kMaxSequenceSlices - 1) + 1);
     }
     table_.assign(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
-                      static_cast<std::size_t>(schedule.stages()),
+                      static_cast<std::size_t>(stageSlots()),
                   kMissingOp);
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
         rank_begin_.push_back(size());

@@ -15,6 +15,9 @@ using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
 inline constexpr OpIndex kMissingOp = -2; ///< the op needs one, and the schedule does not hold it
 
+/// Bounds what a damaged file can ask for.
+inline constexpr int kMaxSequenceSlices = 4096;
+
 /// What an op waits for, besides its turn on its rank.
 struct Producers {
     OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): data from the neighbouring stage
@@ -57,6 +60,7 @@ public:
 private:
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
+    [[nodiscard]] int stageSlots() const;
     void indexOps(const Schedule& schedule);
     void linkPairs();
     void linkProducers();

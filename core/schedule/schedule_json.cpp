@@ -1,5 +1,7 @@
 #include "core/schedule/schedule_json.h"
 
+#include "core/schedule/dependency.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -100,15 +102,21 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
     BUBBLESCOPE_TRY(readRanks(document, where, schedule));
     int last_microbatch = 0;
     int last_chunk = 0;
+    int last_slice = 0;
     for (const auto& ops : schedule.ranks) {
         for (const Op& op : ops) {
             last_microbatch = std::max(last_microbatch, op.microbatch.value);
             last_chunk = std::max(last_chunk, op.chunk.value);
+            last_slice = std::max(last_slice, op.sequence);
         }
     }
     constexpr int kMost = 100'000'000;
     if (last_microbatch >= kMost || last_chunk >= kMost) {
         return inputError(where, "a micro-batch or chunk number exceeds 100 million", "number them from 0");
+    }
+    if (last_slice >= kMaxSequenceSlices) {
+        return inputError(where, fmt::format("an op names sequence slice {}", last_slice),
+                          fmt::format("slices are numbered from 0, and {} are the most", kMaxSequenceSlices));
     }
     BUBBLESCOPE_TRY(readSize(document, where, "pp", static_cast<int>(schedule.ranks.size()), schedule.pp));
     BUBBLESCOPE_TRY(readSize(document, where, "microbatches", last_microbatch + 1, schedule.microbatches));
@@ -122,8 +130,13 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
         return inputError(where, fmt::format("unknown placement \"{}\"", placement),
                           "placements are loop, v and bidirectional");
     schedule.placement = *known;
+    if (schedule.vpp % routes(schedule.placement) != 0) {
+        return inputError(where,
+                          fmt::format("vpp is {}, but placement \"{}\" is of two pipelines", schedule.vpp, placement),
+                          "give each rank an even number of chunks, even ones for the first pipeline");
+    }
     // What is missing is for validate() to list, but not millions of it because a size is mistyped.
-    const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches;
+    const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches * (last_slice + 1);
     if (wanted > 4.0 * static_cast<double>(schedule.opCount()) + 1'000'000) {
         return inputError(where,
                           fmt::format("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops",

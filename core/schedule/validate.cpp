@@ -44,8 +44,8 @@ private:
             if (op.kind == OpKind::Optimizer) continue;
             if (!graph_.inRange(op)) {
                 add("out-of-range", i,
-                    fmt::format("{}: micro-batches are 0 to {}, chunks 0 to {}", describe(i),
-                                schedule_.microbatches - 1, schedule_.vpp - 1));
+                    fmt::format("{}: micro-batches are 0 to {}, chunks 0 to {}, sequence slices 0 to {}", describe(i),
+                                schedule_.microbatches - 1, schedule_.vpp - 1, graph_.sequenceSlices() - 1));
                 continue;
             }
             if (op.overlapped && graph_.partner(i) == kNoOp) {
@@ -131,17 +131,21 @@ private:
         }
     }
 
-    /// The producer that keeps a blocked op from starting, in a graph without missing ops.
-    [[nodiscard]] OpIndex unfinishedProducer(OpIndex op, const std::vector<bool>& done) const {
-        const OpIndex partner = graph_.partner(op);
-        for (const OpIndex half : {op, partner}) {
+    struct Wait {
+        OpIndex op = kNoOp; ///< of a blocked pair, the half that has to wait
+        OpIndex producer = kNoOp;
+    };
+
+    /// What keeps a blocked op, or a pair that begins with it, from starting, in a graph without missing ops.
+    [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<bool>& done) const {
+        for (const OpIndex half : {op, graph_.partner(op)}) {
             if (half == kNoOp) continue;
             const Producers& needs = graph_.producers(half);
             for (const OpIndex producer : {needs.stage, needs.own}) {
-                if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return producer;
+                if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return {half, producer};
             }
         }
-        return kNoOp;
+        return {};
     }
 
     void checkDeadlock() {
@@ -159,18 +163,19 @@ private:
         OpIndex at = execution.blocked.front();
         while (std::find(path.begin(), path.end(), at) == path.end()) {
             path.push_back(at);
-            at = head[graph_.rank(unfinishedProducer(at, done)).index()];
+            at = head[graph_.rank(waitOf(at, done).producer).index()];
         }
         std::string message = "deadlock: ";
         const auto first = std::find(path.begin(), path.end(), at);
         for (auto step = first; step != path.end(); ++step) {
             if (step != first) message += "; ";
-            message += waitText(*step, unfinishedProducer(*step, done));
+            message += waitText(waitOf(*step, done));
         }
         add("deadlock", at, std::move(message));
     }
 
-    [[nodiscard]] std::string waitText(OpIndex op, OpIndex producer) const {
+    [[nodiscard]] std::string waitText(const Wait& wait) const {
+        const auto [op, producer] = wait;
         const Rank rank = graph_.rank(producer);
         if (graph_.partner(op) != kNoOp && graph_.partner(op) == producer) {
             return fmt::format("{} waits for its own other half, {}", describe(op), describe(producer));
@@ -196,6 +201,10 @@ std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOp
             {"rank-count", Rank{0}, 0,
              fmt::format("{} lists of ops for pp {}, microbatches {}, vpp {}; pp lists and positive sizes are needed",
                          schedule.ranks.size(), schedule.pp, schedule.microbatches, schedule.vpp)}};
+    }
+    if (schedule.vpp % routes(schedule.placement) != 0) {
+        return {{"chunk-count", Rank{0}, 0,
+                 fmt::format("two pipelines side by side need an even number of chunks a rank, not {}", schedule.vpp)}};
     }
     return Validation(schedule, options).run();
 }

@@ -10,7 +10,7 @@ namespace bubblescope {
 
 /// One thing that is wrong with a schedule.
 struct ScheduleProblem {
-    std::string kind; ///< rank-count, out-of-range, pair, duplicate, missing, memory, deadlock
+    std::string kind; ///< rank-count, chunk-count, out-of-range, pair, duplicate, missing, memory, deadlock
     Rank rank;
     std::size_t index = 0; ///< in the rank's list; its length where an op is missing
     std::string message;
