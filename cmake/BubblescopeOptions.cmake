@@ -2,7 +2,7 @@
 include_guard()
 
 option(BUBBLESCOPE_TESTS "Build the tests" ON)
-option(BUBBLESCOPE_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
+option(BUBBLESCOPE_FUZZ "Build the libFuzzer programs (needs Clang)" OFF)
 option(BUBBLESCOPE_WERROR "Treat warnings as errors" OFF)
 option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
@@ -20,6 +20,10 @@ if(BUBBLESCOPE_SANITIZE)
   target_compile_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
+endif()
+
+if(BUBBLESCOPE_FUZZ)
+  target_compile_options(bubblescope_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)

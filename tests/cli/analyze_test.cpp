@@ -61,12 +61,12 @@ TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {
     const ScratchFolder scratch;
     const std::vector<std::string> files{
         scratch.file("nosuch.json"),
-        scratch.write("empty.json", ""),
-        scratch.write("text.json", "this is no trace"),
-        scratch.write("other.json", R"({"name":"value"})"),
-        scratch.write("noevents.json", R"({"traceEvents":[]})"),
-        scratch.write("zeros.bin", std::string(1000, '\0')),
-        scratch.write("broken.json.gz", std::string("\x1f\x8b\x08\x00garbage", 11)),
+        scratch.write("empty.json", "").string(),
+        scratch.write("text.json", "this is no trace").string(),
+        scratch.write("other.json", R"({"name":"value"})").string(),
+        scratch.write("noevents.json", R"({"traceEvents":[]})").string(),
+        scratch.write("zeros.bin", std::string(1000, '\0')).string(),
+        scratch.write("broken.json.gz", std::string("\x1f\x8b\x08\x00garbage", 11)).string(),
     };
     for (const std::string& file : files) {
         const auto result = runProgram({"analyze", file});
@@ -96,7 +96,7 @@ TEST(AnalyzeCommand, DamagedTraceIsLoadedAsFarAsItGoes) {
             }
         }
     }
-    const std::string cut = scratch.write("cut.json", events.substr(0, events.size() - 200));
+    const std::string cut = scratch.write("cut.json", events.substr(0, events.size() - 200)).string();
     const auto result = runProgram({"analyze", cut, "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const auto document = result.json();

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <sys/wait.h>
 
 namespace bubblescope::test {
@@ -15,13 +13,6 @@ std::string quoted(const std::string& word) {
     for (const char c : word)
         out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
-}
-
-std::string contents(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
 }
 
 } // namespace
@@ -39,23 +30,7 @@ ProgramResult runProgram(const std::vector<std::string>& arguments) {
         line += " " + quoted(argument);
     line += " >" + quoted(scratch.file("out")) + " 2>" + quoted(scratch.file("err")) + " </dev/null";
     const int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(scratch.file("out")), contents(scratch.file("err"))};
-}
-
-ScratchFolder::ScratchFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "bubblescope-test-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) ADD_FAILURE() << "no temporary folder";
-    path_ = path;
-}
-
-ScratchFolder::~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
-std::string ScratchFolder::write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return file(name);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readAll(scratch.file("out")), readAll(scratch.file("err"))};
 }
 
 } // namespace bubblescope::test

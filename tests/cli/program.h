@@ -1,8 +1,9 @@
 #pragma once
 
+#include "tests/support/scratch_folder.h"
+
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,20 +20,5 @@ struct ProgramResult {
 
 /// Runs the built `bubblescope` with these arguments and waits for its end.
 [[nodiscard]] ProgramResult runProgram(const std::vector<std::string>& arguments);
-
-/// A folder of this test's own, empty at the start and gone at the end.
-class ScratchFolder {
-public:
-    ScratchFolder();
-    ~ScratchFolder();
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-    /// Writes a file and returns its path.
-    [[nodiscard]] std::string write(const std::string& name, const std::string& text) const;
-
-private:
-    std::filesystem::path path_;
-};
 
 } // namespace bubblescope::test

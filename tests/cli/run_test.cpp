@@ -49,7 +49,7 @@ TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
 
 TEST(RunCommand, FailsWithFourWhereItCannotRecord) {
     const ScratchFolder scratch;
-    const std::string blocked = scratch.write("file", "not a directory") + "/below";
+    const std::string blocked = scratch.write("file", "not a directory").string() + "/below";
     const auto result = runProgram(run("1f1b", "1", {"--no-pace", "--out", blocked}));
     EXPECT_EQ(result.exit_code, 4);
     EXPECT_NE(result.err.find("below"), std::string::npos) << result.err;

@@ -28,7 +28,7 @@ TEST(ScheduleCommand, DocumentFeedsTheOtherCommands) {
     EXPECT_EQ(document["ranks"][0][0], nlohmann::json::parse(R"(["F",0,0])"));
     EXPECT_EQ(document["ranks"][0].size(), 2U * 4 * 2);
 
-    const std::string file = scratch.write("s.json", schedule.out);
+    const std::string file = scratch.write("s.json", schedule.out).string();
     EXPECT_TRUE(runProgram({"validate", file, "--json"}).json()["valid"].get<bool>());
     const auto simulated =
         runProgram({"simulate", "--schedule-file", file, "--forward", "1ms", "--backward", "2ms", "--json"});
@@ -100,7 +100,8 @@ TEST(SchedulesCommand, ListsFamilies) {
 
 TEST(ValidateCommand, ShowsTheDeadlockAndFails) {
     const ScratchFolder scratch;
-    const std::string file = scratch.write("bad.json", R"({"ranks":[[["F",0,0],["B",0,0]],[["B",0,0],["F",0,0]]]})");
+    const std::string file =
+        scratch.write("bad.json", R"({"ranks":[[["F",0,0],["B",0,0]],[["B",0,0],["F",0,0]]]})").string();
     const auto result = runProgram({"validate", file, "--json"});
     EXPECT_EQ(result.exit_code, 3);
     const auto document = result.json();

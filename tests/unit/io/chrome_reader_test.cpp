@@ -1,6 +1,6 @@
 #include "core/io/chrome/decimal.h"
 #include "tests/support/shared_data.h"
-#include "tests/unit/io/scratch_folder.h"
+#include "tests/unit/io/trace_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "core/io/file_bytes.h"
 #include "core/io/trace_files.h"
-#include "tests/unit/io/scratch_folder.h"
+#include "tests/unit/io/trace_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

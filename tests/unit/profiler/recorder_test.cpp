@@ -4,7 +4,7 @@
 #include "core/io/perfetto/spelling.h"
 #include "core/io/read_trace.h"
 #include "core/timeline/trace_names.h"
-#include "tests/unit/profiler/temporary_dir.h"
+#include "tests/support/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <protozero/pbf_reader.hpp>
@@ -72,7 +72,7 @@ std::size_t wholePackets(const std::filesystem::path& path, int& packets) {
 }
 
 TEST(Recorder, WritesSlicesAsTheNamesSay) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     RecorderConfig config = configFor(dir.path(), 2);
     config.info.vpp = 2;
     const auto recorder = openRecorder(config);
@@ -117,7 +117,7 @@ TEST(Recorder, WritesSlicesAsTheNamesSay) {
 }
 
 TEST(Recorder, SaysInEveryFileWhatTheRunIs) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     ASSERT_TRUE(openRecorder(configFor(dir.path(), 2))->close().ok());
     const ReadTraces loaded = read(dir.path());
     ASSERT_EQ(loaded.trace->instants().size(), 2U);
@@ -134,7 +134,7 @@ TEST(Recorder, SaysInEveryFileWhatTheRunIs) {
 }
 
 TEST(Recorder, LeavesWholePacketsAfterEveryFlush) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     const auto recorder = openRecorder(configFor(dir.path(), 1));
     const std::filesystem::path file = dir.path() / "rank0.pftrace";
     int before = 0;
@@ -156,7 +156,7 @@ TEST(Recorder, LeavesWholePacketsAfterEveryFlush) {
 }
 
 TEST(Recorder, PutsOverlappingSlicesOnASecondLane) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     const auto recorder = openRecorder(configFor(dir.path(), 1));
     // Used in another order than they arrived; the first two overlap, the third follows on the first.
     for (const auto& [start, end] : {std::pair{30, 50}, std::pair{20, 40}, std::pair{10, 30}})
@@ -176,7 +176,7 @@ TEST(Recorder, PutsOverlappingSlicesOnASecondLane) {
 }
 
 TEST(Recorder, CountsWhatItsRingsDropped) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     RecorderConfig config = configFor(dir.path(), 2);
     config.ring_capacity = 8;
     const auto recorder = openRecorder(config);
@@ -188,7 +188,7 @@ TEST(Recorder, CountsWhatItsRingsDropped) {
 }
 
 TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     RecorderConfig config = configFor(dir.path(), 1);
     config.flush_interval = milliseconds{3'600'000};
     const auto recorder = openRecorder(config);
@@ -203,7 +203,7 @@ TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
 }
 
 TEST(Recorder, ReplacesTheFilesOfAnEarlierRunAndNothingElse) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     for (const char* const name : {"rank0.pftrace", "rank2.pftrace", "rank13.pftrace", "rank02.pftrace", "notes.txt"})
         std::ofstream(dir.path() / name) << "old";
     ASSERT_TRUE(openRecorder(configFor(dir.path(), 2))->close().ok());
@@ -215,7 +215,7 @@ TEST(Recorder, ReplacesTheFilesOfAnEarlierRunAndNothingElse) {
 }
 
 TEST(Recorder, NamesTheFolderThatCannotBeMade) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     std::ofstream(dir.path() / "file") << "in the way";
     const auto opened = Recorder::open(configFor(dir.path() / "file" / "out", 1));
     ASSERT_FALSE(opened.ok());
@@ -224,7 +224,7 @@ TEST(Recorder, NamesTheFolderThatCannotBeMade) {
 }
 
 TEST(Recorder, NamesTheFileThatCannotBeWritten) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     std::filesystem::create_symlink("/dev/full", dir.path() / "rank1.pftrace");
     const auto opened = Recorder::open(configFor(dir.path(), 2));
     ASSERT_FALSE(opened.ok());

@@ -1,6 +1,6 @@
 #include "profiler/spool/spool_file.h"
 
-#include "tests/unit/profiler/temporary_dir.h"
+#include "tests/support/scratch_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ private:
 };
 
 TEST(SpoolFile, HoldsEveryBatchAsSoonAsItIsAppended) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     Result<SpoolFile> file = SpoolFile::create(dir.path() / "a");
     ASSERT_TRUE(file.ok());
     EXPECT_EQ(contentOf(dir.path() / "a"), "");
@@ -52,14 +52,14 @@ TEST(SpoolFile, HoldsEveryBatchAsSoonAsItIsAppended) {
 }
 
 TEST(SpoolFile, ReplacesAnOlderFile) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     std::ofstream(dir.path() / "a") << "of an earlier run";
     ASSERT_TRUE(SpoolFile::create(dir.path() / "a").ok());
     EXPECT_EQ(contentOf(dir.path() / "a"), "");
 }
 
 TEST(SpoolFile, NamesTheFileThatCannotBeCreated) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     const Result<SpoolFile> file = SpoolFile::create(dir.path() / "missing" / "a");
     ASSERT_FALSE(file.ok());
     EXPECT_EQ(file.error().kind, ErrorKind::Run);
@@ -67,7 +67,7 @@ TEST(SpoolFile, NamesTheFileThatCannotBeCreated) {
 }
 
 TEST(SpoolFile, TakesBackABatchThatDoesNotFit) {
-    const test::TemporaryDir dir;
+    const test::ScratchFolder dir;
     const std::filesystem::path path = dir.path() / "a";
     Result<SpoolFile> file = SpoolFile::create(path);
     ASSERT_TRUE(file.ok());

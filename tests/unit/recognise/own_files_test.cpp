@@ -1,7 +1,7 @@
 #include "core/io/perfetto/write_timeline.h"
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
-#include "tests/unit/io/scratch_folder.h"
+#include "tests/unit/io/trace_bytes.h"
 #include "tests/unit/recognise/step_maker.h"
 
 #include <gmock/gmock.h>

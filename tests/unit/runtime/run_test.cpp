@@ -2,7 +2,7 @@
 
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
-#include "tests/unit/profiler/temporary_dir.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/unit/runtime/schedules.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ TEST(RunPipeline, LossFallsEveryStep) {
 }
 
 TEST(RunPipeline, RecordsOneFilePerRankWithAllOps) {
-    const bubblescope::test::TemporaryDir dir;
+    const bubblescope::test::ScratchFolder dir;
     for (const bool paced : {false, true}) {
         RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4), paced);
         config.out_dir = dir.path() / "traces";
@@ -137,7 +137,7 @@ TEST(RunPipeline, RecordsOneFilePerRankWithAllOps) {
 }
 
 TEST(RunPipeline, LeavesAReadableTraceWhenItIsCancelledInTheMiddle) {
-    const bubblescope::test::TemporaryDir dir;
+    const bubblescope::test::ScratchFolder dir;
     RunConfig config = configOf(test::scheduleOf("1f1b", 2, 4));
     config.steps = 1'000'000;
     config.out_dir = dir.path();
@@ -189,7 +189,7 @@ TEST(RunPipeline, RefusesNumbersThatMakeNoRun) {
 
 TEST(RunPipeline, IsCancelledByItsControl) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 2, 2));
-    const bubblescope::test::TemporaryDir dir;
+    const bubblescope::test::ScratchFolder dir;
     config.out_dir = dir.path();
     std::stop_source source;
     source.request_stop();
@@ -201,7 +201,7 @@ TEST(RunPipeline, IsCancelledByItsControl) {
 }
 
 TEST(RunPipeline, NamesTheTraceFolderItCannotUse) {
-    const bubblescope::test::TemporaryDir dir;
+    const bubblescope::test::ScratchFolder dir;
     std::ofstream(dir.path() / "file") << "in the way";
     RunConfig config = configOf(test::scheduleOf("1f1b", 2, 2));
     config.out_dir = dir.path() / "file";
