@@ -8,5 +8,6 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily interleaved1F1BFamily();
+[[nodiscard]] ScheduleFamily zbVFamily();
 
 } // namespace bubblescope

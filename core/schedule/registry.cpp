@@ -39,7 +39,7 @@ Status checkSizes(const ScheduleSpec& spec) {
 } // namespace
 
 std::span<const ScheduleFamily> scheduleFamilies() {
-    static const std::array kFamilies{fThenBFamily(), oneFOneBFamily(), interleaved1F1BFamily()};
+    static const std::array kFamilies{fThenBFamily(), oneFOneBFamily(), interleaved1F1BFamily(), zbVFamily()};
     return kFamilies;
 }
 

@@ -1,0 +1,153 @@
+// ZB-V: two chunks a rank along a V, so that the first rank holds the first and the last stage and gets its
+// gradients early; backwards split into input and weight gradients, the latter filling what would be idle.
+// Who orders it:
+//   greedy       weight gradients where the times leave room, within a memory limit (zb_v_greedy.cpp)
+//   handcrafted  one fixed pattern, whatever the times; torch has the same
+//
+// The fixed pattern on rank s, with 0 and 1 for the chunks: 2(p−s)−1 times F0, s times F1 F0, p−s times
+// F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 go on), s times I0 I1,
+// p−s times I0 W0, and the weight gradients that are left, chunk 1's before chunk 0's. With fewer than 2p−1
+// micro-batches the order is that of 2p−1 without the ops of the missing ones.
+//
+// Its bubble, for t_w ≤ t_f ≤ t_i. The last rank gets its first gradient when p stages have done a forward
+// twice and the p−1 ranks before it an input gradient: 2p·t_f + (p−1)·t_i after the start, and it has had
+// 2p·t_f of work until then; afterwards it never waits. Its idle time is (p−1)·t_i. Rank 0 never waits for a
+// forward, but a gradient of chunk 0 takes t_i for the hop from its neighbour, against which rank 0 has only
+// a weight gradient to set in the rounds in which the V fills and empties: p−1 gaps of t_i−t_w at either end.
+// Every rank has the same work, so the larger of the two lengthens the step for all. At t_f = t_i = t_w the
+// second is nothing: no rank waits between its first and its last op ("zero bubble"), and what is left is
+// that the last rank starts late. Counted on the span of the rank that takes longest from its first op to
+// its last, the bubble is 2(p−1)(t_i−t_w).
+
+#include "core/bubble/form_builder.h"
+#include "core/schedule/families.h"
+#include "core/schedule/phase_order.h"
+#include "core/schedule/zb_v_greedy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// A rank's list in the making: each kind and chunk goes through the micro-batches in order, those from m
+/// on are left out.
+class FixedRank {
+public:
+    explicit FixedRank(int microbatches) : m_(microbatches) { ops_.reserve(6 * static_cast<std::size_t>(m_)); }
+
+    void add(OpKind kind, int chunk) {
+        const int microbatch = next(kind, chunk)++;
+        if (microbatch < m_) ops_.push_back({kind, Microbatch{microbatch}, Chunk{chunk}});
+    }
+    void forward(int chunk) { add(OpKind::Forward, chunk); }
+    void backward(int chunk) {
+        add(OpKind::BackwardInput, chunk);
+        add(OpKind::BackwardWeight, chunk);
+    }
+    /// All weight gradients of a chunk whose input gradients are done.
+    void finish(int chunk) {
+        while (next(OpKind::BackwardWeight, chunk) < next(OpKind::BackwardInput, chunk))
+            add(OpKind::BackwardWeight, chunk);
+    }
+    int& next(OpKind kind, int chunk) { return next_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(chunk)]; }
+    std::vector<Op> take() { return std::move(ops_); }
+
+private:
+    int m_;
+    std::vector<Op> ops_;
+    std::array<std::array<int, 2>, 4> next_{};
+};
+
+std::vector<Op> fixedOrder(int p, int m, int s) {
+    const int planned = std::max(m, 2 * p - 1);
+    FixedRank rank(m);
+    for (int k = 0; k < 2 * (p - s) - 1; ++k)
+        rank.forward(0);
+    for (int k = 0; k < s; ++k) {
+        rank.forward(1);
+        rank.forward(0);
+    }
+    for (int k = 0; k < p - s; ++k) {
+        rank.forward(1);
+        rank.backward(1);
+    }
+    while (rank.next(OpKind::Forward, 1) < planned) {
+        if (rank.next(OpKind::Forward, 0) < planned) rank.forward(0);
+        rank.backward(0);
+        rank.forward(1);
+        rank.backward(1);
+    }
+    for (int k = 0; k < s; ++k) {
+        rank.add(OpKind::BackwardInput, 0);
+        rank.add(OpKind::BackwardInput, 1);
+    }
+    for (int k = 0; k < p - s; ++k)
+        rank.backward(0);
+    rank.finish(1);
+    rank.finish(0);
+    return rank.take();
+}
+
+Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
+    // What 1F1B holds on its first rank: p micro-batches, each with two chunks.
+    const int limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * spec.pp;
+    const OpTimes& t = spec.times;
+    auto ranks = zbVGreedyOrder(
+        {spec.pp, spec.microbatches, t.forward, t.input_grad, t.weight_grad, spec.comm, 2 * std::int64_t{limit}});
+    if (!ranks) {
+        return usageError(fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
+                          fmt::format("give --memory-limit {} or more, or use v-half or v-min", 2 * spec.pp));
+    }
+    Schedule schedule = emptySchedule(spec, Placement::V);
+    schedule.ranks = std::move(*ranks);
+    return schedule;
+}
+
+Result<Schedule> generate(const ScheduleSpec& spec) {
+    if (spec.vpp != 2) return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp), "give --vpp 2");
+    if (spec.flavor == "greedy") return generateGreedy(spec);
+    if (spec.memory_limit > 0) {
+        return usageError(fmt::format("zb-v ({}) has one fixed order and takes no --memory-limit", spec.flavor),
+                          "leave --memory-limit out, or give --flavor greedy");
+    }
+    Schedule schedule = emptySchedule(spec, Placement::V);
+    for (int s = 0; s < spec.pp; ++s)
+        schedule.ranks.push_back(fixedOrder(spec.pp, spec.microbatches, s));
+    return schedule;
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    const std::int64_t m = schedule.microbatches;
+    if (schedule.flavor == "greedy") {
+        return usageError("the greedy order of zb-v follows the times and has no closed form",
+                          "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
+    }
+    if (m < 2 * p - 1 || t.weight_grad > t.forward || t.forward > t.input_grad) {
+        return usageError("the closed form of zb-v holds for m ≥ 2p−1 and t_w ≤ t_f ≤ t_i",
+                          "`bubblescope simulate` gives the bubbles for any m and times");
+    }
+    const TimeNs bubble = (p - 1) * std::max(t.input_grad, 2 * (t.input_grad - t.weight_grad));
+    const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
+    return makespanForm(schedule, costs, work + bubble, "(p−1)·max(t_i, 2·(t_i−t_w))",
+                        "2·m·(t_f+t_i+t_w) + (p−1)·max(t_i, 2·(t_i−t_w))",
+                        "m ≥ 2p−1, t_w ≤ t_f ≤ t_i (of one chunk); equal stages, transfers free. On the longest "
+                        "rank's span the bubble is 2·(p−1)·(t_i−t_w)");
+}
+
+} // namespace
+
+ScheduleFamily zbVFamily() {
+    return {"zb-v",       "ZB-V",
+            {},           {"greedy", "handcrafted", "torch"},
+            Placement::V, "m ≥ 1, v = 2; greedy: --memory-limit 2p (default) or more",
+            generate,     familyForm};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// What the greedy ZB-V order depends on.
+struct ZbVGreedyInput {
+    int pp = 1;
+    int microbatches = 1;
+    TimeNs forward{0};
+    TimeNs input_grad{0};
+    TimeNs weight_grad{0};
+    TimeNs comm{0};
+    /// Most halves of an activation a rank may hold. A forward takes two; its input gradient frees one, its
+    /// weight gradient the other.
+    std::int64_t memory_halves = 0;
+};
+
+/// The best of the orders that greedy filling finds; nothing where the memory does not hold the warm-up.
+/// Linear in p·m.
+[[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput& input);
+
+} // namespace bubblescope

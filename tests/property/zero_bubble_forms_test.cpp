@@ -1,0 +1,123 @@
+// Closed forms of the schedules whose weight gradients fill the bubbles, against simulation; and what their
+// generators promise for every size and every times.
+
+#include "core/bubble/closed_form.h"
+#include "core/bubble/rates.h"
+#include "core/schedule/registry.h"
+#include "core/schedule/validate.h"
+#include "core/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+
+namespace bubblescope {
+namespace {
+
+struct Times {
+    int forward;
+    int input_grad;
+    int weight_grad;
+};
+
+std::ostream& operator<<(std::ostream& out, const Times& t) {
+    return out << "F:I:W=" << t.forward << ':' << t.input_grad << ':' << t.weight_grad;
+}
+
+CostModel costs(const Times& t) {
+    CostModel model;
+    model.times = makeOpTimes(TimeNs{t.forward}, {}, TimeNs{t.input_grad}, TimeNs{t.weight_grad}).value();
+    return model;
+}
+
+ScheduleSpec spec(std::string name, std::string flavor, int p, int m, int v, const Times& t = {1, 1, 1}) {
+    ScheduleSpec result;
+    result.name = std::move(name);
+    result.flavor = std::move(flavor);
+    result.pp = p;
+    result.microbatches = m;
+    result.vpp = v;
+    result.times = costs(t).times;
+    return result;
+}
+
+/// Makespan and every rank's bubble; returns how many values were compared.
+int compare(const Schedule& schedule, const Times& times) {
+    const CostModel model = costs(times);
+    const StepTimeline step = simulate(schedule, model).value();
+    const ClosedForm form = closedForm(schedule, model).value();
+    EXPECT_EQ(step.end, form.makespan) << schedule.pp << ' ' << schedule.microbatches << ' ' << times;
+    int compared = 1;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r, ++compared) {
+        TimeNs idle = step.end;
+        for (const TimelineOp& op : step.ranks[r])
+            idle -= op.end - op.start;
+        EXPECT_EQ(idle, form.bubble[r]) << schedule.pp << ' ' << schedule.microbatches << ' ' << times;
+    }
+    return compared;
+}
+
+TEST(ZeroBubbleForms, ZbVHandcraftedEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; ++p) {
+        for (int m : {2 * p - 1, 2 * p, 2 * p + 1, 3 * p, 4 * p + 1, 63, 64}) {
+            if (m < 2 * p - 1 || m > 64) continue;
+            const Schedule schedule = makeSchedule(spec("zb-v", "handcrafted", p, m, 2)).value();
+            for (const Times t : {Times{1, 1, 1}, {1, 1, 0}, {3, 5, 2}, {3, 4, 3}, {10, 12, 6}, {5, 7, 4}, {4, 9, 0}}) {
+                compared += compare(schedule, t);
+                const double work = 2.0 * m * (t.forward + t.input_grad + t.weight_grad);
+                const double bubble = 2.0 * (p - 1) * (t.input_grad - t.weight_grad);
+                const StepTimeline step = simulate(schedule, costs(t)).value();
+                EXPECT_NEAR(bubbleRates(step).span, bubble / (work + bubble), 1e-12) << p << ' ' << m << ' ' << t;
+                ++compared;
+            }
+        }
+    }
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 5'000);
+}
+
+TEST(ZeroBubbleForms, ZbVRefusedOutsideItsDomain) {
+    const auto refused = [](const char* flavor, int m, const Times& t) {
+        return !closedForm(makeSchedule(spec("zb-v", flavor, 4, m, 2, t)).value(), costs(t)).ok();
+    };
+    EXPECT_FALSE(refused("torch", 7, {1, 1, 1}));
+    EXPECT_TRUE(refused("torch", 6, {1, 1, 1}));
+    EXPECT_TRUE(refused("torch", 7, {3, 4, 5}));
+    EXPECT_TRUE(refused("torch", 7, {3, 2, 1}));
+    EXPECT_TRUE(refused("greedy", 7, {1, 1, 1}));
+}
+
+TEST(ZeroBubbleForms, ZbVGreedyNeedsNoMoreThanItsLimit) {
+    for (int p = 1; p <= 8; ++p) {
+        for (int m : {1, 2, 5, 8, 17, 24}) {
+            for (const Times t : {Times{1, 1, 1}, {3, 4, 5}, {10, 12, 6}, {1, 0, 1}, {2, 3, 0}, {0, 1, 1}}) {
+                for (int limit : {2 * p, 2 * p + 1, 3 * p}) {
+                    ScheduleSpec wanted = spec("zb-v", "greedy", p, m, 2, t);
+                    wanted.memory_limit = limit;
+                    const auto schedule = makeSchedule(wanted);
+                    ASSERT_TRUE(schedule.ok()) << p << ' ' << m << ' ' << t << ' ' << schedule.error().text();
+                    ASSERT_TRUE(validate(schedule.value()).empty()) << p << ' ' << m << ' ' << t;
+                    for (const auto& ops : schedule.value().ranks) {
+                        int halves = 0;
+                        for (const Op& op : ops) {
+                            halves += op.kind == OpKind::Forward ? 2 : -1;
+                            ASSERT_LE(halves, 2 * limit);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    ScheduleSpec small = spec("zb-v", "greedy", 4, 8, 2);
+    small.memory_limit = 3;
+    EXPECT_FALSE(makeSchedule(small).ok());
+    small.flavor = "torch";
+    EXPECT_FALSE(makeSchedule(small).ok());
+    EXPECT_FALSE(makeSchedule(spec("zb-v", "greedy", 4, 8, 3)).ok());
+}
+
+} // namespace
+} // namespace bubblescope
