@@ -11,10 +11,11 @@
 namespace bubblescope {
 namespace {
 
-/// What a rank's ops take on equal stages.
+/// What a rank's ops take on equal stages, the optimizer aside.
 TimeNs busyTime(const std::vector<Op>& ops, const CostModel& costs) {
     TimeNs busy{0};
     for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].kind == OpKind::Optimizer) continue;
         const bool pair = ops[i].overlapped && costs.overlapped && i + 1 < ops.size();
         busy += pair ? *costs.overlapped : costs.times.of(ops[i].kind);
         i += pair ? 1 : 0;
@@ -95,7 +96,8 @@ FormBuilder& FormBuilder::addMiddle(const Middle& middle, const std::function<bo
 }
 
 ClosedForm FormBuilder::finish(std::string bubble_expression, std::string makespan_expression, bool f_then_b) {
-    const TimeNs work = std::int64_t{schedule_.microbatches} * schedule_.vpp * (times_.forward + times_.backward);
+    const auto forwards = std::ranges::count(schedule_.ranks.front(), OpKind::Forward, &Op::kind);
+    const TimeNs work = forwards * (times_.forward + times_.backward);
     std::ranges::sort(form_.positions, {}, [](const PositionForm& f) { return std::pair(f.rank, f.position); });
     form_.bubble_expression = std::move(bubble_expression);
     form_.makespan_expression = std::move(makespan_expression);

@@ -9,5 +9,12 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily interleaved1F1BFamily();
 [[nodiscard]] ScheduleFamily zbVFamily();
+[[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();
+[[nodiscard]] ScheduleFamily interleavedOverlapFamily();
+[[nodiscard]] ScheduleFamily seq1F1BFamily();
+[[nodiscard]] ScheduleFamily dualPipeVFamily();
+[[nodiscard]] ScheduleFamily dualPipeFamily();
+[[nodiscard]] ScheduleFamily chimeraFamily();
+[[nodiscard]] ScheduleFamily bitPipeFamily();
 
 } // namespace bubblescope

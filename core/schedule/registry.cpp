@@ -39,7 +39,10 @@ Status checkSizes(const ScheduleSpec& spec) {
 } // namespace
 
 std::span<const ScheduleFamily> scheduleFamilies() {
-    static const std::array kFamilies{fThenBFamily(), oneFOneBFamily(), interleaved1F1BFamily(), zbVFamily()};
+    static const std::array kFamilies{fThenBFamily(),  oneFOneBFamily(),        interleaved1F1BFamily(),
+                                      zbVFamily(),     oneFOneBOverlapFamily(), interleavedOverlapFamily(),
+                                      seq1F1BFamily(), dualPipeVFamily(),       dualPipeFamily(),
+                                      chimeraFamily(), bitPipeFamily()};
     return kFamilies;
 }
 

@@ -1,0 +1,110 @@
+// Chimera and BitPipe: the model lies on the ranks twice, once from the first rank to the last and once
+// from the last to the first, and half of the micro-batches go each way. In Chimera each of the two is a plain
+// pipeline of p places, in BitPipe one in V placement of 2p.
+//
+// Orders. Take a pipeline of S places and a clock that ticks once an op: 1F1B of few micro-batches can run
+// F of micro-batch i at place q in slot q + 2i and its B in slot 2S−1−q + 2i. For p/2 micro-batches a
+// direction, the second pipeline's slots fall exactly between the first's: on one rank, forwards of one and
+// backwards of the other share a parity, but lie apart by p/2 micro-batches. A rank's order is that of the
+// slots. More micro-batches follow in blocks of p, each 2S slots after the one before, when the slots that
+// the last block's tail leaves free are those that the next block's head needs. Micro-batches are numbered
+// through, a block's first half down, its second half up.
+//
+// Closed form, in times of a chunk. In slots, the idle ones of a rank are what the middle of the diamond
+// leaves: p/2−1 ticks on the way in and as many on the way out. With t_f ≠ t_b it is the longer op
+// that sets the pace there, (p−2)·max(t_f, t_b) for one block. Where two blocks meet, backwards of the one
+// alternate with forwards of the next on the outer ranks while the inner ones have only one kind: each seam
+// costs (p−2)·|t_b−t_f|.
+
+#include "core/bubble/form_builder.h"
+#include "core/schedule/families.h"
+#include "core/schedule/phase_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+Status checkSizes(std::string_view name, int p, int m) {
+    if (p % 2 != 0)
+        return usageError(fmt::format("{} needs an even number of ranks, not {}", name, p), "give --pp 2, 4, …");
+    if (m % p == 0) return {};
+    return usageError(fmt::format("{} needs m divisible by p: {} micro-batches, {} ranks", name, m, p),
+                      fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
+}
+
+/// One rank's ops with the slots they take, in slot order.
+std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int rank) {
+    const int places = p * chunks / 2;
+    std::vector<std::pair<std::int64_t, Op>> slots;
+    slots.reserve(static_cast<std::size_t>(m) * static_cast<std::size_t>(chunks));
+    for (int first = 0; first < m; first += p) {
+        const std::int64_t begin = std::int64_t{first / p} * 2 * places;
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+            const int place = stageOf(Placement::Bidirectional, p, Rank{rank}, Chunk{chunk}).value / 2;
+            for (int i = 0; i < p / 2; ++i) {
+                const Microbatch microbatch{first + chunk % 2 * (p / 2) + i};
+                slots.push_back({begin + place + 2 * i, {OpKind::Forward, microbatch, Chunk{chunk}}});
+                slots.push_back({begin + 2 * places - 1 - place + 2 * i, {OpKind::Backward, microbatch, Chunk{chunk}}});
+            }
+        }
+    }
+    std::ranges::sort(slots, {}, [](const auto& slot) { return slot.first; });
+    return slots;
+}
+
+Result<Schedule> generate(const ScheduleSpec& spec, int chunks) {
+    if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is what a spec without --vpp says
+        return usageError(fmt::format("{} has {} chunks a rank, not {}", spec.name, chunks, spec.vpp),
+                          "leave --vpp out");
+    }
+    BUBBLESCOPE_TRY(checkSizes(spec.name, spec.pp, spec.microbatches));
+    Schedule schedule = emptySchedule(spec, Placement::Bidirectional);
+    schedule.vpp = chunks;
+    for (int rank = 0; rank < spec.pp; ++rank) {
+        auto& ops = schedule.ranks.emplace_back();
+        for (const auto& [slot, op] : slotsOf(spec.pp, spec.microbatches, chunks, rank))
+            ops.push_back(op);
+    }
+    return schedule;
+}
+
+Result<Schedule> generateChimera(const ScheduleSpec& spec) {
+    return generate(spec, 2);
+}
+
+Result<Schedule> generateBitPipe(const ScheduleSpec& spec) {
+    return generate(spec, 4);
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const int p = schedule.pp;
+    const int m = schedule.microbatches;
+    BUBBLESCOPE_TRY(checkSizes(schedule.name, p, m));
+    const OpTimes& t = costs.times;
+    const TimeNs longer = std::max(t.forward, t.backward);
+    const TimeNs apart = longer - std::min(t.forward, t.backward);
+    const TimeNs bubble = (p - 2) * (longer + (m / p - 1) * apart);
+    const TimeNs work = std::int64_t{m} * schedule.vpp / 2 * (t.forward + t.backward);
+    return makespanForm(schedule, costs, work + bubble, "(p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)",
+                        "m·v/2·(t_f+t_b) + (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)",
+                        "p even, m divisible by p, every t_f and t_b (of one chunk); equal stages, transfers free");
+}
+
+} // namespace
+
+ScheduleFamily chimeraFamily() {
+    return {"chimera",       "Chimera", {}, {}, Placement::Bidirectional, "p even, m divisible by p, v = 2",
+            generateChimera, familyForm};
+}
+
+ScheduleFamily bitPipeFamily() {
+    return {"bitpipe",       "BitPipe", {}, {}, Placement::Bidirectional, "p even, m divisible by p, v = 4",
+            generateBitPipe, familyForm};
+}
+
+} // namespace bubblescope

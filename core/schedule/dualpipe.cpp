@@ -1,0 +1,219 @@
+// DualPipe and DualPipeV: micro-batches enter a pipeline of n ranks from two sides, and a forward of one side
+// runs as a pair with a backward of the other.
+//
+// DualPipeV has one model in V placement, so each rank holds an early chunk and a late one, and n = p.
+// DualPipe holds the model twice, once down the ranks and once up (chunk 1); it is folded in the middle: rank s
+// and its mirror image p−1−s do the same with the chunks exchanged, n = p/2, and half of the micro-batches
+// go each way. Micro-batches are numbered in each direction from 0, as its authors do.
+//
+// Rank s of n, with m micro-batches for each side ("near" chunk first): 2(n−s−1) near forwards; s+1 forwards
+// of both in turn; n−s−1 far backwards cut in I and W, each followed by a far forward; m−2n+s+1 times a near
+// forward with a far backward and the reverse, all as pairs; then n−s−1 far backwards and the pairs that are
+// left; s+1 backwards of both, from the middle on only their input gradient, the weight gradients being
+// kept; n−s−1 near input gradients, each after the oldest weight gradient kept; what is left of those.
+//
+// The DualPipeV of DeepSeek, PyTorch and Paddle agree op for op; the flavor only says whose it is.
+//
+// Closed form, with t_fb the time of a pair, seen from the innermost rank s = n−1. Its first forward arrives
+// (n−1)·t_f after the start. From there it never waits until its pairs are over: the two sides feed it from both
+// ends. Then it has only backwards, of t_b each, while its neighbour still puts a pair between each two of
+// its own; so n−1 times, once for every rank outside it, it waits t_fb−t_b for the next gradient. After its
+// last op the outer ranks still run n−1 times an input gradient with a kept weight gradient, of which it did
+// the latter meanwhile: the end is (n−1)(I−W) away. With I = t_f the sum is (n−1)(t_fb + t_b − 3W). Other ranks
+// idle as long or less, since they have fewer pairs and each pair saves t_f+t_b−t_fb of work. With I ≠ t_f
+// or W > t_f the ranks' lists no longer interlock this way, and no form is known.
+
+#include "core/bubble/form_builder.h"
+#include "core/schedule/families.h"
+#include "core/schedule/phase_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace bubblescope {
+namespace {
+
+/// Builds the list of one rank. A side is 0 for micro-batches that enter near it, 1 for the others.
+class RankOrder {
+public:
+    RankOrder(int ranks, int rank, int microbatches, bool mirrored)
+        : ranks_(ranks), rank_(rank), microbatches_(microbatches), mirrored_(mirrored) {}
+
+    std::vector<Op> build() {
+        const int below = ranks_ - rank_ - 1;
+        repeat(2 * below, [&] { forward(0); });
+        repeat(rank_ + 1, [&] {
+            forward(0);
+            forward(1);
+        });
+        repeat(below, [&] {
+            backward(1, true);
+            weight();
+            forward(1);
+        });
+        steady();
+        repeat(below, [&] {
+            backward(1, false);
+            pair(1, 0);
+        });
+        drain();
+        repeat(below, [&] {
+            weight();
+            backward(0, true);
+        });
+        repeat(rank_ + 1, [&] { weight(); });
+        return std::move(ops_);
+    }
+
+private:
+    template <class Action>
+    static void repeat(int times, Action action) {
+        for (int i = 0; i < times; ++i)
+            action();
+    }
+
+    void steady() {
+        for (int i = 0; i < microbatches_ - 2 * ranks_ + rank_ + 1; ++i) {
+            if (i == 0 && rank_ == ranks_ - 1) { // where both sides meet, this backward is that of the last forward
+                forward(0);
+                backward(1, false);
+            } else {
+                pair(0, 1);
+            }
+            pair(1, 0);
+        }
+    }
+
+    /// Backwards of both sides in turn, the second half of them without their weight gradients.
+    void drain() {
+        for (int i = 0; i <= rank_; ++i) {
+            backward(1, 2 * i > rank_);
+            backward(0, 2 * i >= rank_);
+        }
+    }
+
+    Op& add(OpKind kind, int microbatch, int side) {
+        ops_.push_back({kind, Microbatch{microbatch}, Chunk{mirrored_ ? 1 - side : side}});
+        return ops_.back();
+    }
+    Op& forward(int side) { return add(OpKind::Forward, forwards_[static_cast<std::size_t>(side)]++, side); }
+    Op& backward(int side, bool split) {
+        const int microbatch = backwards_[static_cast<std::size_t>(side)]++;
+        if (split) kept_.push_back({microbatch, side});
+        return add(split ? OpKind::BackwardInput : OpKind::Backward, microbatch, side);
+    }
+    void pair(int forward_side, int backward_side) {
+        forward(forward_side).overlapped = true;
+        backward(backward_side, false).overlapped = true;
+    }
+    void weight() {
+        const auto [microbatch, side] = kept_[done_++];
+        add(OpKind::BackwardWeight, microbatch, side);
+    }
+
+    struct Kept {
+        int microbatch;
+        int side;
+    };
+
+    int ranks_;
+    int rank_;
+    int microbatches_;
+    bool mirrored_;
+    std::vector<Op> ops_;
+    std::array<int, 2> forwards_{};
+    std::array<int, 2> backwards_{};
+    std::vector<Kept> kept_; ///< weight gradients owed, oldest first
+    std::size_t done_ = 0;   ///< of those
+};
+
+Status checkVpp(const ScheduleSpec& spec) {
+    if (spec.vpp <= 2) return {}; // 1 is what a spec without --vpp says
+    return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp), "leave --vpp out");
+}
+
+Status checkDualPipeV(int p, int m) {
+    if (m >= 2 * p) return {};
+    return usageError(fmt::format("dualpipev needs m ≥ 2p: {} micro-batches, {} ranks", m, p),
+                      fmt::format("give {} or more", 2 * p));
+}
+
+Status checkDualPipe(int p, int m) {
+    if (p % 2 != 0)
+        return usageError(fmt::format("dualpipe needs an even number of ranks, not {}", p), "or use dualpipev");
+    if (m % 2 == 0 && m >= 2 * p) return {};
+    return usageError(fmt::format("dualpipe needs m even and at least 2p: {} micro-batches, {} ranks", m, p),
+                      fmt::format("give {}", std::max(m + m % 2, 2 * p)));
+}
+
+Result<Schedule> generateDualPipeV(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(checkVpp(spec));
+    BUBBLESCOPE_TRY(checkDualPipeV(spec.pp, spec.microbatches));
+    Schedule schedule = emptySchedule(spec, Placement::V);
+    schedule.vpp = 2;
+    for (int s = 0; s < spec.pp; ++s)
+        schedule.ranks.push_back(RankOrder(spec.pp, s, spec.microbatches, false).build());
+    return schedule;
+}
+
+Result<Schedule> generateDualPipe(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    BUBBLESCOPE_TRY(checkVpp(spec));
+    BUBBLESCOPE_TRY(checkDualPipe(p, spec.microbatches));
+    Schedule schedule = emptySchedule(spec, Placement::Bidirectional);
+    schedule.vpp = 2;
+    for (int s = 0; s < p; ++s)
+        schedule.ranks.push_back(RankOrder(p / 2, std::min(s, p - 1 - s), spec.microbatches / 2, s >= p / 2).build());
+    return schedule;
+}
+
+/// The form for n ranks folded out and m micro-batches for each side.
+Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, std::int64_t n, std::int64_t m,
+                            std::string_view borders, std::string_view makespan) {
+    const OpTimes& t = costs.times;
+    const TimeNs both = t.forward + t.backward;
+    const TimeNs pair = costs.overlapped.value_or(both);
+    if (t.input_grad != t.forward || t.weight_grad > t.forward || t.backward != t.input_grad + t.weight_grad) {
+        return usageError("the form holds where the input gradient takes as long as the forward and the weight "
+                          "gradient no longer",
+                          "give such times, or use `bubblescope simulate`");
+    }
+    if (pair < t.backward || pair > both) {
+        return usageError("the form holds for pairs that take at least their longer half and at most both halves",
+                          "give such a time, or use `bubblescope simulate`");
+    }
+    const TimeNs bubble = (n - 1) * (pair + t.backward - 3 * t.weight_grad);
+    const TimeNs work = 2 * m * both - (2 * m - 2 * n - 1) * (both - pair);
+    return makespanForm(schedule, costs, work + bubble,
+                        fmt::format("({}−1)·(t_fb+t_b−3·W), the largest of all ranks", borders), std::string(makespan),
+                        "I = t_f, W ≤ t_f, t_b ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
+}
+
+Result<ClosedForm> dualPipeVForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(checkDualPipeV(schedule.pp, schedule.microbatches));
+    return dualForm(schedule, costs, schedule.pp, schedule.microbatches, "p",
+                    "(2·p+1)·(t_f+t_b) + (2·m−2·p−1)·t_fb + (p−1)·(t_fb+t_b−3·W)");
+}
+
+Result<ClosedForm> dualPipeForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(checkDualPipe(schedule.pp, schedule.microbatches));
+    return dualForm(schedule, costs, schedule.pp / 2, schedule.microbatches / 2, "p/2",
+                    "(p+1)·(t_f+t_b) + (m−p−1)·t_fb + (p/2−1)·(t_fb+t_b−3·W)");
+}
+
+} // namespace
+
+ScheduleFamily dualPipeVFamily() {
+    return {"dualpipev",     "DualPipeV",       {},           {"deepseek", "torch", "paddle"}, Placement::V,
+            "m ≥ 2p, v = 2", generateDualPipeV, dualPipeVForm};
+}
+
+ScheduleFamily dualPipeFamily() {
+    return {"dualpipe",       "DualPipe",  {}, {}, Placement::Bidirectional, "p even, m even, m ≥ 2p, v = 2",
+            generateDualPipe, dualPipeForm};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,267 @@
+// Closed forms of schedules with overlapped pairs, two pipelines or split sequences against simulation, over
+// grids of p, m, v and times. The simulation knows nothing of the forms.
+
+#include "core/bubble/closed_form.h"
+#include "core/bubble/consolidate.h"
+#include "core/schedule/registry.h"
+#include "core/schedule/validate.h"
+#include "core/simulate/simulate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace bubblescope {
+namespace {
+
+struct Ratio {
+    int forward;
+    int backward;
+};
+constexpr Ratio kRatios[] = {{2, 2}, {2, 4}, {4, 6}, {6, 2}, {14, 10}};
+
+CostModel costsOf(Ratio ratio, std::optional<int> pair = {}) {
+    CostModel model;
+    model.times = makeOpTimes(TimeNs{ratio.forward}, TimeNs{ratio.backward}, {}, {}).value();
+    if (pair) model.overlapped = TimeNs{*pair};
+    return model;
+}
+
+/// Pairs from as short as their longer half to both one after the other.
+std::vector<CostModel> pairCosts() {
+    std::vector<CostModel> all;
+    for (const Ratio ratio : kRatios) {
+        const int longer = std::max(ratio.forward, ratio.backward);
+        for (const int pair : {longer, longer + 1, ratio.forward + ratio.backward})
+            all.push_back(costsOf(ratio, pair));
+        all.push_back(costsOf(ratio));
+    }
+    return all;
+}
+
+std::string label(const Schedule& s, const CostModel& costs) {
+    return fmt::format("{} p={} m={} v={} F={} B={} W={} FB={}", s.name, s.pp, s.microbatches, s.vpp,
+                       costs.times.forward.count(), costs.times.backward.count(), costs.times.weight_grad.count(),
+                       costs.overlapped.value_or(TimeNs{0}).count());
+}
+
+TimeNs total(const std::vector<Bubble>& bubbles) {
+    TimeNs sum{0};
+    for (const Bubble& bubble : bubbles)
+        sum += bubble.duration();
+    return sum;
+}
+
+/// Compares makespan and every rank's total; returns how many values were compared.
+int compareTotals(const Schedule& schedule, const CostModel& costs) {
+    const auto form = closedForm(schedule, costs);
+    EXPECT_TRUE(form.ok()) << label(schedule, costs) << form.error().text();
+    if (!form.ok()) return 0;
+    EXPECT_TRUE(form.value().exact);
+    const StepTimeline step = simulate(schedule, costs).value();
+    EXPECT_EQ(step.wall(), form.value().makespan) << label(schedule, costs);
+    const auto bubbles = findBubbles(step);
+    for (std::size_t r = 0; r < bubbles.size(); ++r)
+        EXPECT_EQ(total(bubbles[r]), form.value().bubble[r]) << label(schedule, costs) << " rank " << r;
+    return 1 + schedule.pp;
+}
+
+int comparePositions(const Schedule& schedule, const CostModel& costs) {
+    const ClosedForm form = closedForm(schedule, costs).value();
+    const auto bubbles = findBubbles(consolidate(simulate(schedule, costs).value(), form.beforeSteady()));
+    for (int s = 0; s < schedule.pp; ++s) {
+        PerPosition<TimeNs> observed{};
+        for (const Bubble& bubble : bubbles[Rank{s}.index()])
+            observed[positionIndex(bubble.position)] += bubble.duration();
+        for (std::size_t i = 0; i < kPositionCount; ++i) {
+            const auto position = static_cast<Position>(i);
+            EXPECT_EQ(observed[i], form.at(Rank{s}, position))
+                << label(schedule, costs) << " rank " << s << " " << positionName(position);
+        }
+    }
+    return schedule.pp * static_cast<int>(kPositionCount);
+}
+
+TEST(OverlapForms, OneFOneBOverlapEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; ++p)
+        for (const int m : {1, 2, 3, p / 2 + 1, p, p + 1, p + 3, 2 * p - 1, 2 * p + 1, 3 * p, 64})
+            for (const CostModel& costs : pairCosts())
+                compared += compareTotals(makeSchedule({"1f1b-overlap", "", p, m, 1}).value(), costs);
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 10'000);
+}
+
+TEST(OverlapForms, InterleavedOverlapEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; p += p < 9 ? 1 : 3)
+        for (int v = 2; v <= 6; ++v)
+            for (int groups = 1; groups <= 4; groups += v < 4 ? 1 : 2)
+                for (const CostModel& costs : pairCosts())
+                    compared +=
+                        compareTotals(makeSchedule({"interleaved-overlap", "", p, groups * p, v}).value(), costs);
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 10'000);
+}
+
+/// I = F and W from 0 to F, pairs from a whole backward to both halves one after the other.
+std::vector<CostModel> dualCosts() {
+    std::vector<CostModel> all;
+    for (const auto& [forward, weight] : {std::pair{4, 0}, {4, 1}, {4, 2}, {4, 3}, {4, 4}, {6, 5}}) {
+        for (const int saved : {0, 1, forward / 2, forward}) {
+            CostModel costs;
+            costs.times = makeOpTimes(TimeNs{forward}, {}, TimeNs{forward}, TimeNs{weight}).value();
+            costs.overlapped = TimeNs{2 * forward + weight - saved};
+            all.push_back(costs);
+        }
+    }
+    return all;
+}
+
+TEST(OverlapForms, DualPipeVEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; ++p)
+        for (const int m : {2 * p, 2 * p + 1, 3 * p - 1, 4 * p + 1})
+            for (const CostModel& costs : dualCosts())
+                compared += compareTotals(makeSchedule({"dualpipev", "", p, m, 1}).value(), costs);
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 10'000);
+}
+
+TEST(OverlapForms, DualPipeEqualsSimulation) {
+    int compared = 0;
+    for (int p = 2; p <= 16; p += 2)
+        for (const int m : {2 * p, 2 * p + 2, 3 * p, 4 * p + 2, 64})
+            for (const CostModel& costs : dualCosts())
+                compared += compareTotals(makeSchedule({"dualpipe", "", p, m, 1}).value(), costs);
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 5'000);
+}
+
+TEST(OverlapForms, SeqOneFOneBEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; p += p < 8 ? 1 : 4)
+        for (const int m : {1, 2, 3, 7, 8, 16, 33})
+            for (const int k : {1, 2, 3, 4, 8})
+                for (const Ratio ratio : kRatios) {
+                    ScheduleSpec spec{"seq1f1b", "", p, m, 1};
+                    spec.sequence_slices = k;
+                    const Schedule schedule = makeSchedule(spec).value();
+                    compared += compareTotals(schedule, costsOf(ratio));
+                    compared += comparePositions(schedule, costsOf(ratio));
+                }
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 10'000);
+}
+
+TEST(OverlapForms, ChimeraAndBitPipeEqualSimulation) {
+    int compared = 0;
+    for (const char* name : {"chimera", "bitpipe"})
+        for (int p = 2; p <= 16; p += 2)
+            for (int blocks = 1; blocks <= 4; ++blocks)
+                for (const Ratio ratio : kRatios)
+                    compared += compareTotals(makeSchedule({name, "", p, blocks * p, 1}).value(), costsOf(ratio));
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 1'000);
+}
+
+TEST(OverlapForms, RefusedOutsideTheirDomain) {
+    const auto form = [](const ScheduleSpec& spec, const CostModel& costs) {
+        const auto result = closedForm(makeSchedule(spec).value(), costs);
+        EXPECT_TRUE(result.ok() || result.error().kind == ErrorKind::Usage);
+        return result.ok();
+    };
+    EXPECT_TRUE(form({"1f1b-overlap", "", 4, 4, 1}, costsOf({2, 4}, 5)));
+    for (const char* name : {"1f1b-overlap", "interleaved-overlap"}) {
+        const int v = name[0] == 'i' ? 2 : 1;
+        EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 3))) << "a pair shorter than its longer half";
+        EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 7))) << "a pair longer than both";
+    }
+    for (const char* name : {"dualpipe", "dualpipev"}) {
+        const auto dual = [&](int f, int i, int w, int pair) {
+            CostModel costs;
+            costs.times = makeOpTimes(TimeNs{f}, {}, TimeNs{i}, TimeNs{w}).value();
+            costs.overlapped = TimeNs{pair};
+            return form({name, "", 4, 8, 1}, costs);
+        };
+        EXPECT_TRUE(dual(4, 4, 4, 8));
+        EXPECT_FALSE(dual(4, 4, 5, 10)) << "W > t_f";
+        EXPECT_FALSE(dual(4, 5, 3, 10)) << "I ≠ t_f";
+        EXPECT_FALSE(dual(4, 4, 4, 7)) << "a pair shorter than a backward";
+        EXPECT_FALSE(dual(4, 4, 4, 13)) << "a pair longer than both";
+    }
+}
+
+TEST(OverlapForms, BoundsOfTheDomainsMatter) {
+    // Just outside, the simulation departs from what the form would say.
+    const auto wall = [](const ScheduleSpec& spec, const CostModel& costs) {
+        return simulate(makeSchedule(spec).value(), costs).value().wall().count();
+    };
+    EXPECT_EQ(wall({"1f1b-overlap", "", 8, 24, 1}, costsOf({2, 4}, 5)), 8 * 6 + 23 * 5);
+    EXPECT_NE(wall({"1f1b-overlap", "", 8, 24, 1}, costsOf({2, 4}, 1)), 8 * 6 + 23 * 1);
+
+    CostModel late; // W > t_f
+    late.times = makeOpTimes(TimeNs{2}, {}, TimeNs{2}, TimeNs{6}).value();
+    const int both = 10;
+    EXPECT_NE(wall({"dualpipev", "", 4, 9, 1}, late), 2 * 9 * both + 3 * (both + 8 - 3 * 6));
+}
+
+TEST(OverlapPeaks, ActivationsAreTheKnownOnes) {
+    const auto peaks = [](const ScheduleSpec& spec) { return peakActivations(makeSchedule(spec).value()); };
+    for (int p = 2; p <= 8; p += 2) {
+        const int m = 3 * p;
+        const auto combined = peaks({"1f1b-overlap", "", p, m, 1});
+        const auto interleaved = peaks({"interleaved-overlap", "", p, m, 3});
+        const auto chimera = peaks({"chimera", "", p, m, 1});
+        const auto bitpipe = peaks({"bitpipe", "", p, m, 1});
+        ScheduleSpec sliced{"seq1f1b", "", p, m, 1};
+        sliced.sequence_slices = 3;
+        const auto seq = peaks(sliced);
+        const auto dual = peaks({"dualpipe", "", p, m, 1});
+        const auto dual_v = peaks({"dualpipev", "", p, m, 1});
+        for (int s = 0; s < p; ++s) {
+            const std::size_t r = Rank{s}.index();
+            EXPECT_EQ(combined[r], 2 * (p - s - 1) + 2);
+            EXPECT_EQ(interleaved[r], 2 * (p - s - 1) + 2 * p + 2);
+            EXPECT_EQ(seq[r], p - s - 1 + 3) << "slices";
+            EXPECT_EQ(dual[r], p + 1);
+            EXPECT_EQ(dual_v[r], 2 * p + 1);
+        }
+        EXPECT_EQ(*std::ranges::min_element(chimera), p / 2 + 1);
+        EXPECT_EQ(*std::ranges::max_element(chimera), p);
+        EXPECT_EQ(*std::ranges::min_element(bitpipe), 3 * p / 2 + 1);
+        EXPECT_EQ(*std::ranges::max_element(bitpipe), 2 * p);
+    }
+}
+
+TEST(OverlapLimits, RefusalsSayWhatToGive) {
+    const std::pair<ScheduleSpec, const char*> cases[] = {
+        {{"1f1b-overlap", "", 2, 4, 2}, "interleaved-overlap"},
+        {{"interleaved-overlap", "", 2, 4, 1}, "--vpp 2"},
+        {{"interleaved-overlap", "", 4, 6, 2}, "give 4 or 8"},
+        {{"interleaved-overlap", "", 2, 4, 2, 4}, "--group-size"},
+        {{"dualpipev", "", 4, 7, 2}, "give 8 or more"},
+        {{"dualpipev", "", 4, 8, 3}, "leave --vpp out"},
+        {{"dualpipe", "", 3, 8, 2}, "even number of ranks"},
+        {{"dualpipe", "", 4, 9, 2}, "give 10"},
+        {{"dualpipe", "", 4, 6, 2}, "give 8"},
+        {{"seq1f1b", "", 4, 6, 2}, "one chunk"},
+        {{"seq1f1b", "", 4, 6, 1, 0, 0, 0}, "sequence slices"},
+        {{"seq1f1b", "", 4, 6, 1, 0, 0, 5000}, "give 1 to 4096"},
+        {{"seq1f1b", "", 64, 100'000, 1, 0, 0, 4096}, "200 million"},
+        {{"chimera", "", 3, 6, 1}, "even number of ranks"},
+        {{"chimera", "", 4, 6, 1}, "give 4 or 8"},
+        {{"bitpipe", "", 4, 8, 2}, "leave --vpp out"},
+    };
+    for (const auto& [spec, text] : cases) {
+        const auto schedule = makeSchedule(spec);
+        ASSERT_FALSE(schedule.ok()) << spec.name;
+        EXPECT_EQ(schedule.error().kind, ErrorKind::Usage);
+        EXPECT_NE(schedule.error().text().find(text), std::string::npos) << schedule.error().text();
+    }
+}
+
+} // namespace
+} // namespace bubblescope
