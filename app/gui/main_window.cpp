@@ -202,9 +202,11 @@ void MainWindow::showPanels(bool any) {
 
 void MainWindow::showHovered(const ItemRef& item) {
     const bool any = state_.session() != nullptr;
-    hover_->setText(any && item ? oneLine(*state_.session(), item)
-                    : any       ? tr("Wheel zooms, drag moves, click selects; ? shows all keys")
-                                : QString());
+    const QString text = any && item ? oneLine(*state_.session(), item)
+                         : any       ? tr("Wheel zooms, drag moves, click selects; ? shows all keys")
+                                     : QString();
+    // The details panel has what does not fit the window's width.
+    hover_->setText(hover_->fontMetrics().elidedText(text, Qt::ElideRight, hover_->contentsRect().width()));
 }
 
 void MainWindow::chooseFiles() {
