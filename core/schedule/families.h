@@ -16,5 +16,6 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily dualPipeFamily();
 [[nodiscard]] ScheduleFamily chimeraFamily();
 [[nodiscard]] ScheduleFamily bitPipeFamily();
+[[nodiscard]] ScheduleFamily zbAutoFamily();
 
 } // namespace bubblescope

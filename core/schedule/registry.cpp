@@ -42,7 +42,7 @@ std::span<const ScheduleFamily> scheduleFamilies() {
     static const std::array kFamilies{fThenBFamily(),  oneFOneBFamily(),        interleaved1F1BFamily(),
                                       zbVFamily(),     oneFOneBOverlapFamily(), interleavedOverlapFamily(),
                                       seq1F1BFamily(), dualPipeVFamily(),       dualPipeFamily(),
-                                      chimeraFamily(), bitPipeFamily()};
+                                      chimeraFamily(), bitPipeFamily(),         zbAutoFamily()};
     return kFamilies;
 }
 

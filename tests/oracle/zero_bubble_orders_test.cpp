@@ -2,6 +2,7 @@
 // op, and our simulation against the times that the files give.
 
 #include "core/schedule/registry.h"
+#include "core/schedule/zb_auto.h"
 #include "core/schedule/zb_v_greedy.h"
 #include "core/simulate/simulate.h"
 #include "tests/oracle/oracle_file.h"
@@ -63,6 +64,10 @@ ScheduleSpec specOf(const Json& one, const Source& source) {
 Result<Schedule> oddLimit(const ScheduleSpec& spec, int halves) {
     Result<Schedule> whole = makeSchedule(spec);
     if (!whole.ok()) return whole;
+    if (spec.name == "zb-auto") {
+        whole.value().ranks = zbAutoOrder(spec, halves);
+        return whole;
+    }
     auto ranks = zbVGreedyOrder({spec.pp, spec.microbatches, spec.times.forward, spec.times.input_grad,
                                  spec.times.weight_grad, spec.comm, halves});
     if (ranks) whole.value().ranks = std::move(*ranks);
@@ -109,6 +114,10 @@ INSTANTIATE_TEST_SUITE_P(ZbV, ZeroBubbleOrders,
                                                 20},
                                          Source{"sail-sg-zero-bubble/zbv_handcrafted.json", "zb-v", "handcrafted", 85},
                                          Source{"torch/ZBVZeroBubble.json", "zb-v", "torch", 53}));
+
+INSTANTIATE_TEST_SUITE_P(ZbAuto, ZeroBubbleOrders,
+                         testing::Values(Source{"sail-sg-zero-bubble/zb_heuristic.json", "zb-auto", "heuristic", 252,
+                                                16}));
 
 } // namespace
 } // namespace bubblescope

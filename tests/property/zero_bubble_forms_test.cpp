@@ -90,33 +90,50 @@ TEST(ZeroBubbleForms, ZbVRefusedOutsideItsDomain) {
     EXPECT_TRUE(refused("greedy", 7, {1, 1, 1}));
 }
 
-TEST(ZeroBubbleForms, ZbVGreedyNeedsNoMoreThanItsLimit) {
+/// Every size and several times: valid, and never more halves of activations than the limit allows.
+void expectWithin(const ScheduleSpec& wanted) {
+    const auto schedule = makeSchedule(wanted);
+    ASSERT_TRUE(schedule.ok()) << wanted.pp << ' ' << wanted.microbatches << ' ' << schedule.error().text();
+    ASSERT_TRUE(validate(schedule.value()).empty()) << wanted.pp << ' ' << wanted.microbatches;
+    for (const auto& ops : schedule.value().ranks) {
+        int halves = 0;
+        for (const Op& op : ops) {
+            halves += op.kind == OpKind::Forward ? 2 : -1;
+            ASSERT_LE(halves, 2 * wanted.memory_limit);
+        }
+    }
+}
+
+constexpr Times kAnyTimes[] = {{1, 1, 1}, {3, 4, 5}, {10, 12, 6}, {1, 0, 1}, {2, 3, 0}, {0, 1, 1}};
+
+TEST(ZeroBubbleForms, MemoryLimitsHold) {
     for (int p = 1; p <= 8; ++p) {
         for (int m : {1, 2, 5, 8, 17, 24}) {
-            for (const Times t : {Times{1, 1, 1}, {3, 4, 5}, {10, 12, 6}, {1, 0, 1}, {2, 3, 0}, {0, 1, 1}}) {
-                for (int limit : {2 * p, 2 * p + 1, 3 * p}) {
-                    ScheduleSpec wanted = spec("zb-v", "greedy", p, m, 2, t);
+            for (const Times& t : kAnyTimes) {
+                for (int limit : {1, 2, p, p + 1, 2 * p, 2 * p + 1, 3 * p}) {
+                    ScheduleSpec wanted = spec("zb-auto", "", p, m, 1, t);
                     wanted.memory_limit = limit;
-                    const auto schedule = makeSchedule(wanted);
-                    ASSERT_TRUE(schedule.ok()) << p << ' ' << m << ' ' << t << ' ' << schedule.error().text();
-                    ASSERT_TRUE(validate(schedule.value()).empty()) << p << ' ' << m << ' ' << t;
-                    for (const auto& ops : schedule.value().ranks) {
-                        int halves = 0;
-                        for (const Op& op : ops) {
-                            halves += op.kind == OpKind::Forward ? 2 : -1;
-                            ASSERT_LE(halves, 2 * limit);
-                        }
-                    }
+                    expectWithin(wanted);
+                    if (limit < 2 * p) continue;
+                    wanted.name = "zb-v";
+                    wanted.vpp = 2;
+                    expectWithin(wanted);
                 }
             }
         }
     }
+}
+
+TEST(ZeroBubbleForms, UsageErrorsOfZeroBubbleFamilies) {
     ScheduleSpec small = spec("zb-v", "greedy", 4, 8, 2);
     small.memory_limit = 3;
     EXPECT_FALSE(makeSchedule(small).ok());
     small.flavor = "torch";
     EXPECT_FALSE(makeSchedule(small).ok());
     EXPECT_FALSE(makeSchedule(spec("zb-v", "greedy", 4, 8, 3)).ok());
+    EXPECT_FALSE(makeSchedule(spec("zb-auto", "", 4, 8, 2)).ok());
+    const Schedule no_form = makeSchedule(spec("zb-auto", "", 4, 8, 1)).value();
+    EXPECT_FALSE(closedForm(no_form, costs({1, 1, 1})).ok());
 }
 
 } // namespace
