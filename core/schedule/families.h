@@ -7,7 +7,9 @@ namespace bubblescope {
 // Each is defined in the file of its name; the registry lists them in the order people should see.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
+[[nodiscard]] ScheduleFamily eager1F1BFamily();
 [[nodiscard]] ScheduleFamily interleaved1F1BFamily();
+[[nodiscard]] ScheduleFamily loopedBfsFamily();
 [[nodiscard]] ScheduleFamily zbVFamily();
 [[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();
 [[nodiscard]] ScheduleFamily interleavedOverlapFamily();

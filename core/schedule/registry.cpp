@@ -39,10 +39,11 @@ Status checkSizes(const ScheduleSpec& spec) {
 } // namespace
 
 std::span<const ScheduleFamily> scheduleFamilies() {
-    static const std::array kFamilies{fThenBFamily(),  oneFOneBFamily(),        interleaved1F1BFamily(),
-                                      zbVFamily(),     oneFOneBOverlapFamily(), interleavedOverlapFamily(),
-                                      seq1F1BFamily(), dualPipeVFamily(),       dualPipeFamily(),
-                                      chimeraFamily(), bitPipeFamily(),         zbAutoFamily()};
+    static const std::array kFamilies{
+        fThenBFamily(),    oneFOneBFamily(),  eager1F1BFamily(),       interleaved1F1BFamily(),
+        loopedBfsFamily(), zbVFamily(),       oneFOneBOverlapFamily(), interleavedOverlapFamily(),
+        seq1F1BFamily(),   dualPipeVFamily(), dualPipeFamily(),        chimeraFamily(),
+        bitPipeFamily(),   zbAutoFamily()};
     return kFamilies;
 }
 

@@ -1,0 +1,52 @@
+#include "tests/oracle/order_match.h"
+
+#include "core/simulate/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::test {
+
+ScheduleSpec specOf(const Json& one, const std::string& family, const std::string& flavor) {
+    ScheduleSpec spec;
+    spec.name = family;
+    spec.flavor = flavor;
+    spec.pp = param(one, {"p", "pp", "pp_degree"}, 0);
+    spec.microbatches = param(one, {"m", "microbatches", "num_micro_batches", "accumulate_steps"}, 0);
+    spec.vpp = param(one, {"chunks", "stages_per_rank", "vpp_degree", "virtual_pp_degree"}, 0);
+    if (spec.vpp == 0) spec.vpp = std::max(1, param(one, {"layers"}, spec.pp) / std::max(1, spec.pp));
+    return spec;
+}
+
+CostModel costsOf(const Json& one) {
+    const auto time = [&](const char* name, double fallback) {
+        return TimeNs{std::llround(one.at("params").value(name, fallback) * 1000)};
+    };
+    CostModel costs;
+    costs.times.forward = time("tf", 1);
+    costs.times.input_grad = time("tb", 1);
+    costs.times.weight_grad = time("tw", 1);
+    costs.times.backward =
+        one.at("params").contains("tb_full") ? time("tb_full", 2) : costs.times.input_grad + costs.times.weight_grad;
+    costs.comm = time("comm", 0);
+    return costs;
+}
+
+bool sameOrder(const Json& one, const ScheduleSpec& spec, const std::string& key) {
+    const auto schedule = makeSchedule(spec);
+    return schedule.ok() && schedule.value().ranks == oracleOrder(one, key);
+}
+
+bool sameTimes(const Json& one, const ScheduleSpec& spec) {
+    const auto schedule = makeSchedule(spec);
+    if (!schedule.ok()) return false;
+    const auto step = simulate(schedule.value(), costsOf(one));
+    return step.ok() &&
+           std::ranges::equal(step.value().ranks, oracleTimes(one), [](const auto& ours, const auto& theirs) {
+               return std::ranges::equal(ours, theirs, [](const TimelineOp& a, const TimelineOp& b) {
+                   return a.op == b.op && a.start == b.start && a.end == b.end;
+               });
+           });
+}
+
+} // namespace bubblescope::test

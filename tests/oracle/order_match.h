@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/schedule/registry.h"
+#include "tests/oracle/oracle_file.h"
+
+namespace bubblescope::test {
+
+/// A case's p, m and v under the names its source uses.
+[[nodiscard]] ScheduleSpec specOf(const Json& one, const std::string& family, const std::string& flavor = "");
+
+/// What a case's ops and transfers cost, in thousandths of its unit; the backward is tb_full, or tb + tw.
+[[nodiscard]] CostModel costsOf(const Json& one);
+
+/// True where the spec is accepted and its order equals the case's, op by op.
+[[nodiscard]] bool sameOrder(const Json& one, const ScheduleSpec& spec, const std::string& key = "jobs");
+
+/// True where our simulation of the spec starts and ends every op when the case does.
+[[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
+
+} // namespace bubblescope::test
