@@ -21,6 +21,7 @@ void addSchedulesCommand(CLI::App& app, Action& action);
 void addFormulaCommand(CLI::App& app, Action& action);
 void addSimulateCommand(CLI::App& app, Action& action);
 void addValidateCommand(CLI::App& app, Action& action);
+void addPartitionCommand(CLI::App& app, Action& action);
 void addRunCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);

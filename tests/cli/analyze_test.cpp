@@ -47,7 +47,7 @@ TEST(AnalyzeCommand, ReadsPyTorchRuns) {
     EXPECT_EQ(analyze("gpipe_pp2_mb4")["schedule"]["schedule"], "fthenb");
 
     const auto zbv = analyze("zbv_pp2_mb4_v2");
-    EXPECT_EQ(zbv["schedule"]["schedule"], "custom");
+    EXPECT_EQ(zbv["schedule"]["schedule"], "zb-v");
     EXPECT_EQ(zbv["schedule"]["placement"], "v");
     EXPECT_TRUE(zbv["steps"][0]["ranks"][0]["expected_bubble_ns"].is_null());
     EXPECT_TRUE(zbv["steps"][0].contains("no_closed_form"));

@@ -91,6 +91,20 @@ TEST(SimulateCommand, TraceComesBackThroughAnalyze) {
     EXPECT_EQ(document["steps"][0]["wall_ns"], 165'000'000 + 2 * 1'000'000 * (3 + 7 * 3 / 4));
 }
 
+TEST(PartitionCommand, CutsLayersIntoStages) {
+    const auto even = runProgram({"partition", "--layers", "7", "--pp", "2", "--vpp", "2", "--json"});
+    ASSERT_EQ(even.exit_code, 0) << even.err;
+    EXPECT_EQ(even.json()["layers_per_chunk"], nlohmann::json::parse("[2,2,2,1]"));
+    const auto by_rank =
+        runProgram({"partition", "--layers", "8", "--pp", "2", "--vpp", "2", "--layers-per-rank", "5,3", "--json"});
+    ASSERT_EQ(by_rank.exit_code, 0) << by_rank.err;
+    EXPECT_EQ(by_rank.json()["layers"], nlohmann::json::parse("[[0,1,2],[3,4],[5,6],[7]]"));
+    EXPECT_NE(runProgram({"partition", "--layers", "8", "--pp", "2"}).out.find("4 to 7"), std::string::npos);
+    EXPECT_EQ(runProgram({"partition", "--pp", "2"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"partition", "--layers", "9", "--layers-per-rank", "5,3"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"partition", "--layers-per-rank", "5,1", "--vpp", "2"}).exit_code, 2);
+}
+
 TEST(SchedulesCommand, ListsFamilies) {
     const auto list = runProgram({"schedules", "--json"}).json();
     ASSERT_GE(list["schedules"].size(), 3U);
