@@ -8,18 +8,28 @@
 namespace bubblescope {
 namespace {
 
-/// Median over all ranks and chunks: robust against the one slow stage that the comparison should show.
-OpTimes typicalTimes(const StepTimeline& step) {
-    std::array<std::vector<TimeNs>, 5> durations;
+/// Medians over all ranks and chunks: robust against the one slow stage that the comparison should show.
+CostModel typicalCosts(const StepTimeline& step) {
+    std::array<std::vector<TimeNs>, 5> alone;
+    std::array<std::vector<TimeNs>, 5> paired;
+    std::vector<TimeNs> pairs;
     for (const auto& ops : step.ranks) {
-        for (const TimelineOp& op : ops)
-            durations[static_cast<std::size_t>(op.op.kind)].push_back(op.duration());
+        for (const TimelineOp& op : ops) {
+            (op.op.overlapped ? paired : alone)[static_cast<std::size_t>(op.op.kind)].push_back(op.duration());
+            if (op.op.overlapped) pairs.push_back(op.duration());
+        }
     }
-    const auto of = [&](OpKind kind) { return median(durations[static_cast<std::size_t>(kind)]); };
-    OpTimes times{of(OpKind::Forward), of(OpKind::Backward), of(OpKind::BackwardInput), of(OpKind::BackwardWeight),
-                  of(OpKind::Optimizer)};
-    if (times.backward.count() == 0) times.backward = times.input_grad + times.weight_grad;
-    return times;
+    // The half of a pair lasts as long as the pair, which says little of the op's own time.
+    const auto of = [&](OpKind kind) {
+        const auto index = static_cast<std::size_t>(kind);
+        return median(alone[index].empty() ? paired[index] : alone[index]);
+    };
+    CostModel costs;
+    costs.times = {of(OpKind::Forward), of(OpKind::Backward), of(OpKind::BackwardInput), of(OpKind::BackwardWeight),
+                   of(OpKind::Optimizer)};
+    if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
+    if (!pairs.empty()) costs.overlapped = median(pairs);
+    return costs;
 }
 
 PerPosition<TimeNs> sumByPosition(const std::vector<Bubble>& bubbles) {
@@ -54,11 +64,10 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     analysis.index = step.index;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    analysis.typical = typicalTimes(step);
+    const CostModel costs = typicalCosts(step);
+    analysis.typical = costs.times;
     analysis.bubbles = findBubbles(step);
 
-    CostModel costs;
-    costs.times = analysis.typical;
     auto form = closedForm(schedule, costs);
     if (form.ok()) {
         analysis.form = std::move(form).value();

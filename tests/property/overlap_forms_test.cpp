@@ -1,6 +1,7 @@
 // Closed forms of schedules with overlapped pairs, two pipelines or split sequences against simulation, over
 // grids of p, m, v and times. The simulation knows nothing of the forms.
 
+#include "core/bubble/analysis.h"
 #include "core/bubble/closed_form.h"
 #include "core/bubble/consolidate.h"
 #include "core/schedule/registry.h"
@@ -165,6 +166,24 @@ TEST(OverlapForms, ChimeraAndBitPipeEqualSimulation) {
                     compared += compareTotals(makeSchedule({name, "", p, blocks * p, 1}).value(), costsOf(ratio));
     RecordProperty("compared", compared);
     EXPECT_GT(compared, 1'000);
+}
+
+TEST(OverlapForms, AnalysisTellsPairsFromSingleOps) {
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{4}, {}, TimeNs{4}, TimeNs{3}).value();
+    costs.overlapped = TimeNs{9};
+    for (const ScheduleSpec& spec : {ScheduleSpec{"1f1b-overlap", "", 4, 16, 1},
+                                     {"interleaved-overlap", "", 4, 16, 2},
+                                     {"dualpipev", "", 4, 16, 2},
+                                     {"dualpipe", "", 4, 16, 2}}) {
+        const Schedule schedule = makeSchedule(spec).value();
+        const StepAnalysis analysis = analyzeStep(simulate(schedule, costs).value(), schedule);
+        ASSERT_TRUE(analysis.form) << spec.name << ": " << analysis.form_note;
+        EXPECT_EQ(analysis.typical.forward, costs.times.forward);
+        EXPECT_EQ(analysis.typical.backward, costs.times.backward);
+        for (const RankAccount& rank : analysis.ranks)
+            EXPECT_EQ(rank.bubble, rank.expected_bubble) << spec.name << " rank " << rank.rank.value;
+    }
 }
 
 TEST(OverlapForms, RefusedOutsideTheirDomain) {
