@@ -1,6 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
+#include "core/schedule/schedule_csv.h"
 #include "core/schedule/schedule_json.h"
 #include "core/simulate/simulate.h"
 #include "core/timeline/text_chart.h"
@@ -12,10 +13,21 @@
 namespace bubblescope::cli {
 namespace {
 
-CommandResult print(const ScheduleOptions& options, bool json) {
-    BUBBLESCOPE_ASSIGN(const CostModel costs, options.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule(costs));
-    if (json) {
+struct Options {
+    ScheduleOptions schedule;
+    bool json = false;
+    bool csv = false;
+};
+
+CommandResult print(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
+    if (options.csv) {
+        BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(schedule));
+        printText(text);
+        return 0;
+    }
+    if (options.json) {
         printText(scheduleToJson(schedule) + "\n");
         return 0;
     }
@@ -37,12 +49,12 @@ CommandResult print(const ScheduleOptions& options, bool json) {
 
 void addScheduleCommand(CLI::App& app, Action& action) {
     auto* const command = app.add_subcommand("schedule", "Print a schedule's order");
-    const auto options = std::make_shared<ScheduleOptions>();
-    const auto json = std::make_shared<bool>(false);
-    options->addSchedule(*command);
-    options->addTimes(*command);
-    command->add_flag("--json", *json, "As a JSON document");
-    command->callback([&action, options, json] { action = [options, json] { return print(*options, *json); }; });
+    const auto options = std::make_shared<Options>();
+    options->schedule.addSchedule(*command);
+    options->schedule.addTimes(*command);
+    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
+    command->add_flag("--csv", options->csv, "As PyTorch's schedule file")->excludes(json);
+    command->callback([&action, options] { action = [options] { return print(*options); }; });
 }
 
 } // namespace bubblescope::cli

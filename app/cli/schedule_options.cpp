@@ -18,7 +18,9 @@ void ScheduleOptions::addSchedule(CLI::App& command) {
     auto* const name =
         command.add_option("--schedule", name_, "Schedule family, see `bubblescope schedules`")->type_name("NAME");
     auto* const file =
-        command.add_option("--schedule-file", file_, "Schedule document instead, as `schedule --json` prints it")
+        command
+            .add_option("--schedule-file", file_,
+                        "Schedule file instead: a JSON document as `schedule --json` prints it, or PyTorch's CSV")
             ->type_name("FILE");
     name->excludes(file);
     command.add_option("--pp", pp_, "Pipeline ranks, p")->type_name("P")->excludes(file);

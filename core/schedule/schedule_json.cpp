@@ -1,5 +1,7 @@
 #include "core/schedule/schedule_json.h"
 
+#include "core/schedule/schedule_csv.h"
+
 #include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
@@ -186,7 +188,11 @@ Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
     if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf())) {
         return inputError(file.string(), "cannot be read as a schedule file", "check the name and the permissions");
     }
-    return scheduleFromJson(text.str(), file.string());
+    const std::string content = text.str();
+    const auto first = content.find_first_not_of(" \t\r\n,");
+    const bool csv =
+        first != std::string::npos && (content[first] == '(' || (content[first] >= '0' && content[first] <= '9'));
+    return csv ? scheduleFromCsv(content, file.string()) : scheduleFromJson(content, file.string());
 }
 
 } // namespace bubblescope

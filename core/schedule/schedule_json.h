@@ -18,6 +18,7 @@ namespace bubblescope {
 /// be left out where the lists give them; whether the order makes sense is for validate() to say.
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
+/// A schedule document or PyTorch's CSV, told apart by content.
 [[nodiscard]] Result<Schedule> readScheduleFile(const std::filesystem::path& file);
 
 } // namespace bubblescope
