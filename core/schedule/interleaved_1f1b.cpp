@@ -1,13 +1,31 @@
-// Interleaved 1F1B (virtual pipeline, VPP) as Megatron-LM orders it for m divisible by p: micro-batches
-// go through the chunks in groups of p. Rank s runs min(m·v, 2(p−s−1) + (v−1)·p) warm-up forwards, then
-// one forward and one backward in turn.
+// Interleaved 1F1B (virtual pipeline, VPP). Micro-batches go through a rank's chunks in groups: all of a
+// group through chunk 0, then all of it through chunk 1, …, then the next group; backwards in the same
+// groups with the chunks reversed. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, N being the
+// group size that warm-up is made for, then one forward and one backward in turn.
 //
-// Closed form, with t_f and t_b the times of one chunk. A micro-batch passes through p·v stages; the
-// groups of p keep every rank busy once its first op has come, so the step's total is that of 1F1B with
-// p ranks and m·v units of work a rank: the bubble is (p−1)(t_f+t_b) in chunk times, smaller than 1F1B's
-// by the factor v. The consolidated positions follow from the argument in one_f_one_b.cpp, applied to the
-// contiguous steady parts: X(s) = X(s+1) + t_b. As executed, part of the bubble lies inside the steady
-// part, where a rank wraps from one chunk to the next.
+// The flavors differ in the groups and in N:
+//   megatron            groups of N (p, or the group size given), remainder last; refused when 0 < m mod N < p
+//   torch               max(1, m div p) groups of equal size N; refused when m is no multiple of that
+//   paddle-static       groups of p, remainder last, N = p; all forwards first when m = p. Deadlocks for
+//                       some remainders, which validate() shows
+//   paddle-dynamic      the first group takes the remainder and is N: p + m mod p, then groups of p
+//   paddle-dynamic-best-unbalanced   the same, and on the last rank the backward of the last chunk follows
+//                       directly on its forward, whatever chunk the groups would ask for next; all ranks
+//                       take their backwards in that order
+//   balanced            m div p groups as equal as can be, N the largest
+//   merged              the last group takes the remainder and is N
+//   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
+//
+// Closed form, with t_f and t_b the times of one chunk. A chunk's output comes back to the rank, for its
+// next chunk, p ops of its kind later. While every group has at least p members, the rank is that long
+// busy with the rest of the group, so it never waits for its own wrap-around: the step is that of 1F1B with
+// m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times, smaller than 1F1B's by the factor
+// v. (N must be the largest group: with less warm-up the larger groups deadlock.) The consolidated positions
+// follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts: X(s) = X(s+1) + t_b.
+// As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk to the
+// next. With unequal groups and v > 2 the steady parts cannot always be made contiguous; the totals stand,
+// positions are not stated. A group smaller than p makes every rank wait at each of its wrap-arounds, by how much
+// depends on what surrounds it; no closed form is known.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -17,60 +35,208 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
 
-Status checkDomain(int p, int m, int v) {
-    if (v < 2)
-        return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", v),
-                          "give --vpp 2, or use 1f1b");
-    if (m % p != 0) {
+struct Grouping {
+    std::vector<int> sizes;
+    int warmup_size = 0; ///< N
+    bool forwards_first = false;
+};
+
+/// Groups of `size`, what is left over last.
+std::vector<int> groupsOf(int size, int m) {
+    std::vector<int> sizes(static_cast<std::size_t>(m / size), size);
+    if (m % size != 0) sizes.push_back(m % size);
+    return sizes;
+}
+
+Status needAtLeast(int least, const ScheduleSpec& spec) {
+    if (spec.microbatches >= least) return {};
+    return usageError(fmt::format("interleaved ({}) needs at least {} micro-batches with {} ranks, not {}", spec.flavor,
+                                  least, spec.pp, spec.microbatches),
+                      "give more micro-batches");
+}
+
+Result<Grouping> megatronGroups(int p, int m, int group_size) {
+    const int n = group_size == 0 ? p : group_size;
+    const int rest = m % n;
+    if (group_size == 0 && rest != 0) {
         return usageError(
             fmt::format("interleaved (megatron) needs m divisible by p: {} micro-batches, {} ranks", m, p),
-            fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
+            fmt::format("give {} or {}, a group size that leaves no group smaller than p, or flavor balanced",
+                        std::max(p, m - rest), m - rest + n));
+    }
+    if (n < p || n > m) {
+        return usageError(
+            fmt::format("interleaved (megatron) needs a group size from p to m, {} to {}, not {}", p, m, n),
+            "change the group size or the number of micro-batches");
+    }
+    if (rest != 0 && rest < p) {
+        return usageError(
+            fmt::format("interleaved (megatron) would leave a group of {}, smaller than the {} ranks", rest, p),
+            fmt::format("give {} micro-batches, another group size, or flavor balanced", m - rest + n));
+    }
+    return Grouping{groupsOf(n, m), n};
+}
+
+Result<Grouping> torchGroups(int p, int m) {
+    const int rounds = std::max(1, m / p);
+    if (m % rounds != 0) {
+        return usageError(fmt::format("interleaved (torch) needs m to be a multiple of m div p, {}, not {}", rounds, m),
+                          fmt::format("give {} micro-batches, or flavor balanced", m - m % rounds));
+    }
+    return Grouping{groupsOf(m / rounds, m), m / rounds};
+}
+
+Grouping balancedGroups(int p, int m) {
+    const int groups = m / p;
+    Grouping grouping;
+    for (int g = 0; g < groups; ++g)
+        grouping.sizes.push_back(m / groups + (g < m % groups ? 1 : 0));
+    grouping.warmup_size = grouping.sizes.front();
+    return grouping;
+}
+
+/// Groups of p, of which the first or the last takes the remainder as well.
+Grouping mergedGroups(int p, int m, bool first) {
+    Grouping grouping{groupsOf(p, m - m % p), p + m % p};
+    (first ? grouping.sizes.front() : grouping.sizes.back()) += m % p;
+    return grouping;
+}
+
+bool isPaddleDynamic(std::string_view flavor) {
+    return flavor == "paddle-dynamic" || flavor == "paddle-dynamic-best-unbalanced";
+}
+
+Status checkChunks(const ScheduleSpec& spec) {
+    if (spec.vpp < 2 && spec.flavor != "torch" && spec.flavor != "paddle-static") {
+        return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", spec.vpp),
+                          "give --vpp 2, or use 1f1b");
+    }
+    if (spec.group_size != 0 && spec.flavor != "megatron") {
+        return usageError("only interleaved (megatron) takes a group size", "leave --group-size or --flavor out");
     }
     return {};
 }
 
-int warmupForwards(int p, int m, int v, int s) {
-    return static_cast<int>(std::min<std::int64_t>(std::int64_t{m} * v, 2LL * (p - s - 1) + std::int64_t{v - 1} * p));
+Result<Grouping> groupingOf(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    const int m = spec.microbatches;
+    if (spec.flavor == "megatron") return megatronGroups(p, m, spec.group_size);
+    if (spec.flavor == "torch") return torchGroups(p, m);
+    if (isPaddleDynamic(spec.flavor)) {
+        if (p < 3)
+            return usageError("Paddle's dynamic interleaved schedule needs at least 3 ranks", "give --pp 3 or more");
+        BUBBLESCOPE_TRY(needAtLeast(2 * p, spec));
+        return mergedGroups(p, m, true);
+    }
+    BUBBLESCOPE_TRY(needAtLeast(p, spec));
+    if (spec.flavor == "balanced") return balancedGroups(p, m);
+    if (spec.flavor == "merged") return mergedGroups(p, m, false);
+    return Grouping{groupsOf(p, m), p, spec.flavor == "paddle-static" && m == p};
 }
 
-/// The k-th op of a kind: groups of p micro-batches, each taken through all chunks.
-Op unit(OpKind kind, int k, int p, int v) {
-    const int pass = (k / p) % v;
-    const int chunk = kind == OpKind::Forward ? pass : v - 1 - pass;
-    return {kind, Microbatch{k / (p * v) * p + k % p}, Chunk{chunk}};
+/// The ops of one kind in the order of the groups, the same on every rank.
+std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
+    std::vector<Op> ops;
+    int first = 0;
+    for (const int size : sizes) {
+        for (int pass = 0; pass < v; ++pass)
+            for (int i = 0; i < size; ++i)
+                ops.push_back({kind, Microbatch{first + i}, Chunk{kind == OpKind::Forward ? pass : v - 1 - pass}});
+        first += size;
+    }
+    return ops;
+}
+
+/// Backwards so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
+/// chunk with that chunk's next backward; the others keep their order and fill the turns between.
+std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
+    const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
+    std::vector<Op> last;
+    std::vector<Op> others;
+    for (const Op& op : backwards)
+        (of_last(op) ? last : others).push_back(op);
+    std::vector<Op> out;
+    for (std::size_t k = 0, l = 0, o = 0; k < backwards.size(); ++k) {
+        const std::size_t turn = k + static_cast<std::size_t>(lead);
+        out.push_back(turn < forwards.size() && of_last(forwards[turn]) ? last[l++] : others[o++]);
+    }
+    return out;
 }
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
-    const int p = spec.pp;
+    BUBBLESCOPE_TRY(checkChunks(spec));
+    BUBBLESCOPE_ASSIGN(const Grouping grouping, groupingOf(spec));
     const int v = spec.vpp;
-    BUBBLESCOPE_TRY(checkDomain(p, spec.microbatches, v));
+    const int count = spec.microbatches * v;
+    const std::int64_t lead = std::int64_t{v - 1} * grouping.warmup_size;
+    const auto forwards = groupOrder(OpKind::Forward, grouping.sizes, v);
+    auto backwards = groupOrder(OpKind::Backward, grouping.sizes, v);
+    if (spec.flavor == "paddle-dynamic-best-unbalanced")
+        backwards = lastChunkAtOnce(forwards, backwards, v, static_cast<int>(lead));
+    const auto kth = [](const std::vector<Op>& ops) {
+        return [&ops](int k) { return ops[static_cast<std::size_t>(k)]; };
+    };
     Schedule schedule = emptySchedule(spec, Placement::Loop);
-    for (int s = 0; s < p; ++s) {
-        schedule.ranks.push_back(phaseOrder(
-            spec.microbatches * v, warmupForwards(p, spec.microbatches, v, s),
-            [&](int k) { return unit(OpKind::Forward, k, p, v); },
-            [&](int k) { return unit(OpKind::Backward, k, p, v); }));
+    for (int s = 0; s < spec.pp; ++s) {
+        const std::int64_t warmup = grouping.forwards_first ? count : 2LL * (spec.pp - s - 1) + lead;
+        schedule.ranks.push_back(
+            phaseOrder(count, static_cast<int>(std::min<std::int64_t>(count, warmup)), kth(forwards), kth(backwards)));
     }
     return schedule;
 }
 
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    const int p = schedule.pp;
-    const int m = schedule.microbatches;
-    const int v = schedule.vpp;
-    BUBBLESCOPE_TRY(checkDomain(p, m, v));
-    return FormBuilder(schedule, t,
-                       "m divisible by p, v ≥ 2, every t_f and t_b (of one chunk); equal stages, transfers free")
+/// The group sizes of an order: how many forwards of chunk 0 stand together.
+std::vector<int> groupSizes(const Schedule& schedule) {
+    std::vector<int> sizes;
+    bool open = false;
+    for (const Op& op : schedule.ranks.front()) {
+        if (op.kind != OpKind::Forward) continue;
+        if (op.chunk.value == 0 && open) ++sizes.back();
+        if (op.chunk.value == 0 && !open) sizes.push_back(1);
+        open = op.chunk.value == 0;
+    }
+    return sizes;
+}
+
+/// False where a rank's forwards all precede its backwards.
+bool alternates(const std::vector<Op>& ops) {
+    const auto backward = std::ranges::find(ops, OpKind::Backward, &Op::kind);
+    return std::find_if(backward, ops.end(), [](const Op& op) { return op.kind == OpKind::Forward; }) != ops.end();
+}
+
+ClosedForm positionsForm(const Schedule& schedule, const OpTimes& t, std::string domain) {
+    return FormBuilder(schedule, t, std::move(domain))
         .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
         .addMiddle({"(p−s−1)·t_b", t.backward, "(p−s−1)·t_f", t.forward, "(p−s−1)·(t_f+t_b)"},
-                   [&](int s) { return m * v - warmupForwards(p, m, v, s) >= 2; })
+                   [&](int s) { return alternates(schedule.ranks[Rank{s}.index()]); })
         .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    const int p = schedule.pp;
+    const int v = schedule.vpp;
+    const auto sizes = groupSizes(schedule);
+    const bool wide = v == 1 || std::ranges::all_of(sizes, [&](int size) { return size >= p; });
+    if (!wide || std::accumulate(sizes.begin(), sizes.end(), 0) != schedule.microbatches) {
+        return usageError(
+            "no closed form is known for interleaved orders with a group smaller than the number of ranks",
+            "use `bubblescope simulate`, or flavor balanced, which has one");
+    }
+    const std::string domain =
+        "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, transfers free";
+    const bool equal = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
+    if (equal || v <= 2) return positionsForm(schedule, costs.times, domain);
+    const TimeNs unit = costs.times.forward + costs.times.backward;
+    return makespanForm(schedule, costs, (std::int64_t{schedule.microbatches} * v + p - 1) * unit, "(p−1)·(t_f+t_b)",
+                        "(m·v+p−1)·(t_f+t_b)", domain);
 }
 
 } // namespace
@@ -79,9 +245,11 @@ ScheduleFamily interleaved1F1BFamily() {
     return {"interleaved",
             "Interleaved 1F1B (VPP)",
             {"vpp", "interleaved-1f1b"},
-            {"megatron"},
+            {"megatron", "torch", "paddle-static", "paddle-dynamic", "paddle-dynamic-best-unbalanced", "balanced",
+             "merged", "unbalanced"},
             Placement::Loop,
-            "m divisible by p, v ≥ 2",
+            "v ≥ 2; megatron: m divisible by p, or a group size that leaves no group below p; torch: m divisible by "
+            "m div p; paddle-dynamic: p > 2, m ≥ 2p; others: m ≥ p",
             generate,
             familyForm};
 }

@@ -41,11 +41,15 @@ std::optional<Op> opOf(const Json& entry, const Json& one, int pp, bool times) {
 
 } // namespace
 
-std::vector<Json> oracleCases(const std::string& file) {
+std::vector<Json> oracleList(const std::string& file, const std::string& key) {
     std::ifstream in(sharedDir() / "oracles" / file);
     const Json document = Json::parse(in);
+    return document.at(Json::json_pointer("/" + key)).get<std::vector<Json>>();
+}
+
+std::vector<Json> oracleCases(const std::string& file) {
     std::vector<Json> cases;
-    for (const Json& one : document.at("cases")) {
+    for (const Json& one : oracleList(file, "cases")) {
         if (!one.contains("rejected")) cases.push_back(one);
     }
     return cases;

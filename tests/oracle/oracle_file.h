@@ -12,6 +12,9 @@ namespace bubblescope::test {
 
 using Json = nlohmann::json;
 
+/// A list of a file by its key: all its cases, those that a program rejected, and so on.
+[[nodiscard]] std::vector<Json> oracleList(const std::string& file, const std::string& key);
+
 /// The cases of a file of job orders made by another program.
 [[nodiscard]] std::vector<Json> oracleCases(const std::string& file);
 

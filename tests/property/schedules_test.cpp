@@ -9,25 +9,39 @@
 namespace bubblescope {
 namespace {
 
-TEST(Schedules, EveryAcceptedSpecIsValidAndRuns) {
+/// Orders that are in use, or were, although some of them deadlock.
+bool mayDeadlock(std::string_view flavor) {
+    return flavor == "paddle-static" || flavor == "unbalanced";
+}
+
+/// The specs of one family and flavor; returns how many it accepts.
+int expectAllRun(const ScheduleFamily& family, std::string_view flavor) {
     int accepted = 0;
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{2}, TimeNs{3}, {}, {}).value();
     costs.comm = TimeNs{1};
-    for (const ScheduleFamily& family : scheduleFamilies()) {
-        for (int p = 1; p <= 8; ++p) {
-            for (int m = 1; m <= 17; ++m) {
-                for (int v = 1; v <= 4; ++v) {
-                    const auto schedule = makeSchedule({std::string(family.name), "", p, m, v});
-                    if (!schedule.ok()) continue;
-                    ++accepted;
-                    const auto problems = validate(schedule.value());
-                    ASSERT_TRUE(problems.empty())
-                        << family.name << " p=" << p << " m=" << m << " v=" << v << ": " << problems.front().message;
-                    ASSERT_TRUE(simulate(schedule.value(), costs).ok());
-                }
+    for (int p = 1; p <= 8; ++p) {
+        for (int m = 1; m <= 17; ++m) {
+            for (int v = 1; v <= 4; ++v) {
+                const auto schedule = makeSchedule({std::string(family.name), std::string(flavor), p, m, v});
+                if (!schedule.ok()) continue;
+                ++accepted;
+                const auto problems = validate(schedule.value());
+                EXPECT_TRUE(problems.empty()) << family.name << " " << flavor << " p=" << p << " m=" << m << " v=" << v
+                                              << ": " << problems.front().message;
+                EXPECT_TRUE(simulate(schedule.value(), costs).ok());
             }
         }
+    }
+    return accepted;
+}
+
+TEST(Schedules, EveryAcceptedSpecIsValidAndRuns) {
+    int accepted = 0;
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (family.flavors.empty()) accepted += expectAllRun(family, "");
+        for (const std::string_view flavor : family.flavors)
+            if (!mayDeadlock(flavor)) accepted += expectAllRun(family, flavor);
     }
     EXPECT_GT(accepted, 300);
 }
