@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace bubblescope {
@@ -37,28 +38,28 @@ struct Run {
 
 class GreedyRun {
 public:
-    /// `approved`: the bubbles of the run before, empty in the first.
-    GreedyRun(const ZbVGreedyInput& in, Fill fill, const std::vector<Time>& approved)
+    /// `before`: the run that this one is to improve on, nullptr for the first.
+    GreedyRun(const ZbVGreedyInput& in, Fill fill, const Run* before)
         : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
           comm_(in.comm.count()), limit_(in.memory_halves), fill_(fill), ranks_(static_cast<std::size_t>(in.pp)),
           ends_(4 * static_cast<std::size_t>(in.pp) * static_cast<std::size_t>(in.microbatches), kUnset) {
         for (RankState& rank : ranks_)
             rank.ops.reserve(6 * static_cast<std::size_t>(m_));
-        if (approved.empty()) return;
-        const Time most = std::ranges::max(approved);
-        for (std::size_t r = 0; r < approved.size(); ++r)
-            ranks_[r].allowance = most - approved[r];
+        if (before == nullptr) return;
+        give_up_ = before->worst;
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            ranks_[r].allowance = before->worst - before->bubbles[r];
     }
 
-    /// Nothing when memory did not suffice.
+    /// Nothing when memory did not suffice or the run before was no worse.
     std::optional<Run> play() {
         fillDown();
-        if (fits_) fillUp();
-        for (int round = 0; fits_ && round < 2 * m_; ++round) {
+        if (going_) fillUp();
+        for (int round = 0; going_ && round < 2 * m_; ++round) {
             inputGradients();
             forwards();
         }
-        if (!fits_) return std::nullopt;
+        if (!going_) return std::nullopt;
         Run run;
         for (int r = 0; r < p_; ++r) {
             while (hasWeights(r))
@@ -115,12 +116,13 @@ private:
 
     void put(bool forward, int chunk, int r) {
         RankState& state = rank(r);
-        if (forward && state.held + kTaken > limit_) fits_ = false;
-        if (!fits_) return;
+        if (forward && state.held + kTaken > limit_) going_ = false;
+        if (!going_) return;
         int& count = done(forward, chunk, r);
         const Time start = std::max(state.now, arrival(forward, chunk, r).value_or(state.now));
         if (state.forwards[0] > 0) state.bubble += start - state.now;
         worst_ = std::max(worst_, state.bubble);
+        if (worst_ >= give_up_) going_ = false;
         state.now = start + (forward ? f_ : i_);
         end(forward, chunk, r, count) = state.now;
         state.held += forward ? kTaken : -kFreed;
@@ -144,9 +146,9 @@ private:
     void fillDown() {
         for (int r = 0; r < p_; ++r)
             put(true, 0, r);
-        for (int r = p_ - 1; r >= 0 && fits_; --r) {
+        for (int r = p_ - 1; r >= 0 && going_; --r) {
             const Time back = arrival(true, 1, r).value_or(0);
-            while (r < p_ - 1 && fits_ && rank(r).held + kTaken * (2 + 2 * r) <= limit_ && rank(r).now + f_ <= back &&
+            while (r < p_ - 1 && going_ && rank(r).held + kTaken * (2 + 2 * r) <= limit_ && rank(r).now + f_ <= back &&
                    rank(r).forwards[0] < m_) {
                 for (int front = 0; front <= r; ++front)
                     put(true, 0, front);
@@ -165,7 +167,7 @@ private:
                 const auto& outer = rank(r - 1).forwards;
                 return inner[0] + inner[1] < outer[0] + outer[1] || (inner[1] <= outer[1] && outer[1] < m_);
             };
-            while (fits_ && behind()) {
+            while (going_ && behind()) {
                 for (int front = p_ - 1; front >= r; --front) {
                     if (done(true, chunk, front) < m_) put(true, chunk, front);
                 }
@@ -229,7 +231,7 @@ private:
     }
 
     void forwards() {
-        for (int r = 0; r < p_ && fits_; ++r) {
+        for (int r = 0; r < p_ && going_; ++r) {
             const auto chunk = nextForward(r);
             if (!chunk) continue;
             freeFor(kTaken, r);
@@ -249,8 +251,9 @@ private:
     std::vector<RankState> ranks_;
     std::vector<Time> ends_;
     std::vector<int> towards_first_;
-    Time worst_ = 0; ///< largest bubble of all ranks; bubbles only grow
-    bool fits_ = true;
+    Time worst_ = 0;                                  ///< largest bubble of all ranks; bubbles only grow
+    Time give_up_ = std::numeric_limits<Time>::max(); ///< a largest bubble of this or more is of no use
+    bool going_ = true;                               ///< false: does not fit into memory, or is of no use
 };
 
 } // namespace
@@ -260,11 +263,11 @@ std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput&
     for (const bool before_input_grad : {true, false}) {
         for (const bool before_forward : {true, false}) {
             const Fill fill{before_forward, before_input_grad};
-            auto run = GreedyRun(input, fill, {}).play();
+            auto run = GreedyRun(input, fill, nullptr).play();
             if (!run) continue;
             while (run->worst > 0) {
-                auto next = GreedyRun(input, fill, run->bubbles).play();
-                if (!next || next->worst >= run->worst) break;
+                auto next = GreedyRun(input, fill, &*run).play();
+                if (!next) break;
                 run = std::move(next);
             }
             if (!best || run->worst < best->worst) best = std::move(run);
