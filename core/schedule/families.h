@@ -18,6 +18,7 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily dualPipeFamily();
 [[nodiscard]] ScheduleFamily chimeraFamily();
 [[nodiscard]] ScheduleFamily bitPipeFamily();
+[[nodiscard]] ScheduleFamily hanayoFamily();
 [[nodiscard]] ScheduleFamily zbAutoFamily();
 
 } // namespace bubblescope

@@ -43,7 +43,7 @@ std::span<const ScheduleFamily> scheduleFamilies() {
         fThenBFamily(),    oneFOneBFamily(),  eager1F1BFamily(),       interleaved1F1BFamily(),
         loopedBfsFamily(), zbVFamily(),       oneFOneBOverlapFamily(), interleavedOverlapFamily(),
         seq1F1BFamily(),   dualPipeVFamily(), dualPipeFamily(),        chimeraFamily(),
-        bitPipeFamily(),   zbAutoFamily()};
+        bitPipeFamily(),   hanayoFamily(),    zbAutoFamily()};
     return kFamilies;
 }
 

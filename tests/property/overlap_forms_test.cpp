@@ -168,6 +168,35 @@ TEST(OverlapForms, ChimeraAndBitPipeEqualSimulation) {
     EXPECT_GT(compared, 1'000);
 }
 
+TEST(OverlapForms, HanayoEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; p += p < 9 ? 1 : 3)
+        for (const int v : {2, 4, 6})
+            for (const int m : {1, 2, p / 2 + 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p, 3 * p + 2})
+                compared += compareTotals(makeSchedule({"hanayo", "", p, m, v}).value(), costsOf({3, 3}));
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 1'000);
+}
+
+TEST(OverlapForms, HanayoTakesBackwardsFirstAndTheOldestFirst) {
+    const Schedule schedule = makeSchedule({"hanayo", "", 3, 3, 2}).value();
+    const char* const ranks[] = {
+        "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 B0.0 B1.0 B2.0",
+        "F0.0 F1.0 F2.0 F0.1 F1.1 B0.1 F2.1 B1.1 B0.0 B2.1 B1.0 B2.0",
+        "F0.0 F0.1 F1.0 F1.1 F2.0 F2.1 B0.1 B0.0 B1.1 B1.0 B2.1 B2.0",
+    };
+    for (std::size_t r = 0; r < 3; ++r) {
+        std::string text;
+        for (const Op& op : schedule.ranks[r])
+            text += (text.empty() ? "" : " ") + opName(op);
+        EXPECT_EQ(text, ranks[r]);
+    }
+    for (int p = 2; p <= 8; ++p) {
+        for (const int v : {2, 4})
+            EXPECT_EQ(std::ranges::max(peakActivations(makeSchedule({"hanayo", "", p, 3 * p, v}).value())), v * p);
+    }
+}
+
 TEST(OverlapForms, AnalysisTellsPairsFromSingleOps) {
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{4}, {}, TimeNs{4}, TimeNs{3}).value();
@@ -198,6 +227,7 @@ TEST(OverlapForms, RefusedOutsideTheirDomain) {
         EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 3))) << "a pair shorter than its longer half";
         EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 7))) << "a pair longer than both";
     }
+    EXPECT_FALSE(form({"hanayo", "", 4, 8, 2}, costsOf({2, 4}))) << "t_f ≠ t_b";
     for (const char* name : {"dualpipe", "dualpipev"}) {
         const auto dual = [&](int f, int i, int w, int pair) {
             CostModel costs;
@@ -273,6 +303,7 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"chimera", "", 3, 6, 1}, "even number of ranks"},
         {{"chimera", "", 4, 6, 1}, "give 4 or 8"},
         {{"bitpipe", "", 4, 8, 2}, "leave --vpp out"},
+        {{"hanayo", "", 4, 8, 3}, "--vpp 2 for one wave"},
     };
     for (const auto& [spec, text] : cases) {
         const auto schedule = makeSchedule(spec);
