@@ -3,6 +3,7 @@ include_guard()
 
 option(BUBBLESCOPE_TESTS "Build the tests" ON)
 option(BUBBLESCOPE_FUZZ "Build the libFuzzer programs (needs Clang)" OFF)
+option(BUBBLESCOPE_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
 option(BUBBLESCOPE_WERROR "Treat warnings as errors" OFF)
 option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")

@@ -1,7 +1,5 @@
 #include "core/schedule/validate.h"
 
-#include "core/schedule/dependency.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +10,9 @@ namespace {
 
 class Validation {
 public:
-    Validation(const Schedule& schedule, const ValidateOptions& options)
-        : schedule_(schedule), options_(options), graph_(schedule) {}
+    Validation(const Schedule& schedule, const ValidateOptions& options, const OpGraph& graph,
+               const ExecutionOrder& execution)
+        : schedule_(schedule), options_(options), graph_(graph), execution_(execution) {}
 
     std::vector<ScheduleProblem> run() {
         checkOps();
@@ -149,7 +148,7 @@ private:
     }
 
     void checkDeadlock() {
-        const ExecutionOrder execution = executionOrder(graph_);
+        const ExecutionOrder& execution = execution_;
         if (execution.blocked.empty()) return;
         std::vector<bool> done(static_cast<std::size_t>(graph_.size()), false);
         for (const OpIndex op : execution.order)
@@ -188,13 +187,13 @@ private:
 
     const Schedule& schedule_;
     const ValidateOptions& options_;
-    OpGraph graph_;
+    const OpGraph& graph_;
+    const ExecutionOrder& execution_;
     std::vector<ScheduleProblem> problems_;
 };
 
-} // namespace
-
-std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options) {
+/// Sizes for which not even a graph can be built.
+std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
         schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {
         return {
@@ -206,7 +205,29 @@ std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOp
         return {{"chunk-count", Rank{0}, 0,
                  fmt::format("two pipelines side by side need an even number of chunks a rank, not {}", schedule.vpp)}};
     }
-    return Validation(schedule, options).run();
+    return {};
+}
+
+} // namespace
+
+std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options) {
+    if (auto problems = shapeProblems(schedule); !problems.empty()) return problems;
+    const OpGraph graph(schedule);
+    const ExecutionOrder execution = executionOrder(graph);
+    return Validation(schedule, options, graph, execution).run();
+}
+
+Result<Execution> prepareExecution(const Schedule& schedule) {
+    static constexpr ValidateOptions kNoLimits{};
+    auto problems = shapeProblems(schedule);
+    if (problems.empty()) {
+        OpGraph graph(schedule);
+        ExecutionOrder execution = executionOrder(graph);
+        problems = Validation(schedule, kNoLimits, graph, execution).run();
+        if (problems.empty()) return Execution{std::move(graph), std::move(execution.order)};
+    }
+    return inputError("schedule " + schedule.name, problems.front().message,
+                      "`bubblescope validate` lists every problem");
 }
 
 std::vector<int> peakActivations(const Schedule& schedule) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/result.h"
+#include "core/schedule/dependency.h"
 #include "core/schedule/schedule.h"
 
 #include <optional>
@@ -26,6 +28,15 @@ struct ValidateOptions {
 /// taken as asynchronous: a rank waits only for its inputs. Empty = the schedule can be executed and does
 /// each forward and backward of every micro-batch and stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
+
+/// What it takes to execute a valid schedule.
+struct Execution {
+    OpGraph graph;
+    std::vector<OpIndex> order; ///< one in which all ops can run
+};
+
+/// Validates and prepares in one go. Error: Input, naming the schedule and its first problem.
+[[nodiscard]] Result<Execution> prepareExecution(const Schedule& schedule);
 
 /// Activations held at most, per rank, counted as in ValidateOptions.
 [[nodiscard]] std::vector<int> peakActivations(const Schedule& schedule);

@@ -106,16 +106,11 @@ private:
 } // namespace
 
 Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) {
-    const auto problems = validate(schedule);
-    if (!problems.empty()) {
-        return inputError("schedule " + schedule.name, problems.front().message,
-                          "`bubblescope validate` lists every problem");
-    }
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
         return usageError("per-stage times must name every stage");
     }
-    const OpGraph graph(schedule);
-    return Simulation(schedule, costs, graph).run(executionOrder(graph).order);
+    BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
+    return Simulation(schedule, costs, execution.graph).run(execution.order);
 }
 
 } // namespace bubblescope
