@@ -51,16 +51,25 @@ void ScheduleOptions::addTimes(CLI::App& command) {
     command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
 }
 
-Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
-    if (!file_.empty()) return readScheduleFile(file_);
-    if (name_.empty())
-        return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
-    return makeSchedule({name_, flavor_, pp_, microbatches_, vpp_, group_size_, memory_limit_, sequence_slices_,
+Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor,
+                                           const CostModel& times) const {
+    return makeSchedule({name, flavor, pp_, microbatches_, vpp_, group_size_, memory_limit_, sequence_slices_,
                          times.times, times.comm});
 }
 
-bool ScheduleOptions::timesGiven() const {
-    return forward_ || backward_ || input_grad_ || weight_grad_;
+Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
+    if (!file_.empty()) return readScheduleFile(file_);
+    if (name_.empty()) {
+        return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
+    }
+    return generate(name_, flavor_, times);
+}
+
+Result<Schedule> ScheduleOptions::sibling(const std::string& name, const CostModel& times) const {
+    if (!file_.empty()) return usageError("a schedule file has no siblings to compare with", "use --schedule instead");
+    const auto slash = name.find('/');
+    const std::string family = name.substr(0, slash);
+    return generate(family.empty() ? name_ : family, slash == std::string::npos ? "" : name.substr(slash + 1), times);
 }
 
 Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {

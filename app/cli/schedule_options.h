@@ -24,9 +24,14 @@ public:
     /// gave, for the families whose order depends on them.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
-    [[nodiscard]] bool timesGiven() const;
+    /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the
+    /// family that --schedule names.
+    [[nodiscard]] Result<Schedule> sibling(const std::string& name, const CostModel& times) const;
 
 private:
+    [[nodiscard]] Result<Schedule> generate(const std::string& name, const std::string& flavor,
+                                            const CostModel& times) const;
+
     std::string name_;
     std::string flavor_;
     std::string file_;

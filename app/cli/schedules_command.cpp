@@ -1,6 +1,5 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "app/cli/table.h"
 #include "core/schedule/registry.h"
 
 #include <fmt/format.h>
@@ -11,30 +10,37 @@
 namespace bubblescope::cli {
 namespace {
 
+Json toJson(const ScheduleFamily& family) {
+    return {{"name", family.name},
+            {"title", family.title},
+            {"aliases", family.aliases},
+            {"flavors", family.flavors},
+            {"placement", placementName(family.placement)},
+            {"limits", family.limits},
+            {"closed_form", family.closed_form != nullptr}};
+}
+
+std::string toText(const ScheduleFamily& family) {
+    std::string out = fmt::format("{}  {}\n", family.name, family.title);
+    if (!family.aliases.empty()) out += fmt::format("    also       {}\n", fmt::join(family.aliases, ", "));
+    if (!family.flavors.empty()) out += fmt::format("    flavors    {}\n", fmt::join(family.flavors, ", "));
+    out += fmt::format("    limits     {}\n", family.limits);
+    out += fmt::format("    placement  {}; {}\n", placementName(family.placement),
+                       family.closed_form != nullptr ? "closed form known" : "no closed form known");
+    return out;
+}
+
 CommandResult list(bool json) {
     Json families = Json::array();
-    Table table({{"name", Table::Align::Left},
-                 {"also", Table::Align::Left},
-                 {"flavors", Table::Align::Left},
-                 {"placement", Table::Align::Left},
-                 {"limits", Table::Align::Left},
-                 {"is", Table::Align::Left}});
+    std::string text;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        families.push_back({{"name", family.name},
-                            {"title", family.title},
-                            {"aliases", family.aliases},
-                            {"flavors", family.flavors},
-                            {"placement", placementName(family.placement)},
-                            {"limits", family.limits},
-                            {"closed_form", family.closed_form != nullptr}});
-        table.row({std::string(family.name), fmt::format("{}", fmt::join(family.aliases, ", ")),
-                   fmt::format("{}", fmt::join(family.flavors, ", ")), std::string(placementName(family.placement)),
-                   std::string(family.limits), std::string(family.title)});
+        families.push_back(toJson(family));
+        text += (text.empty() ? "" : "\n") + toText(family);
     }
     if (json) {
         printJson({{"schedules", families}});
     } else {
-        printText(table.text(0));
+        printText(text);
     }
     return 0;
 }

@@ -6,10 +6,13 @@
 #include "core/io/perfetto/write_timeline.h"
 #include "core/schedule/validate.h"
 #include "core/simulate/simulate.h"
+#include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace bubblescope::cli {
 namespace {
@@ -17,8 +20,21 @@ namespace {
 struct Options {
     ScheduleOptions schedule;
     std::string out;
+    std::vector<std::string> compare;
     bool ops = false;
     bool json = false;
+};
+
+/// A schedule's run, and what theory says of it where it says anything.
+struct Simulated {
+    Schedule schedule;
+    StepTimeline step;
+    StepAnalysis analysis;
+    std::optional<ClosedForm> form;
+
+    [[nodiscard]] std::string title() const {
+        return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
+    }
 };
 
 Json positionsJson(const PerPosition<TimeNs>& values, bool f_then_b) {
@@ -41,11 +57,11 @@ Json opsJson(const StepTimeline& step) {
     return ops;
 }
 
-Json toJson(const Schedule& schedule, const StepTimeline& step, const StepAnalysis& analysis, bool with_ops) {
-    const bool f_then_b = schedule.name == "fthenb";
-    const auto peaks = peakActivations(schedule);
+Json toJson(const Simulated& run, bool with_ops) {
+    const bool f_then_b = run.schedule.name == "fthenb";
+    const auto peaks = peakActivations(run.schedule);
     Json ranks = Json::array();
-    for (const RankAccount& account : analysis.ranks) {
+    for (const RankAccount& account : run.analysis.ranks) {
         ranks.push_back({{"rank", account.rank.value},
                          {"busy_ns", account.busy.count()},
                          {"bubble_ns", account.bubble.count()},
@@ -53,29 +69,51 @@ Json toJson(const Schedule& schedule, const StepTimeline& step, const StepAnalys
                          {"positions", positionsJson(account.observed, f_then_b)},
                          {"executed_positions", positionsJson(account.executed, f_then_b)}});
     }
-    Json document = {{"makespan_ns", step.wall().count()},
-                     {"bubble_rate", analysis.rates.over_makespan},
-                     {"span_bubble_rate", analysis.rates.span},
-                     {"over_ideal", analysis.rates.over_ideal},
+    Json document = {{"schedule", run.schedule.name},
+                     {"flavor", run.schedule.flavor},
+                     {"makespan_ns", run.step.wall().count()},
+                     {"bubble_rate", run.analysis.rates.over_makespan},
+                     {"span_bubble_rate", run.analysis.rates.span},
+                     {"over_ideal", run.analysis.rates.over_ideal},
                      {"ranks", ranks}};
-    if (with_ops) document["ops"] = opsJson(step);
+    if (with_ops) document["ops"] = opsJson(run.step);
     return document;
 }
 
-std::string toText(const Schedule& schedule, const StepTimeline& step, const StepAnalysis& analysis) {
+std::string toText(const Simulated& run) {
+    const BubbleRates& rates = run.analysis.rates;
     std::string out =
         fmt::format("{}, p = {}, m = {}, v = {}: makespan {}, bubble rate {:.2f} % of the makespan\n"
                     "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n\n",
-                    schedule.name, schedule.pp, schedule.microbatches, schedule.vpp, formatTime(step.wall()),
-                    100 * analysis.rates.over_makespan, 100 * analysis.rates.span, 100 * analysis.rates.over_ideal);
-    const auto peaks = peakActivations(schedule);
+                    run.title(), run.schedule.pp, run.schedule.microbatches, run.schedule.vpp,
+                    formatTime(run.step.wall()), 100 * rates.over_makespan, 100 * rates.span, 100 * rates.over_ideal);
+    const auto peaks = peakActivations(run.schedule);
     Table table({{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}});
-    for (const RankAccount& account : analysis.ranks) {
+    for (const RankAccount& account : run.analysis.ranks) {
         table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
-                   account.expected_bubble ? formatTime(*account.expected_bubble) : "none",
+                   run.form ? formatTime(run.form->bubble[account.rank.index()]) : "none",
                    fmt::format("{}", peaks[account.rank.index()])});
     }
     return out + table.text();
+}
+
+std::string comparisonText(const std::vector<Simulated>& runs) {
+    Table table({{"schedule", Table::Align::Left},
+                 {"makespan"},
+                 {"bubble rate"},
+                 {"span"},
+                 {"over ideal"},
+                 {"peak activations"}});
+    std::string charts;
+    for (const Simulated& run : runs) {
+        const BubbleRates& rates = run.analysis.rates;
+        table.row({run.title(), formatTime(run.step.wall()), fmt::format("{:.2f} %", 100 * rates.over_makespan),
+                   fmt::format("{:.2f} %", 100 * rates.span), fmt::format("{:.2f} %", 100 * rates.over_ideal),
+                   fmt::format("{}", std::ranges::max(peakActivations(run.schedule)))});
+        const std::string chart = textChart(run.step);
+        charts += fmt::format("\n{}\n{}", run.title(), chart.empty() ? "too wide for a chart to scale\n" : chart);
+    }
+    return table.text(0) + charts;
 }
 
 RunInfo describe(const Schedule& schedule) {
@@ -90,24 +128,46 @@ RunInfo describe(const Schedule& schedule) {
     return info;
 }
 
+Result<Simulated> execute(Schedule schedule, const CostModel& costs) {
+    Simulated run;
+    run.schedule = std::move(schedule);
+    BUBBLESCOPE_ASSIGN(run.step, simulate(run.schedule, costs));
+    run.analysis = analyzeStep(run.step, run.schedule);
+    if (auto form = closedForm(run.schedule, costs); form.ok()) run.form = std::move(form).value();
+    return run;
+}
+
+CommandResult compare(const Options& options, Simulated first, const CostModel& costs) {
+    std::vector<Simulated> runs{std::move(first)};
+    for (const std::string& name : options.compare) {
+        BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.sibling(name, costs));
+        BUBBLESCOPE_ASSIGN(Simulated other, execute(std::move(schedule), costs));
+        runs.push_back(std::move(other));
+    }
+    if (!options.json) {
+        printText(comparisonText(runs));
+        return 0;
+    }
+    Json documents = Json::array();
+    for (const Simulated& one : runs)
+        documents.push_back(toJson(one, options.ops));
+    printJson({{"schedules", documents}});
+    return 0;
+}
+
 CommandResult run(const Options& options) {
     BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
-    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-    StepAnalysis analysis = analyzeStep(step, schedule);
-    // With --comm no closed form by position holds; what analyzeStep finds is that of free transfers.
-    if (costs.comm.count() != 0) {
-        for (RankAccount& account : analysis.ranks)
-            account.expected_bubble.reset();
-    }
+    BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.schedule(costs));
+    BUBBLESCOPE_ASSIGN(Simulated result, execute(std::move(schedule), costs));
     if (!options.out.empty()) {
-        BUBBLESCOPE_TRY(perfetto::writeTimeline(options.out, describe(schedule), {&step, 1}));
+        BUBBLESCOPE_TRY(perfetto::writeTimeline(options.out, describe(result.schedule), {&result.step, 1}));
     }
+    if (!options.compare.empty()) return compare(options, std::move(result), costs);
     if (options.json) {
-        printJson(toJson(schedule, step, analysis, options.ops));
+        printJson(toJson(result, options.ops));
     } else {
-        printText(toText(schedule, step, analysis));
-        if (options.ops) printText("\n" + opsJson(step).dump() + "\n");
+        printText(toText(result));
+        if (options.ops) printText("\n" + opsJson(result.step).dump() + "\n");
         if (!options.out.empty()) printText(fmt::format("\nTrace written to {}\n", options.out));
     }
     return 0;
@@ -120,6 +180,11 @@ void addSimulateCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
+    command
+        ->add_option("--compare", options->compare,
+                     "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
+        ->type_name("LIST")
+        ->delimiter(',');
     command->add_option("--out", options->out, "Write the timeline as a trace file")->type_name("FILE");
     command->add_flag("--ops", options->ops, "List every op with its start and end");
     command->add_flag("--json", options->json, "As a JSON document");
