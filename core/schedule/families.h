@@ -9,6 +9,8 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
 [[nodiscard]] ScheduleFamily interleaved1F1BFamily();
+[[nodiscard]] ScheduleFamily interleavedFThenBFamily();
+[[nodiscard]] ScheduleFamily vppBalancedMemoryFamily();
 [[nodiscard]] ScheduleFamily loopedBfsFamily();
 [[nodiscard]] ScheduleFamily zbVFamily();
 [[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();

@@ -39,11 +39,23 @@ Status checkSizes(const ScheduleSpec& spec) {
 } // namespace
 
 std::span<const ScheduleFamily> scheduleFamilies() {
-    static const std::array kFamilies{
-        fThenBFamily(),    oneFOneBFamily(),  eager1F1BFamily(),       interleaved1F1BFamily(),
-        loopedBfsFamily(), zbVFamily(),       oneFOneBOverlapFamily(), interleavedOverlapFamily(),
-        seq1F1BFamily(),   dualPipeVFamily(), dualPipeFamily(),        chimeraFamily(),
-        bitPipeFamily(),   hanayoFamily(),    zbAutoFamily()};
+    static const std::array kFamilies{fThenBFamily(),
+                                      oneFOneBFamily(),
+                                      eager1F1BFamily(),
+                                      interleaved1F1BFamily(),
+                                      interleavedFThenBFamily(),
+                                      vppBalancedMemoryFamily(),
+                                      loopedBfsFamily(),
+                                      zbVFamily(),
+                                      oneFOneBOverlapFamily(),
+                                      interleavedOverlapFamily(),
+                                      seq1F1BFamily(),
+                                      dualPipeVFamily(),
+                                      dualPipeFamily(),
+                                      chimeraFamily(),
+                                      bitPipeFamily(),
+                                      hanayoFamily(),
+                                      zbAutoFamily()};
     return kFamilies;
 }
 

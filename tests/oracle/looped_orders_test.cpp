@@ -66,6 +66,11 @@ INSTANTIATE_TEST_SUITE_P(Interleaved, LoopedOrders,
                                          Source{"paddle/dygraph_interleave_best_unbalanced.json", "interleaved",
                                                 "paddle-dynamic-best-unbalanced", 42}));
 
+INSTANTIATE_TEST_SUITE_P(
+    PaddlesFewMicrobatches, LoopedOrders,
+    testing::Values(Source{"paddle/dygraph_interleave_fthenb.json", "interleaved-fthenb", "paddle", 30},
+                    Source{"paddle/dygraph_vpp_balanced_memory.json", "vpp-balanced-memory", "paddle", 31}));
+
 ScheduleSpec interleavedSpec(const Json& params, const char* flavor) {
     ScheduleSpec spec = test::specOf({{"params", params}}, "interleaved", flavor);
     spec.group_size = test::param({{"params", params}}, {"microbatch_group_size_per_vp_stage"}, 0);
