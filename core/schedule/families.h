@@ -12,6 +12,9 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily interleavedFThenBFamily();
 [[nodiscard]] ScheduleFamily vppBalancedMemoryFamily();
 [[nodiscard]] ScheduleFamily loopedBfsFamily();
+[[nodiscard]] ScheduleFamily zbH1Family();
+[[nodiscard]] ScheduleFamily zbH2Family();
+[[nodiscard]] ScheduleFamily interleavedZbFamily();
 [[nodiscard]] ScheduleFamily zbVFamily();
 [[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();
 [[nodiscard]] ScheduleFamily interleavedOverlapFamily();

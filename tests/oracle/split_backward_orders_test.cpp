@@ -1,0 +1,82 @@
+// ZB-H1, ZB-H2 and interleaved zero-bubble against the orders that frameworks and papers' programs produced, op
+// by op; and our simulation against the times they give.
+
+#include "tests/oracle/order_match.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+namespace bubblescope {
+namespace {
+
+using test::Json;
+
+struct Source {
+    const char* file;
+    const char* family;
+    const char* flavor;
+    int cases; ///< counted from the file, those it lists as rejected left out
+    bool times = false;
+};
+
+void PrintTo(const Source& source, std::ostream* out) {
+    *out << source.file;
+}
+
+class SplitBackwardOrders : public testing::TestWithParam<Source> {};
+
+TEST_P(SplitBackwardOrders, Equal) {
+    BUBBLESCOPE_NEED_SHARED("oracles");
+    const Source& source = GetParam();
+    int equal = 0;
+    for (const Json& one : test::oracleCases(source.file)) {
+        const ScheduleSpec spec = test::specOf(one, source.family, source.flavor);
+        EXPECT_TRUE(test::sameOrder(one, spec)) << one.at("params").dump();
+        if (source.times) {
+            EXPECT_TRUE(test::sameTimes(one, spec)) << one.at("params").dump();
+        }
+        ++equal;
+    }
+    EXPECT_EQ(equal, source.cases);
+}
+
+// Victarry's times leave out the last stage's wait of W for B and add latencies of their own: orders only.
+INSTANTIATE_TEST_SUITE_P(ZbH1, SplitBackwardOrders,
+                         testing::Values(Source{"own-sim/zbh1.json", "zb-h1", "handcrafted", 133, true},
+                                         Source{"victarry-pp-schedule-visualization/zb1p.json", "zb-h1", "handcrafted",
+                                                47},
+                                         Source{"paddle/zbh1.json", "zb-h1", "paddle", 34}));
+
+INSTANTIATE_TEST_SUITE_P(ZbH2, SplitBackwardOrders,
+                         testing::Values(Source{"own-sim/zbh2.json", "zb-h2", "", 95, true}));
+
+INSTANTIATE_TEST_SUITE_P(InterleavedZb, SplitBackwardOrders,
+                         testing::Values(Source{"torch/InterleavedZeroBubble.json", "interleaved-zb", "torch", 124}));
+
+/// minPP decides by a greedy simulation of its own, with one time unit for every op: as ours for m = p, the four
+/// cases counted here. With m > p it holds weight gradients back until no forward is left.
+TEST(SplitBackwardOrders, MinPpDiffersWhereItsWeightGradientsAreGreedy) {
+    BUBBLESCOPE_NEED_SHARED("oracles");
+    int equal = 0;
+    int other = 0;
+    for (const Json& one : test::oracleCases("minpp/zb1f1b.json"))
+        ++(test::sameOrder(one, test::specOf(one, "zb-h1", "handcrafted")) ? equal : other);
+    EXPECT_EQ(equal, 4);
+    EXPECT_EQ(other, 6);
+}
+
+TEST(SplitBackwardOrders, RefusesWhatPyTorchAndPaddleRefuse) {
+    BUBBLESCOPE_NEED_SHARED("oracles");
+    for (const Json& one : test::oracleList("torch/InterleavedZeroBubble.json", "rejected"))
+        EXPECT_FALSE(makeSchedule(test::specOf(one, "interleaved-zb")).ok()) << one.dump();
+    for (const Json& one : test::oracleList("paddle/zbh1.json", "cases")) {
+        if (one.contains("rejected")) {
+            EXPECT_FALSE(makeSchedule(test::specOf(one, "zb-h1", "paddle")).ok()) << one.dump();
+        }
+    }
+}
+
+} // namespace
+} // namespace bubblescope
