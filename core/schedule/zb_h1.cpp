@@ -9,8 +9,8 @@
 // lives on the forwards that the ranks above send at their pace, and of its lead it can keep no more than
 // the one forward it has in stock, t_f. What lies between is (p−1)·t_i before rank 0's first backward and, in
 // its cool-down, t_f for each of p−1 backwards less that lead: (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last
-// rank, which starts (p−1)·t_f late and ends with p weight gradients, takes over as the longest where t_w
-// > t_i. So the gain over 1F1B does not grow with p as that of the paper's order does.
+// rank, which starts (p−1)·t_f late and ends with p weight gradients, takes over as the longest where both
+// t_w > t_i and t_f > (p−1)·t_i. So the gain over 1F1B does not grow with p as that of the paper's order does.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/delayed_weights.h"
