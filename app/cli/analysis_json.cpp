@@ -41,7 +41,7 @@ Json positionsJson(const RankAccount& account, const StepAnalysis& step) {
             account.observed[i].count() != 0 || account.executed[i].count() != 0 || account.expected[i].count() != 0;
         if (!anything) continue;
         Json entry = {{"observed_ns", account.observed[i].count()}, {"executed_ns", account.executed[i].count()}};
-        if (step.form) entry["closed_form_ns"] = account.expected[i].count();
+        if (step.positionsKnown()) entry["closed_form_ns"] = account.expected[i].count();
         positions[std::string(positionName(static_cast<Position>(i), f_then_b))] = entry;
     }
     return positions;

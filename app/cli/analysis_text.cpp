@@ -91,21 +91,34 @@ std::string_view expressionAt(const ClosedForm& form, Rank rank, Position positi
 }
 
 std::string positionsText(const StepAnalysis& step) {
-    if (!step.form) return fmt::format("\nNo closed form to compare with: {}\n", step.form_note);
+    std::string head =
+        "\nBubbles by position (s = rank; idle time gathered within the ops' slack, so that it compares)\n";
+    if (!step.form) head = fmt::format("\nBubbles by position; no closed form to compare with: {}\n", step.form_note);
+    if (step.form && !step.positionsKnown()) {
+        head = fmt::format("\nBubbles by position; the closed form is known for the total alone: {}\n",
+                           step.form->bubble_expression);
+    }
+    const bool f_then_b = step.form && step.form->f_then_b;
     Table table(
         {{"rank"}, {"position", kLeft}, {"observed"}, {"closed form"}, {"difference", kLeft}, {"expression", kLeft}});
     for (const RankAccount& account : step.ranks) {
         for (std::size_t i = 0; i < kPositionCount; ++i) {
-            const auto position = static_cast<Position>(i);
-            const std::string_view expression = expressionAt(*step.form, account.rank, position);
             if (account.observed[i].count() == 0 && account.expected[i].count() == 0) continue;
-            table.row({fmt::format("{}", account.rank.value), std::string(positionName(position, step.form->f_then_b)),
-                       formatTime(account.observed[i]), formatTime(account.expected[i]),
-                       difference(account.observed[i], account.expected[i]), std::string(expression)});
+            const auto position = static_cast<Position>(i);
+            std::vector<std::string> cells{fmt::format("{}", account.rank.value),
+                                           std::string(positionName(position, f_then_b)),
+                                           formatTime(account.observed[i])};
+            if (step.positionsKnown()) {
+                cells.push_back(formatTime(account.expected[i]));
+                cells.push_back(difference(account.observed[i], account.expected[i]));
+                cells.emplace_back(expressionAt(*step.form, account.rank, position));
+            } else {
+                cells.insert(cells.end(), {"none", "", ""});
+            }
+            table.row(std::move(cells));
         }
     }
-    return "\nBubbles by position (s = rank; idle time gathered within the ops' slack, so that it compares)\n" +
-           table.text();
+    return head + table.text();
 }
 
 std::string stagesText(const Run& run, const RunReport& report) {

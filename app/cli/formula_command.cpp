@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace bubblescope::cli {
@@ -29,7 +30,16 @@ Json toJson(const ClosedForm& form) {
             {"bubble_expression", form.bubble_expression},
             {"bubble_rate", form.bubble_rate},
             {"makespan_ns", form.makespan.count()},
-            {"makespan_expression", form.makespan_expression}};
+            {"makespan_expression", form.makespan_expression},
+            {"exact", form.exact},
+            {"domain", form.domain}};
+}
+
+std::string bubblesText(const ClosedForm& form) {
+    Table table({{"rank s"}, {"bubble"}});
+    for (std::size_t s = 0; s < form.bubble.size(); ++s)
+        table.row({fmt::format("{}", s), formatTime(form.bubble[s])});
+    return table.text();
 }
 
 std::string toText(const Schedule& schedule, const CostModel& costs, const ClosedForm& form) {
@@ -37,10 +47,13 @@ std::string toText(const Schedule& schedule, const CostModel& costs, const Close
                                   schedule.microbatches, schedule.vpp, formatTime(costs.times.forward),
                                   formatTime(costs.times.backward));
     out += fmt::format("  makespan     {} = {}\n", form.makespan_expression, formatTime(form.makespan));
-    out +=
-        fmt::format("  bubble       {} = {} on each rank\n", form.bubble_expression, formatTime(form.bubble.front()));
+    const bool equal = std::ranges::all_of(form.bubble, [&](TimeNs bubble) { return bubble == form.bubble.front(); });
+    out += fmt::format("  bubble       {} = {}{}\n", form.bubble_expression, formatTime(std::ranges::max(form.bubble)),
+                       equal ? " on each rank" : "");
     out += fmt::format("  bubble rate  {:.2f} % of the makespan\n", 100 * form.bubble_rate);
-    if (!form.positions.empty()) out += fmt::format("  exact for    {}\n", form.positions.front().domain);
+    if (!form.domain.empty()) out += fmt::format("  {}    {}\n", form.exact ? "exact for" : "a bound: ", form.domain);
+    if (!equal) out += "\n" + bubblesText(form);
+    if (form.positions.empty()) return out;
     Table table({{"rank s"}, {"position", Table::Align::Left}, {"expression", Table::Align::Left}, {"value"}});
     for (const PositionForm& part : form.positions) {
         table.row({fmt::format("{}", part.rank.value), std::string(positionName(part.position, form.f_then_b)),

@@ -31,6 +31,9 @@ struct StepAnalysis {
     std::string form_note;          ///< why there is none; empty otherwise
     std::vector<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
+
+    /// False where theory gives totals only: `expected` then says nothing.
+    [[nodiscard]] bool positionsKnown() const { return form && !form->positions.empty(); }
 };
 
 /// `schedule` is the recognised one (its name selects the closed form).

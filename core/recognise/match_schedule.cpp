@@ -34,12 +34,19 @@ Comparison compare(const Schedule& expected, const Schedule& observed) {
 
 std::vector<ScheduleSpec> candidates(const Schedule& observed) {
     std::vector<ScheduleSpec> specs;
+    int slices = 1;
+    for (const auto& ops : observed.ranks) {
+        for (const Op& op : ops)
+            slices = std::max(slices, op.sequence + 1);
+    }
     for (const ScheduleFamily& family : scheduleFamilies()) {
         // With one chunk a rank the placements are the same.
         if (family.placement != observed.placement && observed.vpp > 1) continue;
         const auto add = [&](std::string_view flavor) {
-            specs.push_back(
-                {std::string(family.name), std::string(flavor), observed.pp, observed.microbatches, observed.vpp});
+            ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
+                              observed.vpp};
+            spec.sequence_slices = slices;
+            specs.push_back(std::move(spec));
         };
         if (family.flavors.empty()) add({});
         for (const std::string_view flavor : family.flavors)

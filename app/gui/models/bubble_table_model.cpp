@@ -42,7 +42,7 @@ void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& 
         if (account.executed[i] == TimeNs{0} && account.observed[i] == TimeNs{0} && account.expected[i] == TimeNs{0})
             continue;
         Row row{account.rank.value, position, account.executed[i], account.observed[i], std::nullopt, {}, {}};
-        if (analysis.form) row.form = account.expected[i];
+        if (analysis.positionsKnown()) row.form = account.expected[i];
         if (const PositionForm* form = findForm(analysis, account.rank, position)) {
             row.expression = fromUtf8(form->expression);
             row.domain = fromUtf8(form->domain);

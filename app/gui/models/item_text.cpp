@@ -104,7 +104,7 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     addTimes(out, session, item);
     out.facts.push_back({Text::tr("Position as run"), exactTime(account.executed[position]),
                          Text::tr("All bubbles of this rank at this position, as they were executed.")});
-    if (analysis.form) {
+    if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
         out.facts.push_back({Text::tr("Observed"), exactTime(observed),
                              Text::tr("This rank and position after consolidation: idle time moved within its slack to "
@@ -153,7 +153,7 @@ const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position p
 
 FormComparison compareWithForm(const Session& session, const ItemRef& item) {
     const StepAnalysis& analysis = session.analysis(item.step);
-    if (!analysis.form) return {};
+    if (!analysis.positionsKnown()) return {};
     const Bubble& bubble = session.bubble(item);
     const auto rank = static_cast<std::size_t>(item.rank);
     const std::size_t position = positionIndex(bubble.position);
