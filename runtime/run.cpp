@@ -62,15 +62,8 @@ Status checkConfig(const RunConfig& config) {
 }
 
 RunInfo runInfo(const RunConfig& config) {
-    RunInfo info;
-    info.source = "run";
+    RunInfo info = RunInfo::of("run", config.schedule);
     info.backend = "cpu";
-    info.schedule = config.schedule.name;
-    info.flavor = config.schedule.flavor;
-    info.pp = config.schedule.pp;
-    info.microbatches = config.schedule.microbatches;
-    info.vpp = config.schedule.vpp;
-    info.placement = config.schedule.placement;
     info.paced = config.paced;
     info.pace_tolerance = config.paced ? config.pace_tolerance : TimeNs{0};
     return info;

@@ -116,18 +116,6 @@ std::string comparisonText(const std::vector<Simulated>& runs) {
     return table.text(0) + charts;
 }
 
-RunInfo describe(const Schedule& schedule) {
-    RunInfo info;
-    info.source = "simulate";
-    info.schedule = schedule.name;
-    info.flavor = schedule.flavor;
-    info.pp = schedule.pp;
-    info.microbatches = schedule.microbatches;
-    info.vpp = schedule.vpp;
-    info.placement = schedule.placement;
-    return info;
-}
-
 Result<Simulated> execute(Schedule schedule, const CostModel& costs) {
     Simulated run;
     run.schedule = std::move(schedule);
@@ -160,7 +148,8 @@ CommandResult run(const Options& options) {
     BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.schedule(costs));
     BUBBLESCOPE_ASSIGN(Simulated result, execute(std::move(schedule), costs));
     if (!options.out.empty()) {
-        BUBBLESCOPE_TRY(perfetto::writeTimeline(options.out, describe(result.schedule), {&result.step, 1}));
+        BUBBLESCOPE_TRY(
+            perfetto::writeTimeline(options.out, RunInfo::of("simulate", result.schedule), {&result.step, 1}));
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
     if (options.json) {

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/base/time.h"
-#include "core/schedule/placement.h"
+#include "core/schedule/schedule.h"
 
-#include <optional>
 #include <string>
+#include <utility>
 
 namespace bubblescope {
 
@@ -20,6 +20,19 @@ struct RunInfo {
     Placement placement = Placement::Loop;
     bool paced = false;       ///< ops were held to nominal times on an emulated device clock
     TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the real one
+
+    /// What follows from the schedule that is run.
+    [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {
+        RunInfo info;
+        info.source = std::move(source);
+        info.schedule = ran.name;
+        info.flavor = ran.flavor;
+        info.pp = ran.pp;
+        info.microbatches = ran.microbatches;
+        info.vpp = ran.vpp;
+        info.placement = ran.placement;
+        return info;
+    }
 };
 
 } // namespace bubblescope

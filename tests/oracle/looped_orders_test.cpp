@@ -7,46 +7,22 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 namespace bubblescope {
 namespace {
 
 using test::Json;
+using test::Source;
 
 bool deadlocks(const ScheduleSpec& spec) {
     const auto problems = validate(makeSchedule(spec).value());
     return !problems.empty() && problems.back().kind == "deadlock";
 }
 
-/// A file all of whose cases are equal.
-struct Source {
-    const char* file;
-    const char* family;
-    const char* flavor;
-    int cases; ///< counted from the file, those it lists as rejected left out
-    bool times = false;
-};
-
-void PrintTo(const Source& source, std::ostream* out) {
-    *out << source.file;
-}
-
 class LoopedOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(LoopedOrders, Equal) {
     BUBBLESCOPE_NEED_SHARED("oracles");
-    const Source& source = GetParam();
-    int equal = 0;
-    for (const Json& one : test::oracleCases(source.file)) {
-        const ScheduleSpec spec = test::specOf(one, source.family, source.flavor);
-        EXPECT_TRUE(test::sameOrder(one, spec)) << one.at("params").dump();
-        if (source.times) {
-            EXPECT_TRUE(test::sameTimes(one, spec)) << one.at("params").dump();
-        }
-        ++equal;
-    }
-    EXPECT_EQ(equal, source.cases);
+    test::expectEqual(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Eager, LoopedOrders,

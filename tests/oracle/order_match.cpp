@@ -2,6 +2,8 @@
 
 #include "core/simulate/simulate.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -47,6 +49,23 @@ bool sameTimes(const Json& one, const ScheduleSpec& spec) {
                    return a.op == b.op && a.start == b.start && a.end == b.end;
                });
            });
+}
+
+void PrintTo(const Source& source, std::ostream* out) {
+    *out << source.file;
+}
+
+void expectEqual(const Source& source) {
+    int equal = 0;
+    for (const Json& one : oracleCases(source.file)) {
+        const ScheduleSpec spec = specOf(one, source.family, source.flavor);
+        EXPECT_TRUE(sameOrder(one, spec)) << one.at("params").dump();
+        if (source.times) {
+            EXPECT_TRUE(sameTimes(one, spec)) << one.at("params").dump();
+        }
+        ++equal;
+    }
+    EXPECT_EQ(equal, source.cases);
 }
 
 } // namespace bubblescope::test

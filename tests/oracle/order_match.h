@@ -4,6 +4,8 @@
 #include "core/schedule/registry.h"
 #include "tests/oracle/oracle_file.h"
 
+#include <ostream>
+
 namespace bubblescope::test {
 
 /// A case's p, m and v under the names its source uses.
@@ -17,5 +19,19 @@ namespace bubblescope::test {
 
 /// True where our simulation of the spec starts and ends every op when the case does.
 [[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
+
+/// A file all of whose cases are equal.
+struct Source {
+    const char* file;
+    const char* family;
+    const char* flavor;
+    int cases; ///< counted from the file, those it lists as rejected left out
+    bool times = false;
+};
+
+void PrintTo(const Source& source, std::ostream* out);
+
+/// Expects every case to have our order, and our times where the source's are asked for.
+void expectEqual(const Source& source);
 
 } // namespace bubblescope::test

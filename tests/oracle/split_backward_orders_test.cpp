@@ -6,40 +6,17 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 namespace bubblescope {
 namespace {
 
 using test::Json;
-
-struct Source {
-    const char* file;
-    const char* family;
-    const char* flavor;
-    int cases; ///< counted from the file, those it lists as rejected left out
-    bool times = false;
-};
-
-void PrintTo(const Source& source, std::ostream* out) {
-    *out << source.file;
-}
+using test::Source;
 
 class SplitBackwardOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(SplitBackwardOrders, Equal) {
     BUBBLESCOPE_NEED_SHARED("oracles");
-    const Source& source = GetParam();
-    int equal = 0;
-    for (const Json& one : test::oracleCases(source.file)) {
-        const ScheduleSpec spec = test::specOf(one, source.family, source.flavor);
-        EXPECT_TRUE(test::sameOrder(one, spec)) << one.at("params").dump();
-        if (source.times) {
-            EXPECT_TRUE(test::sameTimes(one, spec)) << one.at("params").dump();
-        }
-        ++equal;
-    }
-    EXPECT_EQ(equal, source.cases);
+    test::expectEqual(GetParam());
 }
 
 // Victarry's times leave out the last stage's wait of W for B and add latencies of their own: orders only.

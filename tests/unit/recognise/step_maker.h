@@ -38,15 +38,7 @@ inline StepTimeline packedStep(const Schedule& schedule, int index, TimeNs begin
 }
 
 inline RunInfo infoOf(const Schedule& schedule) {
-    RunInfo info;
-    info.source = "simulate";
-    info.schedule = schedule.name;
-    info.flavor = schedule.flavor;
-    info.pp = schedule.pp;
-    info.microbatches = schedule.microbatches;
-    info.vpp = schedule.vpp;
-    info.placement = schedule.placement;
-    return info;
+    return RunInfo::of("simulate", schedule);
 }
 
 } // namespace bubblescope::test
