@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -21,9 +22,15 @@ std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
 } // namespace
 
 RunReport analyzeRun(const Run& run) {
-    RunReport report;
+    std::vector<StepAnalysis> steps;
     for (const StepTimeline& step : run.steps)
-        report.steps.push_back(analyzeStep(step, run.schedule));
+        steps.push_back(analyzeStep(step, run.schedule));
+    return makeReport(run, std::move(steps));
+}
+
+RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps) {
+    RunReport report;
+    report.steps = std::move(steps);
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.anomalies = findSlowStages(report.stages, run.schedule.microbatches, report.steps[report.typical_step].wall);

@@ -19,4 +19,7 @@ struct RunReport {
 /// `run.steps` must not be empty (loadRun never returns such a run).
 [[nodiscard]] RunReport analyzeRun(const Run& run);
 
+/// The same from steps that were analysed already, one per Run::steps in the same order.
+[[nodiscard]] RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps);
+
 } // namespace bubblescope

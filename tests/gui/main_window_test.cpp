@@ -241,6 +241,26 @@ private slots:
             QVERIFY2(text.contains(part), qPrintable(text));
     }
 
+    void findingsStandInTheSummary() {
+        MainWindow window(
+            [](const auto&, JobControl&) -> Result<Run> {
+                Run run = sampleRun();
+                for (StepTimeline& step : run.steps) { // stage 2 becomes three times as slow as its equals
+                    for (TimelineOp& op : step.ranks[2])
+                        op.end = op.start + 3 * op.duration();
+                }
+                return run;
+            },
+            false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("run")});
+        QVERIFY(loaded.wait());
+        const auto* summary = window.findChild<SummaryBar*>();
+        QVERIFY(summary != nullptr);
+        QVERIFY2(summary->text().contains(QLatin1String("slow stage on rank 2")), qPrintable(summary->text()));
+    }
+
     void problemsAreCountedAndListed() {
         MainWindow window(
             [](const auto&, JobControl&) -> Result<Run> {

@@ -39,12 +39,14 @@ TimeRange Session::window(int index) const {
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     auto session = std::make_shared<Session>();
     session->run = std::move(run);
-    session->analyses.reserve(session->run.steps.size());
+    std::vector<StepAnalysis> analyses;
+    analyses.reserve(session->run.steps.size());
     for (const StepTimeline& step : session->run.steps) {
         if (control.stopRequested()) return cancelledError();
-        session->analyses.push_back(analyzeStep(step, session->run.schedule));
+        analyses.push_back(analyzeStep(step, session->run.schedule));
     }
-    session->lanes = Lanes(session->run.steps, session->analyses);
+    if (!analyses.empty()) session->report = makeReport(session->run, std::move(analyses));
+    session->lanes = Lanes(session->run.steps, session->report.steps);
     return SessionPtr(std::move(session));
 }
 

@@ -2,7 +2,7 @@
 
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
-#include "core/bubble/analysis.h"
+#include "core/diagnose/report.h"
 #include "core/recognise/run.h"
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace bubblescope::gui {
 /// what is visible. Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
-    std::vector<StepAnalysis> analyses; ///< one per Run::steps, same order
+    RunReport report; ///< its steps: one per Run::steps, same order
     Lanes lanes;
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
-    [[nodiscard]] const StepAnalysis& analysis(int step) const { return analyses[static_cast<std::size_t>(step)]; }
+    [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
     /// The following need a reference of the matching kind that came from this session.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;

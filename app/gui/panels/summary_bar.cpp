@@ -23,6 +23,7 @@ enum FigureIndex : std::size_t {
     RateFigure,
     TimesFigure,
     PacedFigure,
+    FindingFigure,
     FigureCount
 };
 
@@ -111,6 +112,21 @@ void SummaryBar::refreshSchedule(const Session& session) {
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,
         tr("Whether ops were held to nominal times on an emulated device clock."));
+    refreshFindings(session.report.anomalies);
+}
+
+/// The first finding in a few words; the tooltip tells all of them in full.
+void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
+    QString shown;
+    QStringList messages;
+    for (const Anomaly& anomaly : anomalies) {
+        messages << fromUtf8(anomaly.message);
+        if (!shown.isEmpty()) continue;
+        shown = anomaly.kind == "slow-stage" ? tr("slow stage") : fromUtf8(anomaly.kind);
+        if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
+    }
+    if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);
+    set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));
 }
 
 void SummaryBar::refreshStep(const Session& session) {
@@ -161,6 +177,9 @@ void SummaryBar::applyTheme() {
     dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
     for (const Figure& figure : figures_)
         figure.name->setPalette(dim);
+    QPalette bad = themes_.theme().palette;
+    bad.setColor(QPalette::WindowText, themes_.theme().bad);
+    figures_[FindingFigure].value->setPalette(bad);
 }
 
 } // namespace bubblescope::gui

@@ -33,6 +33,7 @@ private:
     void refresh();
     void refreshSchedule(const Session& session);
     void refreshStep(const Session& session);
+    void refreshFindings(const std::vector<Anomaly>& anomalies);
     void applyTheme();
 
     ViewState& state_;
