@@ -1,6 +1,7 @@
 #include "core/bubble/closed_form.h"
 
 #include "core/bubble/form_builder.h"
+#include "core/bubble/phases.h"
 #include "core/schedule/registry.h"
 
 #include <fmt/format.h>
@@ -81,16 +82,22 @@ FormBuilder& FormBuilder::add(Position position, std::string expression, const s
     return *this;
 }
 
-FormBuilder& FormBuilder::addMiddle(const Middle& middle, const std::function<bool(int)>& steady) {
+FormBuilder& FormBuilder::addFillAndDrain() {
+    const TimeNs forward = times_.forward;
+    const TimeNs backward = times_.backward;
     for (int s = 0; s < schedule_.pp; ++s) {
+        std::vector<OpKind> kinds;
+        for (const Op& op : schedule_.ranks[Rank{s}.index()])
+            kinds.push_back(op.kind);
         const int below = schedule_.pp - s - 1;
-        if (steady(s)) {
-            append(s, Position::WarmupToSteady, middle.before_expression, below * middle.before_unit);
-            append(s, Position::SteadyToCooldown, middle.after_expression, below * middle.after_unit);
+        append(s, Position::BeforeWarmup, "s·t_f", s * forward);
+        if (findPhases(kinds).hasSteady()) {
+            append(s, Position::WarmupToSteady, "(p−s−1)·t_b", below * backward);
+            append(s, Position::SteadyToCooldown, "(p−s−1)·t_f", below * forward);
         } else {
-            append(s, Position::ForwardToBackward, middle.joint_expression,
-                   below * (middle.before_unit + middle.after_unit));
+            append(s, Position::ForwardToBackward, "(p−s−1)·(t_f+t_b)", below * (forward + backward));
         }
+        append(s, Position::AfterCooldown, "s·t_b", s * backward);
     }
     return *this;
 }

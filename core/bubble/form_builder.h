@@ -17,17 +17,10 @@ public:
     /// One form for all ranks for which `value` gives one; `value` takes the rank s.
     FormBuilder& add(Position position, std::string expression, const std::function<TimeNs(int s)>& value);
 
-    /// The usual middle of schedules with a steady phase: `before` between warm-up and steady and `after`
-    /// between steady and cool-down on ranks that have one (`steady(s)`), their sum as one bubble between
-    /// forward and backward on the others.
-    struct Middle {
-        std::string before_expression;
-        TimeNs before_unit{0}; ///< multiplied by p−s−1
-        std::string after_expression;
-        TimeNs after_unit{0};
-        std::string joint_expression;
-    };
-    FormBuilder& addMiddle(const Middle& middle, const std::function<bool(int s)>& steady);
+    /// The positions that F-then-B, 1F1B and their relatives share: s·t_f before the first op, s·t_b after
+    /// the last; (p−s−1)·t_b between warm-up and steady and (p−s−1)·t_f between steady and cool-down on ranks
+    /// whose order has a steady phase, their sum as one bubble between forward and backward on the others.
+    FormBuilder& addFillAndDrain();
 
     /// The makespan is the work of a rank plus the bubble of rank 0.
     [[nodiscard]] ClosedForm finish(std::string bubble_expression, std::string makespan_expression,

@@ -10,8 +10,6 @@
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace bubblescope {
@@ -22,10 +20,7 @@ int warmupForwards(int p, int m, int s) {
 }
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("eager-1f1b has one chunk a rank, not {}", spec.vpp),
-                          "leave --vpp out, or use interleaved");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -38,13 +33,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
-    const int p = schedule.pp;
-    const int m = schedule.microbatches;
     return FormBuilder(schedule, t, "every m, every t_f and t_b; equal stages, transfers free")
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
-        .addMiddle({"(p−s−1)·t_b", t.backward, "(p−s−1)·t_f", t.forward, "(p−s−1)·(t_f+t_b)"},
-                   [&](int s) { return m - warmupForwards(p, m, s) >= 2; })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
+        .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
 }
 

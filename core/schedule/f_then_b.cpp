@@ -10,16 +10,11 @@
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
 
-#include <fmt/format.h>
-
 namespace bubblescope {
 namespace {
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("fthenb has one chunk a rank, not {}", spec.vpp),
-                          "leave --vpp out, or use interleaved");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -30,12 +25,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
-    const int p = schedule.pp;
     return FormBuilder(schedule, t, "every m, every t_f and t_b; equal stages, transfers free")
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
-        .add(Position::ForwardToBackward, "(p−s−1)·(t_f+t_b)",
-             [&](int s) { return (p - s - 1) * (t.forward + t.backward); })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
+        .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)", true);
 }
 

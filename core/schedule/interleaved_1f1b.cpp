@@ -205,18 +205,9 @@ std::vector<int> groupSizes(const Schedule& schedule) {
     return sizes;
 }
 
-/// False where a rank's forwards all precede its backwards.
-bool alternates(const std::vector<Op>& ops) {
-    const auto backward = std::ranges::find(ops, OpKind::Backward, &Op::kind);
-    return std::find_if(backward, ops.end(), [](const Op& op) { return op.kind == OpKind::Forward; }) != ops.end();
-}
-
 ClosedForm positionsForm(const Schedule& schedule, const OpTimes& t, std::string domain) {
     return FormBuilder(schedule, t, std::move(domain))
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
-        .addMiddle({"(p−s−1)·t_b", t.backward, "(p−s−1)·t_f", t.forward, "(p−s−1)·(t_f+t_b)"},
-                   [&](int s) { return alternates(schedule.ranks[Rank{s}.index()]); })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
+        .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
 }
 

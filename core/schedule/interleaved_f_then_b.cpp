@@ -30,12 +30,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
-    const int p = schedule.pp;
     return FormBuilder(schedule, t, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
-        .add(Position::ForwardToBackward, "(p−s−1)·(t_f+t_b)",
-             [&](int s) { return (p - s - 1) * (t.forward + t.backward); })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
+        .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)", true);
 }
 

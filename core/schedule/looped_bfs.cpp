@@ -35,12 +35,9 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const int p = schedule.pp;
     const int wraps = (schedule.vpp - 1) * std::max(0, p - schedule.microbatches);
     return FormBuilder(schedule, t, "every m and v, every t_f and t_b (of one chunk); equal stages, transfers free")
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
+        .addFillAndDrain()
         .add(Position::InsideWarmup, "(v−1)·max(0, p−m)·t_f", [&](int) { return wraps * t.forward; })
-        .add(Position::ForwardToBackward, "(p−s−1)·(t_f+t_b)",
-             [&](int s) { return (p - s - 1) * (t.forward + t.backward); })
         .add(Position::InsideCooldown, "(v−1)·max(0, p−m)·t_b", [&](int) { return wraps * t.backward; })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
         .finish("((p−1) + (v−1)·max(0, p−m))·(t_f+t_b)", "(m·v+p−1 + (v−1)·max(0, p−m))·(t_f+t_b)", true);
 }
 

@@ -39,10 +39,7 @@ std::vector<Op> pairedOrder(int count, std::int64_t warmup, Forward forward, Bac
 }
 
 Result<Schedule> generateCombined(const ScheduleSpec& spec) {
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("{} has one chunk a rank, not {}", kCombinedName, spec.vpp),
-                          "leave --vpp out, or use interleaved-overlap");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-overlap"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };

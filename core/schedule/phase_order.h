@@ -2,11 +2,23 @@
 
 #include "core/schedule/registry.h"
 
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace bubblescope {
 
 /// A spec's schedule without ops: names, sizes, placement.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
     return {spec.name, spec.flavor, spec.pp, spec.microbatches, spec.vpp, placement, {}};
+}
+
+/// The refusal of families that hold one chunk on each rank; `hint` says what to do instead.
+[[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string hint) {
+    if (spec.vpp == 1) return {};
+    return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp), std::move(hint));
 }
 
 /// A rank's list of the common shape: `warmup` forwards, then one forward and one backward in turn, then

@@ -29,8 +29,7 @@ int warmupForwards(int p, int units, int k, int s) {
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
     const int k = spec.sequence_slices;
-    if (spec.vpp != 1)
-        return usageError(fmt::format("seq1f1b has one chunk a rank, not {}", spec.vpp), "leave --vpp out");
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out"));
     if (k < 1 || k > kMaxSequenceSlices) {
         return usageError(fmt::format("{} is not a number of sequence slices", k),
                           fmt::format("give 1 to {}", kMaxSequenceSlices));
@@ -51,16 +50,10 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
-    const int p = schedule.pp;
-    const int units = static_cast<int>(schedule.ranks.front().size() / 2);
-    const int k = units / schedule.microbatches;
     return FormBuilder(schedule, t,
                        "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
                        "transfers free")
-        .add(Position::BeforeWarmup, "s·t_f", [&](int s) { return s * t.forward; })
-        .addMiddle({"(p−s−1)·t_b", t.backward, "(p−s−1)·t_f", t.forward, "(p−s−1)·(t_f+t_b)"},
-                   [&](int s) { return units - warmupForwards(p, units, k, s) >= 2; })
-        .add(Position::AfterCooldown, "s·t_b", [&](int s) { return s * t.backward; })
+        .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices a micro-batch");
 }
 

@@ -18,8 +18,6 @@
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -222,10 +220,7 @@ private:
 };
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("zb-auto has one chunk a rank, not {}", spec.vpp),
-                          "leave --vpp out, or use zb-v");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use zb-v"));
     const std::int64_t limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * std::int64_t{spec.pp};
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     schedule.ranks = zbAutoOrder(spec, 2 * limit);

@@ -51,10 +51,7 @@ std::vector<Op> paddleOrder(int p, int m, int s) {
 Result<Schedule> generate(const ScheduleSpec& spec) {
     const int p = spec.pp;
     const int m = spec.microbatches;
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("zb-h1 has one chunk a rank, not {}", spec.vpp),
-                          "leave --vpp out, or use interleaved-zb or zb-v");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
     const bool paddle = spec.flavor == "paddle";
     if (paddle && m < p) {
         return usageError(fmt::format("zb-h1 (paddle) needs m ≥ p: {} micro-batches, {} ranks", m, p),

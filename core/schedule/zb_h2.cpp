@@ -44,10 +44,7 @@ std::vector<Op> rankOrder(int p, int m, int s) {
 }
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
-    if (spec.vpp != 1) {
-        return usageError(fmt::format("zb-h2 has one chunk a rank, not {}", spec.vpp),
-                          "leave --vpp out, or use interleaved-zb or zb-v");
-    }
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     for (int s = 0; s < spec.pp; ++s)
         schedule.ranks.push_back(rankOrder(spec.pp, spec.microbatches, s));
