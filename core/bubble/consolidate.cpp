@@ -1,13 +1,16 @@
-// The method. Three passes over the ops of the step, each moving ops later only:
+// The method. What is moved is a unit: an op, or an overlapped pair, whose halves keep their distance, so that
+// they start together if they did. Three passes over the units of the step, each moving them later only:
 //
-// 1. The latest start of every op, from the end of the window backwards: nothing may pass it, so the
+// 1. The latest start of every unit, from the end of the window backwards: nothing may pass it, so the
 //    makespan holds whatever the other passes do.
 // 2. Each rank's steady phase is held back until it can run without a gap: its start is raised to the
-//    largest "arrival minus work before it" of its ops, all ranks are re-timed, and this repeats until
+//    largest "arrival minus work before it" of its units, all ranks are re-timed, and this repeats until
 //    nothing moves. Starts only grow and are capped by pass 1, so it ends; for schedules whose steady
 //    phases can be contiguous this is the longest-path solution for rigid blocks, reached after at most
 //    one round per rank.
-// 3. Cool-down ops move to their latest start, with everything else in place.
+// 3. Cool-down units move to their latest start, with everything else in place. The weight gradients after a
+//    rank's last input gradient then follow it at once again: nobody waits for them, and what is idle
+//    behind them is the bubble after cool-down.
 
 #include "core/bubble/consolidate.h"
 
@@ -27,18 +30,15 @@ public:
         : step_(step), before_steady_(before_steady), schedule_(executedOrder(step)), graph_(schedule_),
           execution_(executionOrder(graph_)) {}
 
-    /// False where ops are missing, the observed order contradicts the dependencies, or ops overlap in pairs,
-    /// whose halves cannot be moved one by one.
+    /// False where ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const {
-        const bool pairs = std::ranges::any_of(schedule_.ranks, [](const auto& ops) {
-            return std::ranges::any_of(ops, [](const Op& op) { return op.overlapped; });
-        });
-        return execution_.blocked.empty() && graph_.size() > 0 && graph_.rankCount() == step_.pp && !pairs;
+        return execution_.blocked.empty() && graph_.size() > 0 && graph_.rankCount() == step_.pp;
     }
 
     StepTimeline run() {
-        readTimes();
-        readLags();
+        readOps();
+        formUnits();
+        linkUnits();
         findLatest();
         gatherSteady();
         gatherCooldown();
@@ -46,25 +46,72 @@ public:
     }
 
 private:
+    /// Units are numbered through, rank after rank, in execution order.
+    using UnitIndex = std::size_t;
+
+    /// A rank's units: warm-up [begin, steady), steady [steady, cooldown), cool-down [cooldown, end), of which
+    /// [tail, end) follows the last input gradient.
+    struct RankUnits {
+        UnitIndex begin;
+        UnitIndex steady;
+        UnitIndex cooldown;
+        UnitIndex tail;
+        UnitIndex end;
+        [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
+    };
+
+    /// A unit starts no earlier than `lag` after the start of the one named here.
+    struct Constraint {
+        UnitIndex before;
+        TimeNs lag;
+    };
+
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
 
-    void readTimes() {
+    void readOps() {
         for (const auto& ops : step_.ranks) {
-            std::vector<OpKind> kinds;
             for (const TimelineOp& op : ops) {
                 if (op.op.kind == OpKind::Optimizer) continue;
-                kinds.push_back(op.op.kind);
                 observed_.push_back(op.start);
                 duration_.push_back(op.duration());
             }
-            phases_.push_back(findPhases(kinds));
         }
-        start_ = observed_;
+    }
+
+    void formUnits() {
+        for (OpIndex i = 0; i < graph_.size(); ++i) {
+            const OpIndex partner = graph_.partner(i);
+            if (partner == kNoOp || partner > i) {
+                const std::size_t other = at(partner == kNoOp ? i : partner);
+                const TimeNs end = std::max(observed_[at(i)] + duration_[at(i)], observed_[other] + duration_[other]);
+                start_.push_back(std::min(observed_[at(i)], observed_[other]));
+                length_.push_back(end - start_.back());
+            }
+            unit_.push_back(start_.size() - 1);
+            offset_.push_back(observed_[at(i)] - start_.back());
+        }
+        for (int r = 0; r < step_.pp; ++r)
+            findRankUnits(Rank{r});
+    }
+
+    void findRankUnits(Rank rank) {
+        const OpIndex first = graph_.firstOf(rank);
+        const UnitIndex begin = ranks_.empty() ? 0 : ranks_.back().end;
+        const UnitIndex end = graph_.endOf(rank) == first ? begin : unit_[at(graph_.endOf(rank) - 1)] + 1;
+        std::vector<OpKind> kinds;
+        UnitIndex tail = begin;
+        for (OpIndex i = first; i < graph_.endOf(rank); ++i) {
+            kinds.push_back(graph_.op(i).kind);
+            if (producesInputGradient(kinds.back())) tail = unit_[at(i)] + 1;
+        }
+        const auto unit = [&](std::size_t index) { return index < kinds.size() ? unit_[at(first) + index] : end; };
+        const Phases phases = findPhases(kinds);
+        ranks_.push_back({begin, unit(phases.steady), unit(phases.cooldown), tail, end});
     }
 
     /// How long after its producer's end an op could start. A measured latency is used where the trace has
     /// one; never more than what was observed, so that the observed timeline itself is feasible.
-    void readLags() {
+    void linkUnits() {
         std::map<std::tuple<Rank, Payload, Microbatch, Stage>, TimeNs> latency;
         for (std::size_t r = 0; r < step_.comm.size(); ++r) {
             for (const CommSpan& span : step_.comm[r]) {
@@ -72,73 +119,80 @@ private:
                 latency[{Rank{r}, span.payload, span.microbatch, span.stage}] = span.end - span.start;
             }
         }
-        const auto observed_lag = [&](OpIndex from, OpIndex to) {
-            return from < 0 ? TimeNs{0} : observed_[at(to)] - observed_[at(from)] - duration_[at(from)];
+        const auto link = [&](OpIndex from, OpIndex to, TimeNs wanted) {
+            const TimeNs from_end = observed_[at(from)] + duration_[at(from)];
+            const TimeNs lag = std::min(wanted, observed_[at(to)] - from_end);
+            constraints_.push_back({unit_[at(from)], offset_[at(from)] + duration_[at(from)] + lag - offset_[at(to)]});
         };
         for (OpIndex i = 0; i < graph_.size(); ++i) {
             const Op& op = graph_.op(i);
+            const UnitIndex unit = unit_[at(i)];
+            if (unit == constraints_of_.size()) {
+                constraints_of_.push_back(constraints_.size());
+                if (graph_.previous(i) != kNoOp)
+                    constraints_.push_back({unit - 1, std::min(length_[unit - 1], start_[unit] - start_[unit - 1])});
+            }
             const OpIndex stage = graph_.producers(i).stage;
-            TimeNs measured{0};
-            if (stage >= 0 && graph_.rank(stage) != graph_.rank(i)) {
+            const OpIndex own = graph_.producers(i).own;
+            if (stage >= 0) {
                 const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
                 const auto found = latency.find({graph_.rank(i), payload, op.microbatch, graph_.stage(i)});
-                if (found != latency.end()) measured = found->second;
+                const bool crosses = graph_.rank(stage) != graph_.rank(i);
+                link(stage, i, crosses && found != latency.end() ? found->second : TimeNs{0});
             }
-            lag_.push_back({std::min(measured, observed_lag(stage, i)),
-                            std::min(TimeNs{0}, observed_lag(graph_.producers(i).own, i)),
-                            std::min(TimeNs{0}, observed_lag(graph_.previous(i), i))});
+            if (own >= 0) link(own, i, TimeNs{0});
+        }
+        constraints_of_.push_back(constraints_.size());
+        for (const OpIndex op : execution_.order) {
+            const OpIndex partner = graph_.partner(op);
+            if (partner == kNoOp || partner > op) order_.push_back(unit_[at(op)]);
         }
     }
 
-    /// Calls visit(before, lag) for each op that must have ended before `op` starts.
-    template <class Visit>
-    void forEachBefore(OpIndex op, Visit visit) const {
-        const Lags& lag = lag_[at(op)];
-        const Producers& needs = graph_.producers(op);
-        if (needs.stage >= 0) visit(needs.stage, lag.stage);
-        if (needs.own >= 0) visit(needs.own, lag.own);
-        const OpIndex previous = graph_.previous(op);
-        if (previous >= 0) visit(previous, lag.previous);
+    [[nodiscard]] std::span<const Constraint> constraints(UnitIndex unit) const {
+        return std::span(constraints_)
+            .subspan(constraints_of_[unit], constraints_of_[unit + 1] - constraints_of_[unit]);
     }
 
+    /// The latest start of every unit that lets the step end in time.
     void findLatest() {
-        for (OpIndex i = 0; i < graph_.size(); ++i)
-            latest_.push_back(step_.end - duration_[at(i)]);
-        for (auto op = execution_.order.rbegin(); op != execution_.order.rend(); ++op) {
-            forEachBefore(*op, [&](OpIndex before, TimeNs lag) {
-                latest_[at(before)] = std::min(latest_[at(before)], latest_[at(*op)] - lag - duration_[at(before)]);
-            });
+        for (const TimeNs length : length_)
+            latest_.push_back(step_.end - length);
+        for (auto unit = order_.rbegin(); unit != order_.rend(); ++unit) {
+            for (const auto& [before, lag] : constraints(*unit))
+                latest_[before] = std::min(latest_[before], latest_[*unit] - lag);
+        }
+    }
+
+    /// Moves units later until every constraint holds again.
+    void settle() {
+        for (const UnitIndex unit : order_) {
+            for (const auto& [before, lag] : constraints(unit))
+                start_[unit] = std::max(start_[unit], start_[before] + lag);
         }
     }
 
     void gatherSteady() {
         const int rounds = 2 * step_.pp + 8; // blocks need one round a rank; jitter may ask for a few more
-        for (int round = 0; round < rounds && holdBackSteady(); ++round) {
-            for (const OpIndex op : execution_.order) {
-                forEachBefore(op, [&](OpIndex before, TimeNs lag) {
-                    start_[at(op)] = std::max(start_[at(op)], start_[at(before)] + duration_[at(before)] + lag);
-                });
-            }
-        }
+        for (int round = 0; round < rounds && holdBackSteady(); ++round)
+            settle();
     }
 
     /// Raises the start of each rank's steady phase to where it could run without a gap; true if any moved.
     bool holdBackSteady() {
         bool moved = false;
-        for (int r = 0; r < step_.pp; ++r) {
-            const Phases& phases = phases_[Rank{r}.index()];
-            if (!phases.hasSteady()) continue;
-            const OpIndex first = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(phases.steady);
-            const OpIndex end = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(phases.cooldown);
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            const RankUnits& rank = ranks_[r];
+            if (!rank.hasSteady()) continue;
             TimeNs work{0};
-            TimeNs contiguous = wantedSteadyStart(Rank{r}, first);
-            for (OpIndex i = first; i < end; ++i) {
-                contiguous = std::max(contiguous, start_[at(i)] - work);
-                work += duration_[at(i)];
+            TimeNs contiguous = wantedSteadyStart(r);
+            for (UnitIndex i = rank.steady; i < rank.cooldown; ++i) {
+                contiguous = std::max(contiguous, start_[i] - work);
+                work += length_[i];
             }
-            contiguous = std::min(contiguous, latest_[at(first)]);
-            if (contiguous > start_[at(first)]) {
-                start_[at(first)] = contiguous;
+            contiguous = std::min(contiguous, latest_[rank.steady]);
+            if (contiguous > start_[rank.steady]) {
+                start_[rank.steady] = contiguous;
                 moved = true;
             }
         }
@@ -146,25 +200,32 @@ private:
     }
 
     /// Where `before_steady` would have the steady phase start, but not before it could.
-    [[nodiscard]] TimeNs wantedSteadyStart(Rank rank, OpIndex first) const {
-        const OpIndex warmup_end = graph_.previous(first);
-        if (rank.index() >= before_steady_.size() || warmup_end < 0) return start_[at(first)];
-        return std::max(start_[at(first)],
-                        start_[at(warmup_end)] + duration_[at(warmup_end)] + before_steady_[rank.index()]);
+    [[nodiscard]] TimeNs wantedSteadyStart(std::size_t r) const {
+        const UnitIndex first = ranks_[r].steady;
+        if (r >= before_steady_.size() || first == ranks_[r].begin) return start_[first];
+        return std::max(start_[first], start_[first - 1] + length_[first - 1] + before_steady_[r]);
     }
 
     void gatherCooldown() {
-        std::vector<TimeNs> target(at(graph_.size()));
-        for (OpIndex i = 0; i < graph_.size(); ++i)
-            target[at(i)] = step_.end - duration_[at(i)];
-        for (auto op = execution_.order.rbegin(); op != execution_.order.rend(); ++op) {
-            const Rank rank = graph_.rank(*op);
-            const bool cooldown = *op - graph_.firstOf(rank) >= static_cast<OpIndex>(phases_[rank.index()].cooldown);
-            if (cooldown) start_[at(*op)] = std::max(start_[at(*op)], target[at(*op)]);
-            forEachBefore(*op, [&](OpIndex before, TimeNs lag) {
-                target[at(before)] = std::min(target[at(before)], start_[at(*op)] - lag - duration_[at(before)]);
-            });
+        const std::vector<TimeNs> settled = start_;
+        std::vector<bool> movable(start_.size(), false);
+        for (const RankUnits& rank : ranks_) {
+            for (UnitIndex i = rank.cooldown; i < rank.end; ++i)
+                movable[i] = true;
         }
+        std::vector<TimeNs> latest;
+        for (const TimeNs length : length_)
+            latest.push_back(step_.end - length);
+        for (auto unit = order_.rbegin(); unit != order_.rend(); ++unit) {
+            if (movable[*unit]) start_[*unit] = std::max(start_[*unit], latest[*unit]);
+            for (const auto& [before, lag] : constraints(*unit))
+                latest[before] = std::min(latest[before], start_[*unit] - lag);
+        }
+        for (const RankUnits& rank : ranks_) {
+            for (UnitIndex i = std::max(rank.tail, rank.cooldown); i < rank.end; ++i)
+                start_[i] = settled[i];
+        }
+        settle();
     }
 
     StepTimeline writeTimes() {
@@ -174,31 +235,30 @@ private:
         for (auto& ops : result.ranks) {
             for (TimelineOp& op : ops) {
                 if (op.op.kind == OpKind::Optimizer) continue;
-                op.start = start_[index];
-                op.end = start_[index] + duration_[index];
+                op.start = start_[unit_[index]] + offset_[index];
+                op.end = op.start + duration_[index];
                 ++index;
             }
         }
         return result;
     }
 
-    struct Lags {
-        TimeNs stage{0};
-        TimeNs own{0};
-        TimeNs previous{0};
-    };
-
     const StepTimeline& step_;
     std::span<const TimeNs> before_steady_;
     Schedule schedule_;
     OpGraph graph_;
     ExecutionOrder execution_;
-    std::vector<TimeNs> observed_;
-    std::vector<TimeNs> duration_;
-    std::vector<TimeNs> start_;
-    std::vector<TimeNs> latest_;
-    std::vector<Lags> lag_;
-    std::vector<Phases> phases_;
+    std::vector<TimeNs> observed_; ///< per op
+    std::vector<TimeNs> duration_; ///< per op
+    std::vector<UnitIndex> unit_;  ///< per op
+    std::vector<TimeNs> offset_;   ///< per op, from its unit's start
+    std::vector<TimeNs> start_;    ///< per unit
+    std::vector<TimeNs> length_;   ///< per unit
+    std::vector<TimeNs> latest_;   ///< per unit
+    std::vector<RankUnits> ranks_;
+    std::vector<Constraint> constraints_;
+    std::vector<std::size_t> constraints_of_; ///< per unit, where its constraints begin; and their end
+    std::vector<UnitIndex> order_;            ///< one in which all units can run
 };
 
 } // namespace
