@@ -33,6 +33,10 @@ Status checkSizes(const ScheduleSpec& spec) {
     if (chunks > kMaxOps / spec.microbatches / 2) {
         return usageError("the schedule would have more than 200 million ops", "lower --pp, --microbatches or --vpp");
     }
+    const ActivationSizes& sizes = spec.sizes;
+    if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
+        return usageError("the two gradients must free together what a forward takes, the weight gradient some of it");
+    }
     return {};
 }
 

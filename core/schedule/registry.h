@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/schedule/activation_sizes.h"
 #include "core/schedule/schedule.h"
 
 #include <span>
@@ -26,6 +27,8 @@ struct ScheduleSpec {
     /// For families whose order depends on times. Equal halves of the backward unless given.
     OpTimes times{TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
     TimeNs comm{0};
+    /// For families that make room by weight gradients; memory_limit counts sizes.forward each.
+    ActivationSizes sizes = {};
 };
 
 /// A family of schedules: its names, its limits, how its orders are made and what bubbles theory gives

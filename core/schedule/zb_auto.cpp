@@ -27,8 +27,6 @@ namespace bubblescope {
 namespace {
 
 using Time = std::int64_t;
-constexpr int kFreed = 1; ///< halves of an activation that either half of a backward frees
-constexpr int kTaken = 2; ///< halves that a forward takes
 
 struct Choice {
     bool overrun_first_gradient = false; ///< warm-up's last forward may end after the first gradient's arrival
@@ -43,10 +41,10 @@ struct Trial {
 
 class AutoRun {
 public:
-    AutoRun(const ScheduleSpec& spec, std::int64_t memory_halves, Choice choice)
+    AutoRun(const ScheduleSpec& spec, std::int64_t memory_limit, Choice choice)
         : p_(spec.pp), m_(spec.microbatches), f_(spec.times.forward.count()), i_(spec.times.input_grad.count()),
-          w_(spec.times.weight_grad.count()), comm_(spec.comm.count()), limit_(memory_halves), choice_(choice),
-          ranks_(static_cast<std::size_t>(p_)) {
+          w_(spec.times.weight_grad.count()), comm_(spec.comm.count()), sizes_(spec.sizes), limit_(memory_limit),
+          choice_(choice), ranks_(static_cast<std::size_t>(p_)) {
         for (RankState& state : ranks_) {
             state.ops.reserve(3 * static_cast<std::size_t>(m_));
             state.forward_ends.reserve(static_cast<std::size_t>(m_));
@@ -77,7 +75,7 @@ private:
         std::vector<Time> forward_ends;
         std::vector<Time> gradient_ends;
         int weights = 0;
-        std::int64_t held = 0; ///< halves of activations
+        std::int64_t held = 0; ///< of the memory, in the unit of the sizes
         Time first = 0;
         Time now = 0;
         Time bubble = 0; ///< idle time since the first forward
@@ -110,14 +108,14 @@ private:
         auto& ends = forward ? state.forward_ends : state.gradient_ends;
         state.ops.push_back({forward ? OpKind::Forward : OpKind::BackwardInput, Microbatch{ends.size()}, Chunk{0}});
         state.now = start + (forward ? f_ : i_);
-        state.held += forward ? kTaken : -kFreed;
+        state.held += forward ? sizes_.forward : -sizes_.input_grad;
         ends.push_back(state.now);
     }
 
     void putWeight(RankState& state) {
         state.ops.push_back({OpKind::BackwardWeight, Microbatch{state.weights++}, Chunk{0}});
         state.now += w_;
-        state.held -= kFreed;
+        state.held -= sizes_.weight_grad;
     }
 
     /// How many forwards of warm-up each rank takes after its first: as memory and time allow, and fewer than
@@ -130,7 +128,7 @@ private:
             int& count = more[static_cast<std::size_t>(r)];
             Time now = state.now;
             const Time arrives = gradient + comm_;
-            while (state.forwards() + count < m_ && state.held + kTaken * (count + 1) <= limit_ &&
+            while (state.forwards() + count < m_ && state.held + sizes_.forward * (count + 1) <= limit_ &&
                    (choice_.overrun_first_gradient ? now < arrives : now + f_ <= arrives)) {
                 now += f_;
                 ++count;
@@ -164,8 +162,9 @@ private:
         if (state.forwards() < behind.forwards() + 2) return false;
         const Time gradient = behind.now + f_ + i_ + comm_;
         if (state.now >= gradient) return true;
-        const std::int64_t short_of = std::max<std::int64_t>(0, state.held + kTaken - limit_);
-        const auto make_room = std::min<std::int64_t>(short_of, state.gradients() - state.weights);
+        const std::int64_t short_of = std::max<std::int64_t>(0, state.held + sizes_.forward - limit_);
+        const std::int64_t needed = (short_of + sizes_.weight_grad - 1) / sizes_.weight_grad;
+        const auto make_room = std::min<std::int64_t>(needed, state.gradients() - state.weights);
         if (state.now + make_room * w_ + f_ <= gradient) return false;
         return gradient - state.now <= worst_ - state.bubble;
     }
@@ -179,7 +178,7 @@ private:
             takes_[r - 1] = std::min(takes_[r - 1], takes_[r]);
         for (int r = 0; r < p_; ++r) {
             if (takes_[static_cast<std::size_t>(r)] == 0) continue;
-            while (rank(r).held + kTaken > limit_ && rank(r).hasWeights())
+            while (rank(r).held + sizes_.forward > limit_ && rank(r).hasWeights())
                 putWeight(rank(r));
             fillGap(true, r);
             put(true, r);
@@ -212,7 +211,8 @@ private:
     Time i_;
     Time w_;
     Time comm_;
-    std::int64_t limit_; ///< halves of activations
+    ActivationSizes sizes_;
+    std::int64_t limit_; ///< most that a rank may hold, in the unit of the sizes
     Choice choice_;
     std::vector<RankState> ranks_;
     std::vector<int> takes_; ///< 1 for ranks that take a forward in this round
@@ -223,18 +223,18 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use zb-v"));
     const std::int64_t limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * std::int64_t{spec.pp};
     Schedule schedule = emptySchedule(spec, Placement::Loop);
-    schedule.ranks = zbAutoOrder(spec, 2 * limit);
+    schedule.ranks = zbAutoOrder(spec, limit * spec.sizes.forward);
     return schedule;
 }
 
 } // namespace
 
-std::vector<std::vector<Op>> zbAutoOrder(const ScheduleSpec& spec, std::int64_t memory_halves) {
+std::vector<std::vector<Op>> zbAutoOrder(const ScheduleSpec& spec, std::int64_t memory_limit) {
     std::optional<Trial> best;
     for (const bool overrun : {false, true}) {
         for (const bool gradient_first : {true, false}) {
             for (const bool leave : {false, true}) {
-                Trial trial = AutoRun(spec, memory_halves, {overrun, gradient_first, leave}).play();
+                Trial trial = AutoRun(spec, memory_limit, {overrun, gradient_first, leave}).play();
                 if (!best || trial.longest_span < best->longest_span) best = std::move(trial);
             }
         }

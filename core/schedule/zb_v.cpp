@@ -97,8 +97,8 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
     // What 1F1B holds on its first rank: p micro-batches, each with two chunks.
     const int limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * spec.pp;
     const OpTimes& t = spec.times;
-    auto ranks = zbVGreedyOrder(
-        {spec.pp, spec.microbatches, t.forward, t.input_grad, t.weight_grad, spec.comm, 2 * std::int64_t{limit}});
+    auto ranks = zbVGreedyOrder({spec.pp, spec.microbatches, t.forward, t.input_grad, t.weight_grad, spec.comm,
+                                 limit * spec.sizes.forward, spec.sizes});
     if (!ranks) {
         return usageError(fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
                           fmt::format("give --memory-limit {} or more, or use v-half or v-min", 2 * spec.pp));

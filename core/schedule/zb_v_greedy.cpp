@@ -22,8 +22,6 @@ namespace {
 
 using Time = std::int64_t;
 constexpr Time kUnset = -1;
-constexpr int kFreed = 1; ///< halves of an activation that either half of a backward frees
-constexpr int kTaken = 2; ///< halves that a forward takes
 
 struct Fill {
     bool before_forward = true;
@@ -41,7 +39,8 @@ public:
     /// `before`: the run that this one is to improve on, nullptr for the first.
     GreedyRun(const ZbVGreedyInput& in, Fill fill, const Run* before)
         : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
-          comm_(in.comm.count()), limit_(in.memory_halves), fill_(fill), ranks_(static_cast<std::size_t>(in.pp)),
+          comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), fill_(fill),
+          ranks_(static_cast<std::size_t>(in.pp)),
           ends_(4 * static_cast<std::size_t>(in.pp) * static_cast<std::size_t>(in.microbatches), kUnset) {
         for (RankState& rank : ranks_)
             rank.ops.reserve(6 * static_cast<std::size_t>(m_));
@@ -116,7 +115,7 @@ private:
 
     void put(bool forward, int chunk, int r) {
         RankState& state = rank(r);
-        if (forward && state.held + kTaken > limit_) going_ = false;
+        if (forward && state.held + sizes_.forward > limit_) going_ = false;
         if (!going_) return;
         int& count = done(forward, chunk, r);
         const Time start = std::max(state.now, arrival(forward, chunk, r).value_or(state.now));
@@ -125,7 +124,7 @@ private:
         if (worst_ >= give_up_) going_ = false;
         state.now = start + (forward ? f_ : i_);
         end(forward, chunk, r, count) = state.now;
-        state.held += forward ? kTaken : -kFreed;
+        state.held += forward ? sizes_.forward : -sizes_.input_grad;
         state.ops.push_back({forward ? OpKind::Forward : OpKind::BackwardInput, Microbatch{count}, Chunk{chunk}});
         if (!forward) state.input_grad_chunks.push_back(static_cast<std::uint8_t>(chunk));
         ++count;
@@ -137,7 +136,7 @@ private:
         RankState& state = rank(r);
         const std::uint8_t chunk = state.input_grad_chunks[state.next_weight++];
         state.now += w_;
-        state.held -= kFreed;
+        state.held -= sizes_.weight_grad;
         state.ops.push_back({OpKind::BackwardWeight, Microbatch{state.weight_grads[chunk]++}, Chunk{int{chunk}}});
     }
 
@@ -148,8 +147,8 @@ private:
             put(true, 0, r);
         for (int r = p_ - 1; r >= 0 && going_; --r) {
             const Time back = arrival(true, 1, r).value_or(0);
-            while (r < p_ - 1 && going_ && rank(r).held + kTaken * (2 + 2 * r) <= limit_ && rank(r).now + f_ <= back &&
-                   rank(r).forwards[0] < m_) {
+            while (r < p_ - 1 && going_ && rank(r).held + sizes_.forward * (2 + 2 * r) <= limit_ &&
+                   rank(r).now + f_ <= back && rank(r).forwards[0] < m_) {
                 for (int front = 0; front <= r; ++front)
                     put(true, 0, front);
             }
@@ -176,8 +175,8 @@ private:
         }
     }
 
-    void freeFor(int halves, int r) {
-        while (rank(r).held + halves > limit_ && hasWeights(r))
+    void freeForForward(int r) {
+        while (rank(r).held + sizes_.forward > limit_ && hasWeights(r))
             putWeight(r);
     }
 
@@ -234,7 +233,7 @@ private:
         for (int r = 0; r < p_ && going_; ++r) {
             const auto chunk = nextForward(r);
             if (!chunk) continue;
-            freeFor(kTaken, r);
+            freeForForward(r);
             fillGap(true, *chunk, r, fill_.before_forward);
             put(true, *chunk, r);
         }
@@ -246,6 +245,7 @@ private:
     Time i_;
     Time w_;
     Time comm_;
+    ActivationSizes sizes_;
     std::int64_t limit_;
     Fill fill_;
     std::vector<RankState> ranks_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/schedule/activation_sizes.h"
 #include "core/schedule/op.h"
 
 #include <cstdint>
@@ -17,9 +18,8 @@ struct ZbVGreedyInput {
     TimeNs input_grad{0};
     TimeNs weight_grad{0};
     TimeNs comm{0};
-    /// Most halves of an activation a rank may hold. A forward takes two; its input gradient frees one, its
-    /// weight gradient the other.
-    std::int64_t memory_halves = 0;
+    std::int64_t memory_limit = 0; ///< most that a rank may hold, in the unit of `sizes`
+    ActivationSizes sizes;
 };
 
 /// The best of the orders that greedy filling finds; nothing where the memory does not hold the warm-up.
