@@ -16,6 +16,9 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily zbH2Family();
 [[nodiscard]] ScheduleFamily interleavedZbFamily();
 [[nodiscard]] ScheduleFamily zbVFamily();
+[[nodiscard]] ScheduleFamily vHalfFamily();
+[[nodiscard]] ScheduleFamily vMinFamily();
+[[nodiscard]] ScheduleFamily v1F1BFamily();
 [[nodiscard]] ScheduleFamily oneFOneBOverlapFamily();
 [[nodiscard]] ScheduleFamily interleavedOverlapFamily();
 [[nodiscard]] ScheduleFamily seq1F1BFamily();

@@ -29,7 +29,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
+    const OpTimes& t = costs.times;
+    return FormBuilder(schedule, t, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
         .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)", true);
 }

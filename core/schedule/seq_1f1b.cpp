@@ -49,7 +49,8 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs,
+    const OpTimes& t = costs.times;
+    return FormBuilder(schedule, t,
                        "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
                        "transfers free")
         .addFillAndDrain()

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bubblescope {
 namespace {
 
@@ -61,6 +63,19 @@ TEST(Schedules, ActivationPeaksAreTheKnownOnes) {
                     EXPECT_EQ(interleaved[Rank{s}.index()], std::min(m * v, 2 * (p - s - 1) + (v - 1) * p + 1));
                 }
             }
+        }
+    }
+}
+
+TEST(Schedules, OrdersAlongAVHoldWhatTheirPatternsHold) {
+    for (int p = 1; p <= 16; ++p) {
+        for (const int m : {2 * p, 3 * p + 1}) {
+            const auto most = [&](const char* family) {
+                return std::ranges::max(peakActivations(makeSchedule({family, "", p, m, 2}).value()));
+            };
+            EXPECT_EQ(most("v-half"), 2 * ((p + 2) / 2));
+            EXPECT_EQ(most("v-min"), 2 * ((p + 4) / 3));
+            EXPECT_EQ(most("v-1f1b"), 2 * (2 * p / 3 + 1));
         }
     }
 }
