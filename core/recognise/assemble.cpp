@@ -12,16 +12,15 @@ std::uint8_t bit(OpKind kind) {
     return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
 }
 
-/// Which ops of a step were seen, by rank, chunk and micro-batch.
+/// Which ops of a step were seen, by micro-batch, rank, chunk and sequence slice.
 class Tally {
 public:
     explicit Tally(const Layout& layout)
-        : layout_(layout), seen_(static_cast<std::size_t>(layout.pp) * static_cast<std::size_t>(layout.vpp) *
-                                 static_cast<std::size_t>(layout.microbatches)) {}
+        : layout_(layout), seen_(static_cast<std::size_t>(layout.microbatches) * unitSize()) {}
 
     void add(Rank rank, const Op& op) {
         if (op.kind == OpKind::Optimizer) return;
-        std::uint8_t& slot = seen_[index(rank, op.chunk, op.microbatch)];
+        std::uint8_t& slot = seen_[index(rank, op)];
         if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = describe(rank, "ran", op, "twice");
         slot |= bit(op.kind);
     }
@@ -29,22 +28,56 @@ public:
     /// What is wrong with the step, nothing if it is complete.
     [[nodiscard]] std::optional<std::string> fault(bool expect_backward) const {
         if (fault_) return fault_;
-        for (int r = 0; r < layout_.pp; ++r) {
-            for (int c = 0; c < layout_.vpp; ++c) {
-                for (int m = 0; m < layout_.microbatches; ++m) {
-                    const auto missing = missingIn(seen_[index(Rank{r}, Chunk{c}, Microbatch{m})], expect_backward);
-                    if (missing) return describe(Rank{r}, "lacks", {*missing, Microbatch{m}, Chunk{c}}, "");
-                }
+        int units = 0;
+        for (int m = 0; m < layout_.microbatches; ++m) {
+            for (int route = 0; route < routes(layout_.placement); ++route) {
+                if (!takesRoute(Microbatch{m}, route)) continue;
+                ++units;
+                if (auto fault = faultOnRoute(Microbatch{m}, route, expect_backward)) return fault;
             }
         }
-        return std::nullopt;
+        if (units == layout_.microbatches) return std::nullopt;
+        return fmt::format("{} of {} micro-batches ran", units, layout_.microbatches);
     }
 
 private:
-    [[nodiscard]] std::size_t index(Rank rank, Chunk chunk, Microbatch microbatch) const {
-        return (rank.index() * static_cast<std::size_t>(layout_.vpp) + chunk.index()) *
-                   static_cast<std::size_t>(layout_.microbatches) +
-               microbatch.index();
+    /// Slots of one micro-batch.
+    [[nodiscard]] std::size_t unitSize() const {
+        return static_cast<std::size_t>(layout_.pp) * static_cast<std::size_t>(layout_.vpp) *
+               static_cast<std::size_t>(layout_.slices);
+    }
+    [[nodiscard]] std::size_t index(Rank rank, const Op& op) const {
+        const std::size_t part = rank.index() * static_cast<std::size_t>(layout_.vpp) + op.chunk.index();
+        return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
+               static_cast<std::size_t>(op.sequence);
+    }
+    /// Calls visit(rank, forward op) for all that a micro-batch has to run on a route, until that says true.
+    template <class Visit>
+    bool anyOf(Microbatch microbatch, int route, Visit visit) const {
+        for (int r = 0; r < layout_.pp; ++r) {
+            for (int c = route; c < layout_.vpp; c += routes(layout_.placement)) {
+                for (int slice = 0; slice < layout_.slices; ++slice) {
+                    if (visit(Rank{r}, Op{OpKind::Forward, microbatch, Chunk{c}, slice})) return true;
+                }
+            }
+        }
+        return false;
+    }
+    [[nodiscard]] bool takesRoute(Microbatch microbatch, int route) const {
+        return routes(layout_.placement) == 1 ||
+               anyOf(microbatch, route, [&](Rank rank, const Op& op) { return seen_[index(rank, op)] != 0; });
+    }
+    [[nodiscard]] std::optional<std::string> faultOnRoute(Microbatch microbatch, int route,
+                                                          bool expect_backward) const {
+        std::optional<std::string> fault;
+        anyOf(microbatch, route, [&](Rank rank, Op op) {
+            const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
+            if (!missing) return false;
+            op.kind = *missing;
+            fault = describe(rank, "lacks", op, "");
+            return true;
+        });
+        return fault;
     }
     static std::string describe(Rank rank, std::string_view verb, const Op& op, std::string_view tail) {
         return fmt::format("rank {} {} {}{}{}", rank.value, verb, opName(op), tail.empty() ? "" : " ", tail);
@@ -79,7 +112,8 @@ StepTimeline emptyStep(const Layout& layout, std::int64_t index) {
 
 /// The rank at the other end of a transfer; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
-    const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - 1 : comm.stage + 1;
+    const int apart = routes(layout.placement);
+    const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;
     const std::int64_t other = comm.kind == CommKind::Send ? comm.stage : producer;
     const std::int64_t stages = std::int64_t{layout.pp} * layout.vpp;
     if (other < 0 || other >= stages || comm.stage < 0 || comm.stage >= stages) return std::nullopt;
@@ -89,27 +123,35 @@ std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
 void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, DiagnosticLog& log) {
     const auto home = layout.rank_of_home.find(comm.home);
     const auto peer = peerOf(comm, layout);
-    if (home == layout.rank_of_home.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches) {
+    if (home == layout.rank_of_home.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches ||
+        comm.sequence < 0 || comm.sequence >= layout.slices) {
         log.add("stray-transfer", fmt::format("step {}, rank {}", comm.step, comm.home),
                 "transfers of stages or micro-batches that have no ops are left out");
         return;
     }
-    step.comm[home->second.index()].push_back(
-        {comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
-         Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end});
+    step.comm[home->second.index()].push_back({comm.kind, comm.payload,
+                                               Microbatch{static_cast<std::int32_t>(comm.microbatch)},
+                                               Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start,
+                                               comm.end, static_cast<std::int32_t>(comm.sequence)});
 }
 
 void cutOverlaps(std::vector<TimelineOp>& ops, const std::string& where, DiagnosticLog& log) {
-    TimeNs free{0};
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        TimelineOp& op = ops[i];
-        if (i > 0 && op.start < free) {
-            log.add("overlapping-ops", fmt::format("{}, {}", where, opName(op.op)),
-                    "ops begin before the one before them on their rank ended; their beginning is cut off");
-            op.start = free;
-            op.end = std::max(op.end, free);
-        }
-        free = op.end;
+    const auto cut = [&](TimelineOp& op, TimeNs free) {
+        if (op.start >= free) return;
+        log.add("overlapping-ops", fmt::format("{}, {}", where, opName(op.op)),
+                "ops begin before the one before them on their rank ended; their beginning is cut off");
+        op.start = free;
+        op.end = std::max(op.end, free);
+    };
+    const auto pairBegins = [&](std::size_t i) {
+        return i + 1 < ops.size() && ops[i].op.overlapped && ops[i + 1].op.overlapped &&
+               ops[i].start == ops[i + 1].start;
+    };
+    for (std::size_t i = pairBegins(0) ? 2 : 1; i < ops.size(); ++i) {
+        const TimeNs free = ops[i - 1].end;
+        const bool pair = pairBegins(i);
+        cut(ops[i], free);
+        if (pair) cut(ops[++i], free);
     }
 }
 
@@ -134,7 +176,8 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
     for (const FoundOp& op : found.ops) {
         if (!layout.rank_of_home.contains(op.home)) continue; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
-        const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk},
+        const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk,
+                                static_cast<std::int32_t>(op.sequence), op.overlapped},
                                op.start,
                                op.end,
                                op.lateness};

@@ -15,6 +15,7 @@ struct Layout {
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
+    int slices = 1; ///< of each micro-batch's sequence
     Placement placement = Placement::Loop;
     std::map<std::int64_t, Rank> rank_of_home;
     std::map<std::int64_t, Location> location_of_stage; ///< only for Parts::Stages
@@ -26,10 +27,11 @@ struct Layout {
 /// missing or a stage ran on several ranks (replicas of a data-parallel run loaded together).
 [[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
 
-/// The complete steps, in order. A step is complete when every micro-batch has on every chunk exactly one
-/// forward and either one whole backward or one backward for the input and one for the weights (no
-/// backward at all where the whole trace has none); others are counted in the log and left out. Two ops of
-/// a rank never overlap in the result: a later one is cut, and counted.
+/// The complete steps, in order. A step is complete when every sequence slice of every micro-batch has on every
+/// chunk of its pipeline exactly one forward and either one whole backward or one backward for the input and
+/// one for the weights (no backward at all where the whole trace has none); others are counted in the log and
+/// left out. Of two pipelines each micro-batch takes one, or both where each numbers its own from 0. Two ops of
+/// a rank never overlap in the result, the halves of a pair aside: a later one is cut, and counted.
 /// Errors: Input when no step is complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);

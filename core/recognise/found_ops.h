@@ -25,6 +25,8 @@ struct FoundOp {
     TimeNs start{0};
     TimeNs end{0};
     TimeNs lateness{0};
+    std::int64_t sequence = 0; ///< slice of the sequence
+    bool overlapped = false;   ///< half of a pair; the other half has the same times
 };
 
 struct FoundComm {
@@ -36,6 +38,7 @@ struct FoundComm {
     std::int64_t stage = 0; ///< the consumer's
     TimeNs start{0};
     TimeNs end{0};
+    std::int64_t sequence = 0;
 };
 
 /// What `part` counts.

@@ -1,5 +1,7 @@
 #include "core/recognise/assemble.h"
 
+#include "core/schedule/dependency.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@ struct Extent {
     std::set<std::int64_t> homes;
     std::int64_t parts = 0;
     std::int64_t microbatches = 0;
+    std::int64_t slices = 1;
 };
 
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
@@ -25,19 +28,23 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     for (const FoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.part < 0 || op.part >= kMaxParts || op.microbatch < 0 || op.microbatch >= kMaxSlots || op.home < 0 ||
-            op.home > INT32_MAX || op.step < 0 || op.step > INT32_MAX) {
+            op.home > INT32_MAX || op.step < 0 || op.step > INT32_MAX || op.sequence < 0 ||
+            op.sequence >= kMaxSequenceSlices) {
             return inputError(where, fmt::format("an op has numbers that cannot be: rank {}, part {}, micro-batch {}, "
-                                                 "step {}",
-                                                 op.home, op.part, op.microbatch, op.step));
+                                                 "step {}, sequence slice {}",
+                                                 op.home, op.part, op.microbatch, op.step, op.sequence));
         }
         extent.homes.insert(op.home);
         extent.parts = std::max(extent.parts, op.part + 1);
         extent.microbatches = std::max(extent.microbatches, op.microbatch + 1);
+        extent.slices = std::max(extent.slices, op.sequence + 1);
     }
-    if (static_cast<std::int64_t>(extent.homes.size()) * extent.parts * extent.microbatches > kMaxSlots) {
+    const auto parts = static_cast<std::int64_t>(extent.homes.size()) * extent.parts;
+    if (parts > kMaxSlots / extent.slices || parts * extent.slices * extent.microbatches > kMaxSlots) {
         return inputError(where,
-                          fmt::format("the trace claims {} ranks, {} parts and {} micro-batches, which cannot be",
-                                      extent.homes.size(), extent.parts, extent.microbatches));
+                          fmt::format("the trace claims {} ranks, {} parts, {} micro-batches and {} sequence slices, "
+                                      "which cannot be",
+                                      extent.homes.size(), extent.parts, extent.microbatches, extent.slices));
     }
     return extent;
 }
@@ -118,13 +125,15 @@ Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) 
     if (info.pp > layout.pp) {
         return missingRanks(where, fmt::format("the run had {} ranks, but only {} have ops", info.pp, layout.pp));
     }
-    if (info.microbatches < 1 || info.vpp < 1 || info.microbatches > kMaxSlots || info.vpp > kMaxParts ||
-        std::int64_t{info.microbatches} * info.vpp * layout.pp > kMaxSlots) {
-        return inputError(where, fmt::format("the run's settings cannot be: {} micro-batches, {} chunks",
-                                             info.microbatches, info.vpp));
+    const std::int64_t microbatches = std::max(layout.microbatches, info.microbatches);
+    const std::int64_t vpp = std::max(layout.vpp, info.vpp);
+    if (microbatches > kMaxSlots || vpp > kMaxParts || vpp % routes(info.placement) != 0 ||
+        microbatches * vpp > kMaxSlots / layout.slices / layout.pp) {
+        return inputError(where, fmt::format("the run's settings cannot be: {} micro-batches, {} chunks, {} placement",
+                                             info.microbatches, info.vpp, placementName(info.placement)));
     }
-    layout.microbatches = std::max(layout.microbatches, info.microbatches);
-    layout.vpp = std::max(layout.vpp, info.vpp);
+    layout.microbatches = static_cast<int>(microbatches);
+    layout.vpp = static_cast<int>(vpp);
     layout.placement = info.placement;
     return {};
 }
@@ -143,6 +152,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
     BUBBLESCOPE_ASSIGN(const Extent extent, extentOf(found, where));
     Layout layout;
     layout.microbatches = static_cast<int>(extent.microbatches);
+    layout.slices = static_cast<int>(extent.slices);
     if (found.parts == Parts::Stages) {
         BUBBLESCOPE_ASSIGN(const HomesByStage homes, homesByStage(found, where));
         BUBBLESCOPE_TRY(placeStages(homes, layout, where));

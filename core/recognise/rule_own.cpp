@@ -73,6 +73,8 @@ std::optional<FoundOp> opOf(const Trace& trace, SliceId slice) {
     op.start = trace.start(slice);
     op.end = trace.end(slice);
     op.lateness = TimeNs{trace.intArg(args, "lateness_ns").value_or(0)};
+    op.sequence = trace.intArg(args, "sequence").value_or(0);
+    op.overlapped = trace.intArg(args, "overlapped").value_or(0) != 0;
     return op;
 }
 
@@ -97,6 +99,7 @@ std::optional<FoundComm> commOf(const Trace& trace, SliceId slice, CommKind kind
     comm.step = trace.intArg(args, "step").value_or(0);
     comm.start = trace.start(slice);
     comm.end = trace.end(slice);
+    comm.sequence = trace.intArg(args, "sequence").value_or(0);
     return comm;
 }
 

@@ -81,6 +81,7 @@ private:
         span.payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
         span.microbatch = op.microbatch;
         span.stage = graph_.stage(index);
+        span.sequence = op.sequence;
         span.end = arrival(index);
         span.start = span.end - costs_.comm;
         span.kind = CommKind::Send;

@@ -8,7 +8,8 @@
 
 namespace bubblescope {
 
-/// An op that ran: when it occupied its rank's compute stream. Waiting for inputs is not part of it.
+/// An op that ran: when it occupied its rank's compute stream. Waiting for inputs is not part of it. Both
+/// halves of an overlapped pair have the pair's times and stand next to each other.
 struct TimelineOp {
     Op op;
     TimeNs start{0};
@@ -25,7 +26,7 @@ enum class Payload : std::uint8_t { Activation, Gradient };
 /// One side of a transfer, or a wait for one, on a rank's communication lane.
 /// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of
 /// stage s feeds B or I of s. Send and receive of one transfer therefore carry equal
-/// (payload, microbatch, stage), unique within a step.
+/// (payload, microbatch, sequence, stage), unique within a step.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -34,6 +35,7 @@ struct CommSpan {
     Rank peer;
     TimeNs start{0};
     TimeNs end{0};
+    std::int32_t sequence = 0; ///< slice of the sequence, see Op
 };
 
 /// Who ran which op when, in one step: the one currency between simulation, runtime and recognised

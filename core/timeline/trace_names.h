@@ -10,11 +10,12 @@
 /// "wait"; a child whose slices would overlap gets a second lane of the same name with " (2)".
 ///
 /// - category "op": slice named as opName(); args kind (string), microbatch, chunk, stage, step (ints),
-///   lateness_ns (int, only if not 0). Ops that hand over an activation or a gradient share a flow id.
+///   lateness_ns and sequence (ints, only if not 0), overlapped (bool, only if true). Ops that hand over an
+///   activation or a gradient share a flow id.
 /// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
-///   (the consumer's, see CommSpan), peer, step.
+///   (the consumer's, see CommSpan), peer, step, sequence (only if not 0).
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
-///   their own names (placement as "loop" or "v", tolerance as pace_tolerance_ns) and `rank` where the
+///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns) and `rank` where the
 ///   file holds one rank only.
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {

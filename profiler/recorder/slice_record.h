@@ -20,9 +20,11 @@ struct SliceRecord {
     Chunk chunk; ///< ops only
     Stage stage; ///< an op's own; of a transfer the one that consumes it
     Rank peer;   ///< transfers and waits only
+    std::int32_t sequence = 0;
     Category category = Category::Op;
     OpKind kind = OpKind::Forward;         ///< ops only
     Payload payload = Payload::Activation; ///< transfers and waits only
+    bool overlapped = false;               ///< ops only
 
     [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
         SliceRecord record;
@@ -34,6 +36,8 @@ struct SliceRecord {
         record.chunk = op.op.chunk;
         record.stage = stage;
         record.kind = op.op.kind;
+        record.sequence = op.op.sequence;
+        record.overlapped = op.op.overlapped;
         return record;
     }
 
@@ -49,18 +53,21 @@ struct SliceRecord {
                           : span.kind == CommKind::Receive ? Category::Receive
                                                            : Category::Wait;
         record.payload = span.payload;
+        record.sequence = span.sequence;
         return record;
     }
 
     /// Only for records of category Op.
-    [[nodiscard]] TimelineOp asOp() const { return {{kind, microbatch, chunk}, start, end, lateness}; }
+    [[nodiscard]] TimelineOp asOp() const {
+        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness};
+    }
 
     /// Only for the other categories.
     [[nodiscard]] CommSpan asComm() const {
         const CommKind side = category == Category::Send      ? CommKind::Send
                               : category == Category::Receive ? CommKind::Receive
                                                               : CommKind::Wait;
-        return {side, payload, microbatch, stage, peer, start, end};
+        return {side, payload, microbatch, stage, peer, start, end, sequence};
     }
 };
 

@@ -23,13 +23,18 @@ std::string_view kindText(OpKind kind) {
 }
 
 /// The id of one transfer; `stage` is the consumer's.
-std::uint64_t transferFlowId(int step, Payload payload, Microbatch microbatch, Stage stage) {
-    // 20 bits each for micro-batch and stage, the rest for the step; the top bit keeps it from 0 and apart
-    // from the small ids that other writers use.
-    const auto bits = [](std::int32_t value) { return static_cast<std::uint64_t>(value) & 0xFFFFFU; };
-    const std::uint64_t gradient = payload == Payload::Gradient ? 1 : 0;
-    return (std::uint64_t{1} << 63) | ((static_cast<std::uint64_t>(step) & 0x3FFFFFU) << 41) | (gradient << 40) |
-           (bits(microbatch.value) << 20) | bits(stage.value);
+std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stage) {
+    // The top bit keeps it from 0 and apart from the small ids that other writers use.
+    std::uint64_t id = 1;
+    const auto append = [&id](std::int32_t value, unsigned bits) {
+        id = (id << bits) | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
+    };
+    append(step, 18);
+    append(payload == Payload::Gradient ? 1 : 0, 1);
+    append(op.microbatch.value, 18);
+    append(op.sequence, 12);
+    append(stage.value, 14);
+    return id;
 }
 
 } // namespace
@@ -43,17 +48,21 @@ std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness) {
         {"step", number(step)},
     };
     if (lateness != TimeNs{0}) args.push_back({"lateness_ns", number(lateness.count())});
+    if (op.sequence != 0) args.push_back({"sequence", number(op.sequence)});
+    if (op.overlapped) args.push_back({"overlapped", true});
     return args;
 }
 
 std::vector<Arg> commArgs(const CommSpan& span, int step) {
-    return {
+    std::vector<Arg> args{
         {"payload", payloadName(span.payload)},
         {"microbatch", number(span.microbatch.value)},
         {"stage", number(span.stage.value)},
         {"peer", number(span.peer.value)},
         {"step", number(step)},
     };
+    if (span.sequence != 0) args.push_back({"sequence", number(span.sequence)});
+    return args;
 }
 
 std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
@@ -102,7 +111,7 @@ std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int 
         // The first stage's forward and the last stage's backward take nothing from a neighbour.
         const int source = payload == Payload::Activation ? consumer - apart : consumer + apart;
         const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
-        if (inside) ids.push_back(transferFlowId(step, payload, op.microbatch, Stage{consumer}));
+        if (inside) ids.push_back(transferFlowId(step, payload, op, Stage{consumer}));
     };
     if (op.kind == OpKind::Forward) {
         add(Payload::Activation, stage.value);
