@@ -12,7 +12,6 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -34,20 +33,11 @@ Status checkNumbers(const RunConfig& config) {
     return {};
 }
 
-/// What the engine does not execute. The order itself may be fine.
-Status checkFeatures(const Schedule& schedule) {
-    const auto refuse = [&](std::string_view what) {
-        return usageError(fmt::format("{} has {}, which this runtime does not execute", schedule.name, what),
-                          "`bubblescope simulate` shows its timeline");
-    };
-    if (routes(schedule.placement) > 1) return refuse("two pipelines in opposite directions");
-    for (const auto& ops : schedule.ranks) {
-        for (const Op& op : ops) {
-            if (op.overlapped) return refuse("overlapped pairs of ops");
-            if (op.sequence > 0) return refuse("split sequences");
-        }
-    }
-    return {};
+Status checkSlices(const RunConfig& config) {
+    const int slices = DataPlan(config.schedule).slices();
+    if (config.model.rows >= slices) return {};
+    return usageError(fmt::format("{} rows of a micro-batch cannot be cut into {} slices", config.model.rows, slices),
+                      fmt::format("give {} rows or more", slices));
 }
 
 Status checkConfig(const RunConfig& config) {
@@ -57,8 +47,8 @@ Status checkConfig(const RunConfig& config) {
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
-    BUBBLESCOPE_TRY(checkFeatures(config.schedule));
-    return checkNumbers(config);
+    BUBBLESCOPE_TRY(checkNumbers(config));
+    return checkSlices(config);
 }
 
 RunInfo runInfo(const RunConfig& config) {
@@ -69,46 +59,97 @@ RunInfo runInfo(const RunConfig& config) {
     return info;
 }
 
-StageFactory stageFactory(const RunConfig& config) {
-    return [&config](Stage stage) {
-        return std::make_unique<MlpStage>(config.model, stage, config.schedule.stages(), config.schedule.microbatches);
-    };
+StageFactory stageFactory(const ModelConfig& model, const DataPlan& plan) {
+    return [&](Stage stage) { return std::make_unique<MlpStage>(model, plan.taskOf(stage)); };
 }
 
-std::uint64_t digestOf(const std::vector<std::unique_ptr<StageModel>>& stages) {
-    std::uint64_t hash = kFnvOffset;
-    for (const auto& stage : stages)
-        hash = stage->digest(hash);
-    return hash;
-}
+using Stages = std::vector<std::unique_ptr<StageModel>>; ///< by stage
 
-/// One micro-batch through all stages and back.
-void trainMicrobatch(std::vector<std::unique_ptr<StageModel>>& stages, Microbatch microbatch) {
-    Tensor data;
-    for (const auto& stage : stages)
-        data = stage->forward(microbatch, std::move(data));
-    for (std::size_t s = stages.size(); s-- > 0;) {
-        data = stages[s]->backwardInput(microbatch, std::move(data));
-        stages[s]->backwardWeight(microbatch);
+/// Of the model; of two copies, which must be equal, of either.
+Result<std::uint64_t> digestOf(const Stages& stages, int routes) {
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(routes), kFnvOffset);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        std::uint64_t& hash = hashes[s % hashes.size()];
+        hash = stages[s]->digest(hash);
     }
+    if (hashes.front() != hashes.back()) {
+        return runError(
+            fmt::format("the two copies of the model have parted: {:016x} and {:016x}", hashes.front(), hashes.back()));
+    }
+    return hashes.front();
 }
 
-RunSummary trainReference(const RunConfig& config) {
-    const StageFactory make_stage = stageFactory(config);
-    std::vector<std::unique_ptr<StageModel>> stages;
-    stages.reserve(static_cast<std::size_t>(config.schedule.stages()));
-    for (int s = 0; s < config.schedule.stages(); ++s)
-        stages.push_back(make_stage(Stage{s}));
+/// The reference: no pipeline, one thread, the order in which DataPlan sums.
+class Reference {
+public:
+    Reference(const RunConfig& config, const DataPlan& plan) : plan_(plan) {
+        const StageFactory make_stage = stageFactory(config.model, plan);
+        for (int s = 0; s < config.schedule.stages(); ++s)
+            stages_.push_back(make_stage(Stage{s}));
+    }
 
+    /// One step; returns its loss.
+    double train() {
+        for (int route = 0; route < plan_.routes(); ++route)
+            trainRoute(route);
+        for (int place = 0; place < plan_.places(); ++place)
+            update(place);
+        double loss = 0.0;
+        for (int route = 0; route < plan_.routes(); ++route)
+            loss += at(plan_.places() - 1, route).takeLoss();
+        return loss;
+    }
+
+    [[nodiscard]] const Stages& stages() const { return stages_; }
+
+private:
+    StageModel& at(int place, int route) { return *stages_[Stage{place * plan_.routes() + route}.index()]; }
+
+    /// All micro-batches of a pipeline, one after the other: forward slice by slice, then back.
+    void trainRoute(int route) {
+        const std::vector<Piece> pieces = plan_.taskOf(Stage{route}).pieces;
+        const auto slices = static_cast<std::size_t>(plan_.slices());
+        for (std::size_t first = 0; first < pieces.size(); first += slices) {
+            for (std::size_t i = slices; i-- > 0;)
+                forward(route, pieces[first + i]);
+            for (std::size_t i = 0; i < slices; ++i)
+                backward(route, pieces[first + i]);
+        }
+    }
+
+    void forward(int route, Piece piece) {
+        Tensor data;
+        for (int place = 0; place < plan_.places(); ++place)
+            data = at(place, route).forward(piece, std::move(data));
+    }
+
+    void backward(int route, Piece piece) {
+        Tensor data;
+        for (int place = plan_.places(); place-- > 0;) {
+            data = at(place, route).backwardInput(piece, std::move(data));
+            at(place, route).backwardWeight(piece);
+        }
+    }
+
+    void update(int place) {
+        Tensor sum = at(place, 0).takeGradient();
+        for (int route = 1; route < plan_.routes(); ++route)
+            sum += at(place, route).takeGradient();
+        for (int route = 0; route < plan_.routes(); ++route)
+            at(place, route).applyGradient(sum);
+    }
+
+    const DataPlan& plan_;
+    Stages stages_;
+};
+
+Result<RunSummary> trainReference(const RunConfig& config) {
+    const DataPlan plan(config.schedule);
+    Reference reference(config, plan);
     RunSummary summary;
-    for (int step = 0; step < config.steps; ++step) {
-        for (int m = 0; m < config.schedule.microbatches; ++m)
-            trainMicrobatch(stages, Microbatch{m});
-        for (const auto& stage : stages)
-            stage->applyGradients();
-        summary.losses.push_back(stages.back()->takeLoss());
-    }
-    summary.weights_digest = digestOf(stages);
+    for (int step = 0; step < config.steps; ++step)
+        summary.losses.push_back(reference.train());
+    BUBBLESCOPE_ASSIGN(summary.weights_digest, digestOf(reference.stages(), plan.routes()));
     return summary;
 }
 
@@ -124,13 +165,14 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
         BUBBLESCOPE_ASSIGN(recorder, profiler::Recorder::open(recording));
     }
 
+    const DataPlan plan(config.schedule);
     MonotonicClock clock;
     EngineConfig engine{.schedule = config.schedule,
                         .times = config.times,
                         .steps = config.steps,
                         .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
                         .clock = clock,
-                        .make_stage = stageFactory(config),
+                        .make_stage = stageFactory(config.model, plan),
                         .rings = {},
                         .after_step = {}};
     if (recorder) {
@@ -150,7 +192,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     EngineResult& result = ran.value();
     RunSummary summary;
     summary.losses = std::move(result.losses);
-    summary.weights_digest = digestOf(result.stages);
+    BUBBLESCOPE_ASSIGN(summary.weights_digest, digestOf(result.stages, plan.routes()));
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;
     summary.max_lateness = result.max_lateness;

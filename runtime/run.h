@@ -11,7 +11,8 @@
 
 namespace bubblescope::runtime {
 
-/// The model that is trained: p·v equal stages of Linear + GELU blocks with residual connections on
+/// The model that is trained: one equal stage for each place in the pipeline (p·v, or p·v/2 where two pipelines
+/// hold it twice), made of Linear + GELU blocks with residual connections on
 /// synthetic data, the last stage ends in a linear head and mean squared error. Everything follows from
 /// `seed`.
 struct ModelConfig {
@@ -40,7 +41,7 @@ struct RunConfig {
 
 struct RunSummary {
     std::vector<double> losses;       ///< mean over micro-batches, per step
-    std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage
+    std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; one copy of the model
     std::int64_t ops = 0;             ///< executed, one optimizer op per rank and step included; 0 for a reference
     std::int64_t late_ops = 0;        ///< ops whose end moved because they were done beyond the tolerance
     TimeNs max_lateness{0};
@@ -48,13 +49,16 @@ struct RunSummary {
     std::vector<std::filesystem::path> files;
 };
 
-/// Trains for `steps` steps, one thread per rank, and records the run. Errors: Input for an invalid
+/// Trains for `steps` steps, one thread per rank, and records the run; any valid schedule, from the registry or
+/// from a file. Errors: Input for an invalid
 /// schedule, Run when a rank fails or a file cannot be written (what was recorded until then is
 /// readable), Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
 
-/// The same model, data and micro-batch accumulation order without a pipeline, on one thread: the
-/// reference that a pipelined run must equal bit for bit.
+/// The same model and data without a pipeline, on one thread, with gradients summed in the order that DataPlan
+/// (runtime/model/data_plan.h) states: the reference that a pipelined run must equal bit for bit. It depends on the
+/// number of stages and micro-batches, on sequence slices and on which micro-batches take which of two
+/// pipelines, not on the order of ops.
 [[nodiscard]] Result<RunSummary> runReference(const RunConfig& config);
 
 } // namespace bubblescope::runtime

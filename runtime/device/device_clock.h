@@ -44,6 +44,7 @@ public:
 
     /// To be called when the op's maths is done: when the op ends, which may be a while ahead. What waits
     /// for the result may have it now, as long as it does not use it before that time on the device clock.
+    /// Where ops run together, to be called after each one's maths; the last call says when all of them end.
     End end(TimeNs begin, TimeNs nominal);
 
     /// Holds the calling thread until the op that `begin` and `nominal` describe should have ended. Returns

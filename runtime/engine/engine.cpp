@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -54,7 +55,8 @@ Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control) 
     if (std::optional<Error> error = state.takeError()) return std::move(*error);
 
     EngineResult result;
-    result.losses = std::move(state.losses);
+    for (const std::vector<double>& shares : state.losses)
+        result.losses.push_back(std::accumulate(shares.begin(), shares.end(), 0.0));
     result.stages = std::move(state.stages);
     for (const RankLoop& loop : loops) {
         result.ops += loop.counts().ops;

@@ -37,12 +37,16 @@ struct EngineResult {
     TimeNs max_lateness{0};
 };
 
-/// Executes the schedule `steps` times with one thread per rank.
+/// Executes the schedule `steps` times with one thread per rank. What it does depends on the lists alone; it knows no
+/// family. The two ops of an overlapped pair run as one: they begin when the inputs of both are there and
+/// end together, on paced runs after CostModel::overlapped, or after the sum of both.
 ///
 /// Each rank runs its list, then all ranks run an optimizer op that begins on all of them when the last
 /// gradient anywhere is complete (as clipping by the global norm asks), so it lies behind the pipeline and
-/// fills no bubble. The next step begins at one instant on all ranks, when all optimizer ops have ended.
-/// On paced runs an op without a nominal time, such as the optimizer by default, takes the host's time.
+/// fills no bubble. Where two pipelines hold the model twice, the copies' gradients are exchanged in between, which
+/// takes a transfer's latency, and summed as DataPlan says, so that the copies stay equal. The next step begins at one
+/// instant on all ranks, when all optimizer ops have ended. On paced runs an op without a nominal time, such as the
+/// optimizer by default, takes the host's time.
 ///
 /// `control.total` is set to the number of ops, `control.done` counts them, `control.stop` is looked at
 /// between ops. Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; what

@@ -9,15 +9,21 @@
 namespace bubblescope::runtime {
 namespace {
 
-bool isBackward(OpKind kind) {
-    return kind == OpKind::Backward || kind == OpKind::BackwardInput;
+/// How many ops from `index` on run as one.
+std::size_t togetherFrom(std::span<const Op> ops, std::size_t index) {
+    return ops[index].overlapped && index + 1 < ops.size() && ops[index + 1].overlapped ? 2 : 1;
+}
+
+Payload payloadOf(const MessageKey& key) {
+    return key.content == Content::Activation ? Payload::Activation : Payload::Gradient;
 }
 
 } // namespace
 
 RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
-    : config(engine_config), control(job_control), mailboxes(static_cast<std::size_t>(config.schedule.pp)),
-      barrier(config.schedule.pp), losses(static_cast<std::size_t>(config.steps), 0.0),
+    : config(engine_config), plan(config.schedule), control(job_control),
+      mailboxes(static_cast<std::size_t>(config.schedule.pp)), barrier(config.schedule.pp),
+      losses(static_cast<std::size_t>(config.steps), std::vector<double>(static_cast<std::size_t>(plan.routes()))),
       stages(static_cast<std::size_t>(config.schedule.stages())) {}
 
 void RunState::fail(Error error) {
@@ -67,8 +73,9 @@ void RankLoop::buildStages() {
 }
 
 void RankLoop::runStep() {
-    for (const Op& op : schedule_.ranks[rank_.index()]) {
-        if (op.kind != OpKind::Optimizer) runOp(op);
+    const std::span<const Op> ops = schedule_.ranks[rank_.index()];
+    for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
+        if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
     }
     current_.reset();
     clock_.alignTo(meet(clock_.freeAt()));
@@ -78,71 +85,96 @@ void RankLoop::runStep() {
     endStep();
 }
 
-void RankLoop::runOp(const Op& op) {
+void RankLoop::runTogether(std::span<const Op> ops) {
     checkStop();
-    current_ = op;
-    const Stage stage = schedule_.stageOf(rank_, op.chunk);
-    const TimeNs nominal = state_.config.times.opTime(op.kind, stage);
-    Input input = receiveInput(op, stage);
-    const TimeNs begin = clock_.begin(input.arrival, nominal);
-    Tensor output = compute(op, stage, std::move(input.tensor));
-    const DeviceClock::End end = clock_.end(begin, nominal);
-    // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
-    sendOutput(op, stage, std::move(output), end.time);
-    holdAndRecord(op, stage, begin, nominal, end);
+    const TimeNs nominal = nominalTime(ops);
+    Arrivals inputs;
+    TimeNs ready = clock_.freeAt();
+    for (const Op& op : ops) {
+        current_ = op;
+        inputs.push_back(receiveInput(op));
+        if (inputs.back()) ready = std::max(ready, inputs.back()->time);
+    }
+    recordArrivals(inputs, ready);
+    const TimeNs begin = clock_.begin(ready, nominal);
+    DeviceClock::End end;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        current_ = ops[i];
+        Tensor output = compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor());
+        end = clock_.end(begin, nominal);
+        // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
+        sendOutput(ops[i], std::move(output), end.time);
+    }
+    holdAndRecord(ops, begin, nominal, end);
 }
 
-RankLoop::Input RankLoop::receiveInput(const Op& op, Stage stage) {
-    const TimeNs free_at = clock_.freeAt();
-    MessageKey key{Payload::Activation, op.microbatch, stage};
-    Stage producer{stage.value - 1};
-    if (isBackward(op.kind)) {
-        key.payload = Payload::Gradient;
-        producer.value = stage.value + 1;
-    }
-    const bool at_edge = producer.value < 0 || producer.value >= schedule_.stages();
-    if (op.kind == OpKind::BackwardWeight || at_edge) return {Tensor(), free_at};
+TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
+    const CostModel& times = state_.config.times;
+    if (ops.size() > 1 && times.overlapped) return *times.overlapped;
+    TimeNs sum{0};
+    for (const Op& op : ops)
+        sum += times.opTime(op.kind, stageOf(op));
+    return sum;
+}
 
+std::optional<RankLoop::Arrival> RankLoop::receiveInput(const Op& op) {
+    const bool forward = op.kind == OpKind::Forward;
+    if (!forward && !producesInputGradient(op.kind)) return std::nullopt;
+    const Stage stage = stageOf(op);
+    const Stage producer{stage.value + (forward ? -state_.plan.routes() : state_.plan.routes())};
+    if (producer.value < 0 || producer.value >= schedule_.stages()) return std::nullopt;
+    return receive({forward ? Content::Activation : Content::Gradient, producer, stage, op.microbatch, op.sequence});
+}
+
+RankLoop::Arrival RankLoop::receive(const MessageKey& key) {
     std::optional<Mailbox::Taken> taken = state_.mailboxes[rank_.index()].take(key);
     if (!taken) throw Aborted{};
-    const TimeNs sent = taken->message.sent;
-    const Rank peer = locate(schedule_.placement, schedule_.pp, producer).rank;
-    if (peer == rank_) return {std::move(taken->message.tensor), sent};
-
-    TimeNs arrival = sent;
+    Message& message = taken->message;
+    Arrival arrival{key, std::move(message.tensor), rankOf(key.producer), message.sent, message.sent};
+    if (arrival.from == rank_) return arrival;
     if (clock_.paced()) {
-        arrival += state_.config.times.comm;
+        arrival.time += state_.config.times.comm;
     } else if (taken->waited) {
-        arrival = std::max(sent, state_.config.clock.now());
+        arrival.time = std::max(arrival.sent, state_.config.clock.now());
     }
-    recordComm(CommKind::Receive, key, peer, sent, arrival);
-    if (arrival > free_at) recordComm(CommKind::Wait, key, peer, free_at, arrival);
-    return {std::move(taken->message.tensor), arrival};
+    return arrival;
 }
 
-Tensor RankLoop::compute(const Op& op, Stage stage, Tensor input) {
-    StageModel& model = *state_.stages[stage.index()];
+void RankLoop::recordArrivals(const Arrivals& arrivals, TimeNs ready) {
+    const TimeNs free_at = clock_.freeAt();
+    for (const auto& arrival : arrivals) {
+        if (!arrival || arrival->from == rank_) continue;
+        recordComm(CommKind::Receive, arrival->key, arrival->from, arrival->sent, arrival->time);
+        if (ready > free_at) recordComm(CommKind::Wait, arrival->key, arrival->from, free_at, ready);
+    }
+}
+
+Tensor RankLoop::compute(const Op& op, Tensor input) {
+    StageModel& stage = model(stageOf(op));
+    const Piece piece = state_.plan.pieceOf(op);
     switch (op.kind) {
-    case OpKind::Forward: return model.forward(op.microbatch, std::move(input));
+    case OpKind::Forward: return stage.forward(piece, std::move(input));
     case OpKind::Backward: {
-        Tensor gradient = model.backwardInput(op.microbatch, std::move(input));
-        model.backwardWeight(op.microbatch);
+        Tensor gradient = stage.backwardInput(piece, std::move(input));
+        stage.backwardWeight(piece);
         return gradient;
     }
-    case OpKind::BackwardInput: return model.backwardInput(op.microbatch, std::move(input));
-    case OpKind::BackwardWeight: model.backwardWeight(op.microbatch); break;
+    case OpKind::BackwardInput: return stage.backwardInput(piece, std::move(input));
+    case OpKind::BackwardWeight: stage.backwardWeight(piece); break;
     case OpKind::Optimizer: break;
     }
     return {};
 }
 
-void RankLoop::sendOutput(const Op& op, Stage stage, Tensor output, TimeNs end) {
+void RankLoop::sendOutput(const Op& op, Tensor output, TimeNs end) {
     const bool forward = op.kind == OpKind::Forward;
-    if (!forward && !isBackward(op.kind)) return;
-    const Stage consumer{stage.value + (forward ? 1 : -1)};
+    if (!forward && !producesInputGradient(op.kind)) return;
+    const Stage stage = stageOf(op);
+    const Stage consumer{stage.value + (forward ? state_.plan.routes() : -state_.plan.routes())};
     if (consumer.value < 0 || consumer.value >= schedule_.stages()) return;
-    const MessageKey key{forward ? Payload::Activation : Payload::Gradient, op.microbatch, consumer};
-    const Rank peer = locate(schedule_.placement, schedule_.pp, consumer).rank;
+    const MessageKey key{forward ? Content::Activation : Content::Gradient, stage, consumer, op.microbatch,
+                         op.sequence};
+    const Rank peer = rankOf(consumer);
     state_.mailboxes[peer.index()].put(key, {std::move(output), end});
     if (peer == rank_) return;
     // Paced, the transfer is as long as its latency; otherwise as long as the hand-over took.
@@ -150,22 +182,61 @@ void RankLoop::sendOutput(const Op& op, Stage stage, Tensor output, TimeNs end) 
     recordComm(CommKind::Send, key, peer, end, sent);
 }
 
+std::vector<Tensor> RankLoop::sumGradients(TimeNs& ready) {
+    const DataPlan& plan = state_.plan;
+    std::vector<Tensor> own;
+    for (int c = 0; c < schedule_.vpp; ++c) {
+        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
+        own.push_back(model(stage).takeGradient());
+        for (int route = 0; route < plan.routes(); ++route) {
+            const Stage copy = plan.copyOf(stage, route);
+            if (copy == stage) continue;
+            state_.mailboxes[rankOf(copy).index()].put({Content::GradientSum, stage, copy, {}}, {own.back(), ready});
+        }
+    }
+    std::vector<Tensor> sums;
+    for (int c = 0; c < schedule_.vpp; ++c) {
+        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
+        Tensor sum;
+        for (int route = 0; route < plan.routes(); ++route) {
+            const Stage copy = plan.copyOf(stage, route);
+            Tensor part;
+            if (copy == stage) {
+                part = std::move(own[Chunk{c}.index()]);
+            } else {
+                Arrival arrival = receive({Content::GradientSum, copy, stage, {}});
+                ready = std::max(ready, arrival.time);
+                part = std::move(arrival.tensor);
+            }
+            if (route == 0) {
+                sum = std::move(part);
+            } else {
+                sum += part;
+            }
+        }
+        sums.push_back(std::move(sum));
+    }
+    return sums;
+}
+
 void RankLoop::runOptimizer() {
     checkStop();
     const Op op{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
     current_ = op;
     // One op updates all of the rank's stages; its nominal time is that of the first.
-    const Stage first = schedule_.stageOf(rank_, Chunk{0});
-    const TimeNs nominal = state_.config.times.opTime(op.kind, first);
-    const TimeNs begin = clock_.begin(clock_.freeAt(), nominal);
+    const TimeNs nominal = nominalTime({&op, 1});
+    TimeNs ready = clock_.freeAt();
+    const std::vector<Tensor> sums = sumGradients(ready);
+    const TimeNs begin = clock_.begin(ready, nominal);
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = schedule_.stageOf(rank_, Chunk{c});
-        state_.stages[stage.index()]->applyGradients();
-        if (stage.value == schedule_.stages() - 1) {
-            state_.losses[static_cast<std::size_t>(step_)] = state_.stages[stage.index()]->takeLoss();
+        model(stage).applyGradient(sums[Chunk{c}.index()]);
+        if (stage.value + state_.plan.routes() >= schedule_.stages()) {
+            state_.losses[static_cast<std::size_t>(step_)][static_cast<std::size_t>(state_.plan.routeOf(stage))] =
+                model(stage).takeLoss();
         }
     }
-    holdAndRecord(op, first, begin, nominal, clock_.end(begin, nominal));
+    holdAndRecord({&op, 1}, begin, nominal, clock_.end(begin, nominal));
 }
 
 void RankLoop::endStep() {
@@ -176,19 +247,21 @@ void RankLoop::endStep() {
     throw Aborted{};
 }
 
-void RankLoop::holdAndRecord(const Op& op, Stage stage, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
+void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
     const TimeNs lateness = clock_.hold(begin, nominal);
-    ++counts_.ops;
-    counts_.late_ops += end.moved ? 1 : 0;
     counts_.max_lateness = std::max(counts_.max_lateness, lateness);
-    state_.control.done.fetch_add(1, std::memory_order_relaxed);
-    if (ring_ == nullptr) return;
-    ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, lateness}, stage, step_));
+    for (const Op& op : ops) {
+        ++counts_.ops;
+        counts_.late_ops += end.moved ? 1 : 0;
+        state_.control.done.fetch_add(1, std::memory_order_relaxed);
+        if (ring_ == nullptr) continue;
+        ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, lateness}, stageOf(op), step_));
+    }
 }
 
 void RankLoop::recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end) {
     if (ring_ == nullptr) return;
-    const CommSpan span{kind, key.payload, key.microbatch, key.consumer, peer, start, end};
+    const CommSpan span{kind, payloadOf(key), key.microbatch, key.consumer, peer, start, end, key.sequence};
     ring_->push(profiler::SliceRecord::of(span, step_));
 }
 

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,13 @@ public:
     [[nodiscard]] std::optional<Error> takeError();
 
     const EngineConfig& config;
+    const DataPlan plan;
     JobControl& control;
     std::atomic<bool> aborted{false};
     std::deque<Mailbox> mailboxes; ///< by rank
     StepBarrier barrier;
-    std::vector<double> losses;                      ///< by step; written by the rank of the last stage
+    /// By step, each pipeline's share by its number; written by the ranks of the last stages.
+    std::vector<std::vector<double>> losses;
     std::vector<std::unique_ptr<StageModel>> stages; ///< by stage; each written by its rank
 
 private:
@@ -57,24 +60,42 @@ private:
     /// Thrown to leave the loop when the run was ended elsewhere; the error is known already.
     struct Aborted {};
 
-    struct Input {
+    /// A message as it reached this rank.
+    struct Arrival {
+        MessageKey key;
         Tensor tensor;
-        TimeNs arrival{0};
+        Rank from;
+        TimeNs sent{0};
+        TimeNs time{0};
     };
+    using Arrivals = std::vector<std::optional<Arrival>>;
 
     void runSteps();
     void buildStages();
     void runStep();
-    void runOp(const Op& op);
+    /// One op, or both of an overlapped pair: they begin together, when the inputs of both are there, and
+    /// end together. Their maths is done in the order of the list; each output is sent when it exists.
+    void runTogether(std::span<const Op> ops);
     void runOptimizer();
     void endStep();
-    /// The stage's data from its neighbour; waits for it. Empty and at once where the op needs none.
-    Input receiveInput(const Op& op, Stage stage);
-    [[nodiscard]] Tensor compute(const Op& op, Stage stage, Tensor input);
-    void sendOutput(const Op& op, Stage stage, Tensor output, TimeNs end);
-    /// Holds the rank until the op has ended, then records it.
-    void holdAndRecord(const Op& op, Stage stage, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
+    [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
+    /// The data from the neighbouring stage; waits for it. Nothing where the op needs none.
+    [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);
+    /// Waits for a message, which comes from the rank of the producing stage.
+    [[nodiscard]] Arrival receive(const MessageKey& key);
+    /// Records what came from other ranks, and that the rank waited for it until `ready`.
+    void recordArrivals(const Arrivals& arrivals, TimeNs ready);
+    [[nodiscard]] Tensor compute(const Op& op, Tensor input);
+    void sendOutput(const Op& op, Tensor output, TimeNs end);
+    /// Hands the rank's gradients to the copies of its stages in other pipelines and adds theirs, if there are
+    /// any: by chunk, the sums of all pipelines. `ready` grows to when the last of them is there.
+    [[nodiscard]] std::vector<Tensor> sumGradients(TimeNs& ready);
+    /// Holds the rank until the ops have ended, then records them.
+    void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
     void recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end);
+    [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(rank_, op.chunk); }
+    [[nodiscard]] StageModel& model(Stage stage) { return *state_.stages[stage.index()]; }
+    [[nodiscard]] Rank rankOf(Stage stage) const { return locate(schedule_.placement, schedule_.pp, stage).rank; }
     void checkStop();
     [[nodiscard]] TimeNs meet(TimeNs time);
     [[nodiscard]] std::string place() const;

@@ -36,15 +36,17 @@ Tensor geluDerivative(const Tensor& x) {
     return 0.5F * (1.0F + t) + 0.5F * a * (1.0F - t.square()) * (kSqrtTwoOverPi * (1.0F + 3.0F * kCubic * a.square()));
 }
 
-void GradientSum::add(int microbatch, std::vector<Linear> gradients) {
-    if (microbatch != next_) {
-        early_.insert_or_assign(microbatch, std::move(gradients));
+void GradientSum::add(Piece piece, std::vector<Linear> gradients) {
+    if (next_ == order_.size() || piece != order_[next_]) {
+        early_.insert_or_assign(piece, std::move(gradients));
         return;
     }
     addNext(std::move(gradients));
-    for (auto at = early_.find(next_); at != early_.end(); at = early_.find(next_)) {
-        addNext(std::move(at->second));
-        early_.erase(at);
+    while (next_ < order_.size()) {
+        const auto waiting = early_.find(order_[next_]);
+        if (waiting == early_.end()) return;
+        addNext(std::move(waiting->second));
+        early_.erase(waiting);
     }
 }
 
@@ -59,8 +61,10 @@ void GradientSum::addNext(std::vector<Linear> gradients) {
     }
 }
 
-std::vector<Linear> GradientSum::take(int count) {
-    if (next_ != count || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
+std::vector<Linear> GradientSum::take() {
+    if (next_ != order_.size() || !early_.empty()) {
+        throw std::logic_error("a micro-batch's weight gradient is missing");
+    }
     next_ = 0;
     return std::exchange(sum_, {});
 }

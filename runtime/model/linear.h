@@ -1,8 +1,11 @@
 #pragma once
 
+#include "runtime/model/data_plan.h"
 #include "runtime/model/tensor.h"
 
+#include <cstddef>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -23,22 +26,25 @@ struct Linear {
 [[nodiscard]] Tensor gelu(const Tensor& x);
 [[nodiscard]] Tensor geluDerivative(const Tensor& x);
 
-/// Sums the gradients of a step's micro-batches in the order 0, 1, 2, … whatever the order in which they
-/// come: float sums depend on their order, and schedules differ in theirs. What comes early is kept until
-/// its turn, so a schedule with ascending backwards keeps nothing.
+/// Sums the gradients of a step's pieces in a given order, whatever the order in which they come: float
+/// sums depend on their order, and schedules differ in theirs. What comes early is kept until its turn, so a
+/// schedule whose backwards follow the order keeps nothing.
 class GradientSum {
 public:
-    void add(int microbatch, std::vector<Linear> gradients);
+    explicit GradientSum(std::vector<Piece> order) : order_(std::move(order)) {}
 
-    /// The sum over micro-batches 0 … count−1, all of which must have been added; then starts anew.
-    [[nodiscard]] std::vector<Linear> take(int count);
+    void add(Piece piece, std::vector<Linear> gradients);
+
+    /// The sum over all pieces, each of which must have been added; then starts anew.
+    [[nodiscard]] std::vector<Linear> take();
 
 private:
     void addNext(std::vector<Linear> gradients);
 
+    std::vector<Piece> order_;
+    std::size_t next_ = 0; ///< place in the order
     std::vector<Linear> sum_;
-    int next_ = 0;
-    std::map<int, std::vector<Linear>> early_;
+    std::map<Piece, std::vector<Linear>> early_;
 };
 
 } // namespace bubblescope::runtime

@@ -1,8 +1,10 @@
 #include "runtime/model/mlp_stage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -21,26 +23,28 @@ std::uint64_t hashBytes(std::uint64_t hash, const Dense& values) {
 
 } // namespace
 
-MlpStage::MlpStage(const ModelConfig& config, Stage stage, int stages, int microbatches)
-    : config_(config), microbatches_(microbatches), first_(stage.value == 0), last_(stage.value == stages - 1),
-      losses_(static_cast<std::size_t>(microbatches), 0.0) {
+MlpStage::MlpStage(const ModelConfig& config, StageTask task)
+    : config_(config), task_(std::move(task)), first_(task_.place == 0), last_(task_.place == task_.places - 1),
+      gradients_(task_.pieces) {
     const Synthetic synthetic(config.seed);
     constexpr std::uint64_t kLinearsOfOneStage = std::uint64_t{1} << 20;
     const float scale = 0.5F / std::sqrt(static_cast<float>(config.width));
     const std::size_t linears = blocks() + (last_ ? 1 : 0);
     for (std::size_t i = 0; i < linears; ++i) {
         const Eigen::Index outputs = i < blocks() ? config.width : 1;
-        const std::uint64_t index = static_cast<std::uint64_t>(stage.value) * kLinearsOfOneStage + i;
+        const std::uint64_t index = static_cast<std::uint64_t>(task_.place) * kLinearsOfOneStage + i;
         parameters_.push_back({synthetic.uniform(Synthetic::Stream::Weights, index, config.width, outputs, scale),
                                Eigen::RowVectorXf::Zero(outputs)});
     }
     if (!first_ && !last_) return;
-    for (int m = 0; m < microbatches; ++m)
-        data_.push_back(syntheticSamples(config.seed, Microbatch{m}, config.rows, config.width));
+    for (const Piece piece : task_.pieces) {
+        if (data_.contains(piece.sample)) continue;
+        data_.emplace(piece.sample, syntheticSamples(config.seed, piece.sample, config.rows, config.width));
+    }
 }
 
-Tensor MlpStage::forward(Microbatch microbatch, Tensor input) {
-    Tensor x = first_ ? data_[microbatch.index()].inputs : std::move(input);
+Tensor MlpStage::forward(Piece piece, Tensor input) {
+    Tensor x = first_ ? rowsOf(data_.at(piece.sample).inputs, piece.slice) : std::move(input);
     Kept keep;
     for (std::size_t i = 0; i < blocks(); ++i) {
         Tensor u = apply(parameters_[i], x);
@@ -49,17 +53,18 @@ Tensor MlpStage::forward(Microbatch microbatch, Tensor input) {
         keep.activated.push_back(std::move(u));
     }
     if (last_) {
-        const Tensor difference = apply(parameters_.back(), x) - data_[microbatch.index()].targets;
-        losses_[microbatch.index()] = difference.cast<double>().squaredNorm() / static_cast<double>(difference.size());
-        keep.loss_grad = difference * (2.0F / static_cast<float>(difference.size()));
+        const Tensor& targets = data_.at(piece.sample).targets;
+        const Tensor difference = apply(parameters_.back(), x) - rowsOf(targets, piece.slice);
+        losses_[piece] = difference.cast<double>().squaredNorm() / static_cast<double>(targets.size());
+        keep.loss_grad = difference * (2.0F / static_cast<float>(targets.size()));
         keep.inputs.push_back(std::exchange(x, Tensor()));
     }
-    kept_.insert_or_assign(microbatch, std::move(keep));
+    kept_.insert_or_assign(piece, std::move(keep));
     return x;
 }
 
-Tensor MlpStage::backwardInput(Microbatch microbatch, Tensor output_grad) {
-    Kept& keep = kept(microbatch);
+Tensor MlpStage::backwardInput(Piece piece, Tensor output_grad) {
+    Kept& keep = kept(piece);
     keep.output_grads.resize(parameters_.size());
     Tensor grad = std::move(output_grad);
     if (last_) {
@@ -75,32 +80,56 @@ Tensor MlpStage::backwardInput(Microbatch microbatch, Tensor output_grad) {
     return grad;
 }
 
-void MlpStage::backwardWeight(Microbatch microbatch) {
-    const Kept& keep = kept(microbatch);
+void MlpStage::backwardWeight(Piece piece) {
+    const Kept& keep = kept(piece);
     if (keep.output_grads.empty()) throw std::logic_error("the weight gradient was asked for before the input's");
     std::vector<Linear> gradients;
     gradients.reserve(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         gradients.push_back(weightGradient(keep.inputs[i], keep.output_grads[i]));
-    gradients_.add(microbatch.value, std::move(gradients));
-    kept_.erase(microbatch);
+    gradients_.add(piece, std::move(gradients));
+    kept_.erase(piece);
 }
 
-void MlpStage::applyGradients() {
-    const std::vector<Linear> sum = takeGradients();
-    const float rate = config_.learning_rate / static_cast<float>(microbatches_);
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        parameters_[i].weight -= rate * sum[i].weight;
-        parameters_[i].bias -= rate * sum[i].bias;
+Tensor MlpStage::takeGradient() {
+    Eigen::Index size = 0;
+    for (const Linear& linear : parameters_)
+        size += linear.weight.size() + linear.bias.size();
+    Tensor column = Tensor::Zero(size, 1);
+    Eigen::Index at = 0;
+    const auto append = [&](const auto& values) {
+        std::copy_n(values.data(), values.size(), column.data() + at);
+        at += values.size();
+    };
+    for (const Linear& linear : gradients_.take()) { // none where no micro-batch passes
+        append(linear.weight);
+        append(linear.bias);
+    }
+    return column;
+}
+
+void MlpStage::applyGradient(const Tensor& sum) {
+    const float rate = config_.learning_rate / static_cast<float>(task_.microbatches);
+    Eigen::Index at = 0;
+    const auto update = [&](auto& values) {
+        using Values = std::remove_reference_t<decltype(values)>;
+        values -= rate * Eigen::Map<const Values>(sum.data() + at, values.rows(), values.cols());
+        at += values.size();
+    };
+    for (Linear& linear : parameters_) {
+        update(linear.weight);
+        update(linear.bias);
     }
 }
 
 double MlpStage::takeLoss() {
-    if (!last_) return 0.0;
     double sum = 0.0;
-    for (double& loss : losses_)
-        sum += std::exchange(loss, 0.0);
-    return sum / static_cast<double>(microbatches_);
+    for (const Piece piece : task_.pieces) {
+        const auto loss = losses_.find(piece);
+        if (loss != losses_.end()) sum += loss->second;
+    }
+    losses_.clear();
+    return sum / static_cast<double>(task_.microbatches);
 }
 
 std::uint64_t MlpStage::digest(std::uint64_t hash) const {
@@ -109,10 +138,16 @@ std::uint64_t MlpStage::digest(std::uint64_t hash) const {
     return hash;
 }
 
-MlpStage::Kept& MlpStage::kept(Microbatch microbatch) {
-    const auto found = kept_.find(microbatch);
+MlpStage::Kept& MlpStage::kept(Piece piece) {
+    const auto found = kept_.find(piece);
     if (found == kept_.end()) throw std::logic_error("a backward op came before its forward op");
     return found->second;
+}
+
+Tensor MlpStage::rowsOf(const Tensor& sample, int slice) const {
+    const Eigen::Index begin = sample.rows() * slice / task_.slices;
+    const Eigen::Index end = sample.rows() * (slice + 1) / task_.slices;
+    return sample.middleRows(begin, end - begin);
 }
 
 } // namespace bubblescope::runtime

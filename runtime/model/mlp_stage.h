@@ -11,26 +11,26 @@
 namespace bubblescope::runtime {
 
 /// A stage of the model that ModelConfig describes: blocks x + gelu(x·weight + bias); the last stage adds a
-/// linear head with one output and the mean squared error. Parameters follow from (seed, stage), data from
-/// (seed, micro-batch), so any cut of the same stages into ranks computes the same numbers.
+/// linear head with one output and the mean squared error. Parameters follow from (seed, place), data from
+/// (seed, sample), so any cut of the same stages into ranks computes the same numbers. Rows are independent of each
+/// other; slice i of k of a micro-batch of R rows are its rows i·R/k … (i+1)·R/k − 1.
 class MlpStage final : public StageModel {
 public:
-    MlpStage(const ModelConfig& config, Stage stage, int stages, int microbatches);
+    MlpStage(const ModelConfig& config, StageTask task);
 
-    [[nodiscard]] Tensor forward(Microbatch microbatch, Tensor input) override;
-    [[nodiscard]] Tensor backwardInput(Microbatch microbatch, Tensor output_grad) override;
-    void backwardWeight(Microbatch microbatch) override;
-    void applyGradients() override;
+    [[nodiscard]] Tensor forward(Piece piece, Tensor input) override;
+    [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override;
+    void backwardWeight(Piece piece) override;
+    [[nodiscard]] Tensor takeGradient() override;
+    void applyGradient(const Tensor& sum) override;
     [[nodiscard]] double takeLoss() override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     /// The blocks' parameters in order, then the head's where there is one.
     [[nodiscard]] std::vector<Linear>& parameters() { return parameters_; }
-    /// Sum over micro-batches since the last O, as O will use it; starts the sum anew.
-    [[nodiscard]] std::vector<Linear> takeGradients() { return gradients_.take(microbatches_); }
 
 private:
-    /// What a micro-batch leaves behind between its ops.
+    /// What a piece leaves behind between its ops.
     struct Kept {
         std::vector<Tensor> inputs;       ///< of each linear; F to W
         std::vector<Tensor> activated;    ///< arguments of each block's GELU; F to I
@@ -39,17 +39,18 @@ private:
     };
 
     [[nodiscard]] std::size_t blocks() const { return static_cast<std::size_t>(config_.layers_per_stage); }
-    [[nodiscard]] Kept& kept(Microbatch microbatch);
+    [[nodiscard]] Kept& kept(Piece piece);
+    [[nodiscard]] Tensor rowsOf(const Tensor& sample, int slice) const;
 
     ModelConfig config_;
-    int microbatches_;
+    StageTask task_;
     bool first_;
     bool last_;
     std::vector<Linear> parameters_;
     GradientSum gradients_;
-    std::vector<Samples> data_;  ///< by micro-batch, on the first and the last stage
-    std::vector<double> losses_; ///< by micro-batch
-    std::map<Microbatch, Kept> kept_;
+    std::map<Microbatch, Samples> data_; ///< of the samples that pass, on the first and the last stage
+    std::map<Piece, double> losses_;     ///< each piece's share of its micro-batch's loss
+    std::map<Piece, Kept> kept_;
 };
 
 } // namespace bubblescope::runtime

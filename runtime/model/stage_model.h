@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "runtime/model/data_plan.h"
 #include "runtime/model/tensor.h"
 
 #include <cstdint>
@@ -17,19 +18,23 @@ public:
 
     /// F. `input` is what the previous stage returned; empty for the first, which has the data. The last
     /// stage computes the loss and returns an empty tensor.
-    [[nodiscard]] virtual Tensor forward(Microbatch microbatch, Tensor input) = 0;
+    [[nodiscard]] virtual Tensor forward(Piece piece, Tensor input) = 0;
 
     /// I, or the first half of B. `output_grad` is what the next stage returned; empty for the last.
     /// Returns the gradient for the input.
-    [[nodiscard]] virtual Tensor backwardInput(Microbatch microbatch, Tensor output_grad) = 0;
+    [[nodiscard]] virtual Tensor backwardInput(Piece piece, Tensor output_grad) = 0;
 
-    /// W, or the second half of B; frees what the micro-batch kept.
-    virtual void backwardWeight(Microbatch microbatch) = 0;
+    /// W, or the second half of B; frees what the piece kept.
+    virtual void backwardWeight(Piece piece) = 0;
 
-    /// O: one step with the mean gradient of all micro-batches.
-    virtual void applyGradients() = 0;
+    /// The gradients of all parameters, summed over the stage's pieces in the order that DataPlan states, as one
+    /// column; then starts anew.
+    [[nodiscard]] virtual Tensor takeGradient() = 0;
 
-    /// Mean loss over the micro-batches since the last call; 0 on stages without a loss.
+    /// O: one step with the mean of the micro-batches whose gradients `sum` adds up.
+    virtual void applyGradient(const Tensor& sum) = 0;
+
+    /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss.
     [[nodiscard]] virtual double takeLoss() = 0;
 
     /// Continues an FNV-1a hash with the bytes of all parameters.

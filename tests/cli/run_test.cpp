@@ -13,9 +13,15 @@ std::vector<std::string> run(const std::string& schedule, const std::string& vpp
 }
 
 TEST(RunCommand, TrainsRecordsAndAccounts) {
-    for (const auto& [schedule, vpp] : {std::pair{"fthenb", "1"}, {"1f1b", "1"}, {"interleaved", "2"}}) {
+    // Among them pairs of ops, two pipelines, and a sequence cut into slices.
+    for (const auto& [schedule, vpp] : {std::pair{"fthenb", "1"},
+                                        {"1f1b", "1"},
+                                        {"interleaved", "2"},
+                                        {"dualpipev", "2"},
+                                        {"chimera", "2"},
+                                        {"seq1f1b", "1"}}) {
         const ScratchFolder scratch;
-        const auto result = runProgram(run(schedule, vpp, {"--out", scratch.file("trace")}));
+        const auto result = runProgram(run(schedule, vpp, {"--sequence-slices", "2", "--out", scratch.file("trace")}));
         ASSERT_EQ(result.exit_code, 0) << result.err;
         const auto document = result.json();
         EXPECT_EQ(document["schedule"]["schedule"], schedule);
@@ -45,6 +51,24 @@ TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
     EXPECT_EQ(digest(run("1f1b", "1", {"--no-pace"})), reference);
     EXPECT_EQ(digest(run("1f1b", "1", {"--no-pace"})), reference) << "a second run of the same";
     EXPECT_NE(digest(run("1f1b", "1", {"--no-pace", "--seed", "2"})), reference);
+}
+
+TEST(RunCommand, TakesASchedulesFile) {
+    const ScratchFolder scratch;
+    const auto order = runProgram({"schedule", "--schedule", "dualpipe", "--pp", "2", "--microbatches", "4", "--json"});
+    ASSERT_EQ(order.exit_code, 0) << order.err;
+    const std::string file = scratch.write("order.json", order.out).string();
+    const auto result =
+        runProgram({"run", "--schedule-file", file, "--steps", "2", "--no-pace", "--json", "--rows", "8"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.json()["schedule"]["schedule"], "dualpipe");
+    EXPECT_EQ(result.json()["trace"]["problems"].size(), 0U);
+}
+
+TEST(RunCommand, SaysHowManyRowsSlicesNeed) {
+    const auto result = runProgram(run("seq1f1b", "1", {"--no-pace", "--sequence-slices", "9", "--rows", "8"}));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find("give 9 rows or more"), std::string::npos) << result.err;
 }
 
 TEST(RunCommand, FailsWithFourWhereItCannotRecord) {

@@ -1,21 +1,30 @@
 #pragma once
 
+#include "core/base/ids.h"
 #include "core/base/time.h"
-#include "core/timeline/step_timeline.h"
 #include "runtime/model/tensor.h"
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 
 namespace bubblescope::runtime {
 
-/// What a message is for; unique within a step (see CommSpan).
+enum class Content : std::uint8_t {
+    Activation,
+    Gradient,    ///< for the stage's output
+    GradientSum, ///< for the parameters, from another copy of the stage; names no micro-batch
+};
+
+/// What a message is for; unique within a step.
 struct MessageKey {
-    Payload payload = Payload::Activation;
-    Microbatch microbatch;
+    Content content = Content::Activation;
+    Stage producer;
     Stage consumer;
+    Microbatch microbatch;
+    std::int32_t sequence = 0;
 
     friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };

@@ -1,8 +1,6 @@
 #include "runtime/engine/engine.h"
 
-#include "core/simulate/simulate.h"
-#include "runtime/model/mlp_stage.h"
-#include "tests/unit/runtime/fake_clock.h"
+#include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
 #include <gmock/gmock.h>
@@ -10,127 +8,16 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <tuple>
 
 namespace bubblescope::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using profiler::RecordRing;
 using profiler::SliceRecord;
+using test::EngineRun;
 using test::FakeClock;
+using test::someTimes;
 using ::testing::HasSubstr;
-
-/// The fake host's time runs ahead with whichever rank sleeps, so others look late without meaning.
-constexpr TimeNs kForgiving = std::chrono::hours(10);
-
-CostModel someTimes(TimeNs comm) {
-    CostModel costs;
-    costs.times.forward = 5ms;
-    costs.times.backward = 10ms;
-    costs.times.input_grad = 6ms;
-    costs.times.weight_grad = 4ms;
-    costs.comm = comm;
-    return costs;
-}
-
-/// A run of the engine on a fake host, and what its ranks recorded.
-struct EngineRun {
-    EngineRun(Schedule s, CostModel c) : schedule(std::move(s)), costs(std::move(c)) {
-        for (int r = 0; r < schedule.pp; ++r)
-            rings.push_back(std::make_unique<RecordRing>(1 << 12));
-        model.width = 4;
-        model.rows = 2;
-        make_stage = [this](Stage stage) {
-            return std::make_unique<MlpStage>(model, stage, schedule.stages(), schedule.microbatches);
-        };
-    }
-
-    Result<EngineResult> run() {
-        EngineConfig config{.schedule = schedule,
-                            .times = costs,
-                            .steps = steps,
-                            .pace_tolerance = tolerance,
-                            .clock = clock,
-                            .make_stage = make_stage,
-                            .rings = {},
-                            .after_step = after_step};
-        for (const auto& ring : rings)
-            config.rings.push_back(ring.get());
-        Result<EngineResult> result = runEngine(config, control);
-        for (const auto& ring : rings)
-            ring->drain(records.emplace_back());
-        return result;
-    }
-
-    Schedule schedule;
-    CostModel costs;
-    int steps = 2;
-    std::optional<TimeNs> tolerance = kForgiving;
-    ModelConfig model;
-    StageFactory make_stage;
-    std::function<Status()> after_step;
-    FakeClock clock;
-    JobControl control;
-    std::vector<std::unique_ptr<RecordRing>> rings;
-    std::vector<std::vector<SliceRecord>> records; ///< by rank
-};
-
-using OpRow = std::tuple<Op, std::int64_t, std::int64_t>;
-using CommRow = std::tuple<CommKind, Payload, Microbatch, Stage, Rank, std::int64_t, std::int64_t>;
-
-CommRow rowOf(const CommSpan& span, TimeNs origin) {
-    return {span.kind,
-            span.payload,
-            span.microbatch,
-            span.stage,
-            span.peer,
-            (span.start - origin).count(),
-            (span.end - origin).count()};
-}
-
-/// Begin of a step: that of its first op anywhere.
-TimeNs beginOf(const EngineRun& run, int step) {
-    TimeNs begin = TimeNs::max();
-    for (const auto& rank : run.records) {
-        for (const SliceRecord& record : rank) {
-            if (record.step == step && record.category == SliceRecord::Category::Op)
-                begin = std::min(begin, record.start);
-        }
-    }
-    return begin;
-}
-
-/// Every step of the run must be what the simulator says, to the nanosecond.
-void expectEqualsSimulation(const EngineRun& run) {
-    const Result<StepTimeline> simulated = simulate(run.schedule, run.costs);
-    ASSERT_TRUE(simulated.ok()) << simulated.error().text();
-    for (int step = 0; step < run.steps; ++step) {
-        const TimeNs origin = beginOf(run, step);
-        for (std::size_t r = 0; r < run.records.size(); ++r) {
-            std::vector<OpRow> ops;
-            std::vector<CommRow> comm;
-            for (const SliceRecord& record : run.records[r]) {
-                if (record.step != step || record.kind == OpKind::Optimizer) continue;
-                if (record.category != SliceRecord::Category::Op) {
-                    comm.push_back(rowOf(record.asComm(), origin));
-                    continue;
-                }
-                ops.emplace_back(record.asOp().op, (record.start - origin).count(), (record.end - origin).count());
-            }
-            std::vector<OpRow> expected_ops;
-            for (const TimelineOp& op : simulated.value().ranks[r])
-                expected_ops.emplace_back(op.op, op.start.count(), op.end.count());
-            EXPECT_EQ(ops, expected_ops) << "rank " << r << ", step " << step;
-            std::vector<CommRow> expected_comm;
-            for (const CommSpan& span : simulated.value().comm[r])
-                expected_comm.push_back(rowOf(span, TimeNs{0}));
-            std::sort(comm.begin(), comm.end());
-            std::sort(expected_comm.begin(), expected_comm.end());
-            EXPECT_EQ(comm, expected_comm) << "rank " << r << ", step " << step;
-        }
-    }
-}
 
 class EngineOnSchedules : public ::testing::TestWithParam<Schedule> {};
 
@@ -140,7 +27,7 @@ TEST_P(EngineOnSchedules, PacedRunEqualsSimulation) {
         const Result<EngineResult> result = run.run();
         ASSERT_TRUE(result.ok()) << result.error().text();
         EXPECT_EQ(result.value().late_ops, 0);
-        expectEqualsSimulation(run);
+        test::expectEqualsSimulation(run);
     }
 }
 
@@ -161,7 +48,7 @@ TEST(Engine, StepOf1F1BTakes165Milliseconds) {
             if (record.step == 0 && record.kind != OpKind::Optimizer) end = std::max(end, record.end);
         }
     }
-    EXPECT_EQ(end - beginOf(run, 0), 165ms);
+    EXPECT_EQ(end - test::beginOf(run, 0), 165ms);
 }
 
 TEST(Engine, OptimizerWaitsForAllGradientsAndEndsTheStepForAll) {
@@ -194,7 +81,7 @@ TEST(Engine, OptimizerWaitsForAllGradientsAndEndsTheStepForAll) {
                 EXPECT_EQ(optimizer_begin, gradients);
             }
             if (step + 1 < run.steps) {
-                EXPECT_EQ(beginOf(run, step + 1), optimizer_end);
+                EXPECT_EQ(test::beginOf(run, step + 1), optimizer_end);
             }
         }
     }
@@ -208,22 +95,23 @@ TEST(Engine, CountsOpsAndLateOnes) {
         // One forward of the first step takes the host 9 ms instead of 5.
         struct Slow final : StageModel {
             Slow(std::unique_ptr<StageModel> m, FakeClock& c, int& n) : model(std::move(m)), clock(c), count(n) {}
-            Tensor forward(Microbatch mb, Tensor input) override {
+            Tensor forward(Piece piece, Tensor input) override {
                 if (++count == 2) clock.advance(9ms);
-                return model->forward(mb, std::move(input));
+                return model->forward(piece, std::move(input));
             }
-            Tensor backwardInput(Microbatch mb, Tensor grad) override {
-                return model->backwardInput(mb, std::move(grad));
+            Tensor backwardInput(Piece piece, Tensor grad) override {
+                return model->backwardInput(piece, std::move(grad));
             }
-            void backwardWeight(Microbatch mb) override { model->backwardWeight(mb); }
-            void applyGradients() override { model->applyGradients(); }
+            void backwardWeight(Piece piece) override { model->backwardWeight(piece); }
+            Tensor takeGradient() override { return model->takeGradient(); }
+            void applyGradient(const Tensor& sum) override { model->applyGradient(sum); }
             double takeLoss() override { return model->takeLoss(); }
             std::uint64_t digest(std::uint64_t hash) const override { return model->digest(hash); }
             std::unique_ptr<StageModel> model;
             FakeClock& clock;
             int& count;
         };
-        return std::make_unique<Slow>(std::make_unique<MlpStage>(run.model, stage, 1, 4), run.clock, calls);
+        return std::make_unique<Slow>(std::make_unique<MlpStage>(run.model, run.plan.taskOf(stage)), run.clock, calls);
     };
     const Result<EngineResult> result = run.run();
     ASSERT_TRUE(result.ok());
@@ -238,13 +126,14 @@ TEST(Engine, CountsOpsAndLateOnes) {
 class FailingStage final : public StageModel {
 public:
     explicit FailingStage(bool fails) : fails_(fails) {}
-    Tensor forward(Microbatch, Tensor) override { return {}; }
-    Tensor backwardInput(Microbatch microbatch, Tensor) override {
-        if (fails_ && microbatch == Microbatch{2}) throw std::runtime_error("out of luck");
+    Tensor forward(Piece, Tensor) override { return {}; }
+    Tensor backwardInput(Piece piece, Tensor) override {
+        if (fails_ && piece.sample == Microbatch{2}) throw std::runtime_error("out of luck");
         return {};
     }
-    void backwardWeight(Microbatch) override {}
-    void applyGradients() override {}
+    void backwardWeight(Piece) override {}
+    Tensor takeGradient() override { return {}; }
+    void applyGradient(const Tensor&) override {}
     double takeLoss() override { return 0.0; }
     std::uint64_t digest(std::uint64_t hash) const override { return hash; }
 
@@ -253,7 +142,7 @@ private:
 };
 
 TEST(Engine, AFailingRankEndsAllAndIsNamedWithItsOp) {
-    for (const std::optional<TimeNs> tolerance : {std::optional<TimeNs>(kForgiving), std::optional<TimeNs>()}) {
+    for (const std::optional<TimeNs> tolerance : {std::optional<TimeNs>(test::kForgiving), std::optional<TimeNs>()}) {
         EngineRun run(test::scheduleOf("1f1b", 4, 8), someTimes(0ms));
         run.tolerance = tolerance;
         run.make_stage = [](Stage stage) { return std::make_unique<FailingStage>(stage == Stage{1}); };
@@ -276,6 +165,68 @@ TEST(Engine, AStageThatCannotBeBuiltIsNamed) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().kind, ErrorKind::Run);
     EXPECT_THAT(result.error().message, HasSubstr("rank 2"));
+}
+
+TEST(Engine, APairIsOneOpWithTheInputsOfBothAndEachOutputGoesOutAtOnce) {
+    // Rank 1 runs F1 and B0 as a pair; its forward takes the host a while, its backward too.
+    Schedule schedule = test::scheduleOf("fthenb", 2, 2);
+    schedule.ranks[1] = {{OpKind::Forward, Microbatch{0}, Chunk{0}},
+                         {OpKind::Backward, Microbatch{0}, Chunk{0}, 0, true},
+                         {OpKind::Forward, Microbatch{1}, Chunk{0}, 0, true},
+                         {OpKind::Backward, Microbatch{1}, Chunk{0}}};
+    for (const std::optional<TimeNs> overlapped : {std::optional<TimeNs>(12ms), std::optional<TimeNs>()}) {
+        EngineRun run(schedule, someTimes(1ms));
+        run.costs.overlapped = overlapped;
+        run.steps = 1;
+        ASSERT_TRUE(run.run().ok());
+        test::expectEqualsSimulation(run);
+        std::vector<SliceRecord> pair;
+        for (const SliceRecord& record : run.records[1]) {
+            if (record.overlapped) pair.push_back(record);
+        }
+        ASSERT_EQ(pair.size(), 2U);
+        EXPECT_EQ(pair[0].kind, OpKind::Backward) << "in the order of the list";
+        EXPECT_EQ(pair[0].start, pair[1].start);
+        EXPECT_EQ(pair[0].end, pair[1].end);
+        EXPECT_EQ(pair[0].end - pair[0].start, overlapped.value_or(15ms));
+    }
+}
+
+TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
+    Schedule schedule = test::scheduleOf("fthenb", 2, 2);
+    schedule.ranks[1] = {{OpKind::Forward, Microbatch{0}, Chunk{0}},
+                         {OpKind::Backward, Microbatch{0}, Chunk{0}, 0, true},
+                         {OpKind::Forward, Microbatch{1}, Chunk{0}, 0, true},
+                         {OpKind::Backward, Microbatch{1}, Chunk{0}}};
+    EngineRun run(schedule, someTimes(0ms));
+    run.tolerance.reset();
+    run.steps = 1;
+    // The last rank's forwards take 7 ms of the host's time, the rest none.
+    run.make_stage = [&](Stage stage) -> std::unique_ptr<StageModel> {
+        struct Slow final : StageModel {
+            explicit Slow(FakeClock* c) : clock(c) {}
+            Tensor forward(Piece, Tensor) override {
+                if (clock != nullptr) clock->advance(7ms);
+                return Tensor::Zero(1, 1);
+            }
+            Tensor backwardInput(Piece, Tensor) override { return Tensor::Zero(1, 1); }
+            void backwardWeight(Piece) override {}
+            Tensor takeGradient() override { return {}; }
+            void applyGradient(const Tensor&) override {}
+            double takeLoss() override { return 0.0; }
+            std::uint64_t digest(std::uint64_t hash) const override { return hash; }
+            FakeClock* clock;
+        };
+        return std::make_unique<Slow>(stage == Stage{1} ? &run.clock : nullptr);
+    };
+    ASSERT_TRUE(run.run().ok());
+    TimeNs sent{0}, pair_end{0};
+    for (const SliceRecord& record : run.records[1]) {
+        const bool first_gradient = record.category == SliceRecord::Category::Send && record.microbatch.value == 0;
+        if (first_gradient) sent = record.start;
+        if (record.overlapped) pair_end = record.end;
+    }
+    EXPECT_EQ(pair_end - sent, 7ms);
 }
 
 TEST(Engine, StopsBetweenOpsWhenAsked) {

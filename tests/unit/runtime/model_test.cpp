@@ -22,8 +22,12 @@ ModelConfig smallModel() {
 
 Stages makeStages(const ModelConfig& config, int stages, int microbatches) {
     Stages made;
-    for (int s = 0; s < stages; ++s)
-        made.push_back(std::make_unique<MlpStage>(config, Stage{s}, stages, microbatches));
+    for (int s = 0; s < stages; ++s) {
+        StageTask task{s, stages, {}, 1, microbatches};
+        for (int m = 0; m < microbatches; ++m)
+            task.pieces.push_back({Microbatch{m}});
+        made.push_back(std::make_unique<MlpStage>(config, std::move(task)));
+    }
     return made;
 }
 
@@ -42,7 +46,7 @@ double lossOf(Stages& stages, int microbatches) {
     for (int m = 0; m < microbatches; ++m) {
         Tensor data;
         for (const auto& stage : stages)
-            data = stage->forward(Microbatch{m}, std::move(data));
+            data = stage->forward({Microbatch{m}}, std::move(data));
     }
     return stages.back()->takeLoss();
 }
@@ -50,8 +54,8 @@ double lossOf(Stages& stages, int microbatches) {
 void backward(Stages& stages, int microbatch) {
     Tensor data;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-        data = (*stage)->backwardInput(Microbatch{microbatch}, std::move(data));
-        (*stage)->backwardWeight(Microbatch{microbatch});
+        data = (*stage)->backwardInput({Microbatch{microbatch}}, std::move(data));
+        (*stage)->backwardWeight({Microbatch{microbatch}});
     }
 }
 
@@ -84,19 +88,20 @@ TEST(MlpStage, GradientsOfAllParametersEqualFiniteDifferences) {
 
     double largest_block = 0.0;
     for (const auto& stage : stages) {
-        const std::vector<Linear> sums = stage->takeGradients();
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-            Linear& linear = stage->parameters()[i];
-            ASSERT_EQ(sums[i].weight.size(), linear.weight.size());
-            for (Eigen::Index at = 0; at < linear.weight.size(); ++at) {
-                const double mean = static_cast<double>(sums[i].weight.data()[at]) / kMicrobatches;
+        const Tensor sum = stage->takeGradient();
+        Eigen::Index next = 0;
+        const auto compare = [&](auto& parameters) {
+            for (Eigen::Index at = 0; at < parameters.size(); ++at) {
+                const double mean = static_cast<double>(sum(next++)) / kMicrobatches;
                 largest_block = std::max(largest_block, std::abs(mean));
-                expectClose(mean, slope(linear.weight.data()[at], loss));
+                expectClose(mean, slope(parameters.data()[at], loss));
             }
-            for (Eigen::Index at = 0; at < linear.bias.size(); ++at) {
-                expectClose(static_cast<double>(sums[i].bias[at]) / kMicrobatches, slope(linear.bias[at], loss));
-            }
+        };
+        for (Linear& linear : stage->parameters()) {
+            compare(linear.weight);
+            compare(linear.bias);
         }
+        EXPECT_EQ(next, sum.size());
     }
     EXPECT_GT(largest_block, 0.05) << "gradients this small would pass whatever they were";
 }
@@ -106,13 +111,13 @@ TEST(MlpStage, GradientOfTheInputEqualsFiniteDifferences) {
     Stages stages = makeStages(smallModel(), 2, 1);
     shakeBiases(stages);
     MlpStage& last = *stages[1];
-    Tensor input = stages[0]->forward(Microbatch{0}, {});
+    Tensor input = stages[0]->forward({Microbatch{0}}, {});
     const auto loss = [&] {
-        const Tensor nothing = last.forward(Microbatch{0}, input);
+        const Tensor nothing = last.forward({Microbatch{0}}, input);
         return last.takeLoss();
     };
     loss();
-    const Tensor gradient = last.backwardInput(Microbatch{0}, {});
+    const Tensor gradient = last.backwardInput({Microbatch{0}}, {});
     ASSERT_EQ(gradient.rows(), input.rows());
     ASSERT_EQ(gradient.cols(), input.cols());
     for (Eigen::Index at = 0; at < input.size(); ++at)
@@ -127,7 +132,7 @@ TEST(MlpStage, OrderOfMicrobatchesDoesNotChangeABit) {
             backward(stages, m);
         std::uint64_t hash = kFnvOffset;
         for (const auto& stage : stages) {
-            stage->applyGradients();
+            stage->applyGradient(stage->takeGradient());
             hash = stage->digest(hash);
         }
         return hash;
@@ -146,26 +151,44 @@ TEST(MlpStage, WeightGradientsMayComeLater) {
     Stages later = makeStages(smallModel(), 1, 2);
     lossOf(later, 2);
     for (const int m : {0, 1})
-        [[maybe_unused]] const Tensor gradient = later[0]->backwardInput(Microbatch{m}, {});
-    later[0]->backwardWeight(Microbatch{1});
-    later[0]->backwardWeight(Microbatch{0});
+        [[maybe_unused]] const Tensor gradient = later[0]->backwardInput({Microbatch{m}}, {});
+    later[0]->backwardWeight({Microbatch{1}});
+    later[0]->backwardWeight({Microbatch{0}});
 
-    const auto a = at_once[0]->takeGradients();
-    const auto b = later[0]->takeGradients();
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        EXPECT_EQ(a[i].weight, b[i].weight);
-        EXPECT_EQ(a[i].bias, b[i].bias);
+    EXPECT_EQ(at_once[0]->takeGradient(), later[0]->takeGradient());
+}
+
+TEST(MlpStage, SlicesAddUpToTheMicrobatch) {
+    const ModelConfig config = smallModel(); // 3 rows in 2 slices: 1 and 2
+    Stages whole = makeStages(config, 1, 1);
+    const double loss = lossOf(whole, 1);
+    backward(whole, 0);
+
+    const Piece first{Microbatch{0}, 0};
+    const Piece second{Microbatch{0}, 1};
+    MlpStage sliced(config, {0, 1, {second, first}, 2, 1});
+    for (const Piece piece : {first, second})
+        ASSERT_EQ(sliced.forward(piece, {}).size(), 0);
+    EXPECT_NEAR(sliced.takeLoss(), loss, 1e-6);
+    for (const Piece piece : {second, first}) {
+        EXPECT_EQ(sliced.backwardInput(piece, {}).rows(), piece == first ? 1 : 2);
+        sliced.backwardWeight(piece);
     }
+    const Tensor expected = whole[0]->takeGradient();
+    const Tensor sum = sliced.takeGradient();
+    ASSERT_EQ(sum.size(), expected.size());
+    EXPECT_TRUE(sum.isApprox(expected, 1e-5F));
 }
 
 TEST(MlpStage, RefusesOpsInAnImpossibleOrder) {
-    MlpStage stage(smallModel(), Stage{0}, 1, 2);
-    EXPECT_THROW((void)stage.backwardInput(Microbatch{0}, {}), std::logic_error);
-    ASSERT_EQ(stage.forward(Microbatch{0}, {}).size(), 0);
-    EXPECT_THROW(stage.backwardWeight(Microbatch{0}), std::logic_error);
-    ASSERT_GT(stage.backwardInput(Microbatch{0}, {}).size(), 0);
-    stage.backwardWeight(Microbatch{0});
-    EXPECT_THROW(stage.applyGradients(), std::logic_error) << "micro-batch 1 is missing";
+    const Stages stages = makeStages(smallModel(), 1, 2);
+    MlpStage& stage = *stages[0];
+    EXPECT_THROW((void)stage.backwardInput({Microbatch{0}}, {}), std::logic_error);
+    ASSERT_EQ(stage.forward({Microbatch{0}}, {}).size(), 0);
+    EXPECT_THROW(stage.backwardWeight({Microbatch{0}}), std::logic_error);
+    ASSERT_GT(stage.backwardInput({Microbatch{0}}, {}).size(), 0);
+    stage.backwardWeight({Microbatch{0}});
+    EXPECT_THROW((void)stage.takeGradient(), std::logic_error) << "micro-batch 1 is missing";
 }
 
 TEST(Synthetic, NumbersFollowFromSeedAndNameAlone) {

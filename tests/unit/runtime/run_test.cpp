@@ -185,6 +185,12 @@ TEST(RunPipeline, RefusesNumbersThatMakeNoRun) {
     EXPECT_EQ(kindAfter([](RunConfig& c) { c.model.rows = -1; }), ErrorKind::Usage);
     EXPECT_EQ(kindAfter([](RunConfig& c) { c.pace_tolerance = TimeNs{-1}; }), ErrorKind::Usage);
     EXPECT_EQ(kindAfter([](RunConfig& c) { c.times.stages.resize(3); }), ErrorKind::Usage);
+    EXPECT_EQ(kindAfter([](RunConfig& c) {
+                  ScheduleSpec spec{"seq1f1b", "", 2, 2, 1};
+                  spec.sequence_slices = c.model.rows + 1;
+                  c.schedule = makeSchedule(spec).value();
+              }),
+              ErrorKind::Usage);
 }
 
 TEST(RunPipeline, IsCancelledByItsControl) {

@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-const MessageKey kKey{Payload::Activation, Microbatch{1}, Stage{2}};
+const MessageKey kKey{Content::Activation, Stage{1}, Stage{2}, Microbatch{1}};
 
 Message message(float value, std::int64_t sent) {
     return {Tensor::Constant(2, 2, value), TimeNs{sent}};
@@ -17,7 +17,7 @@ Message message(float value, std::int64_t sent) {
 
 TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
     Mailbox mailbox;
-    const MessageKey gradient{Payload::Gradient, Microbatch{1}, Stage{2}};
+    const MessageKey gradient{Content::Gradient, Stage{3}, Stage{2}, Microbatch{1}};
     mailbox.put(kKey, message(1.0F, 10));
     mailbox.put(gradient, message(2.0F, 20));
     const auto second = mailbox.take(gradient);
@@ -33,7 +33,7 @@ TEST(Mailbox, WaitsForTheMessage) {
     Mailbox mailbox;
     std::optional<Mailbox::Taken> taken;
     std::thread consumer([&] { taken = mailbox.take(kKey); });
-    mailbox.put({Payload::Activation, Microbatch{0}, Stage{2}}, message(1.0F, 1));
+    mailbox.put({Content::Activation, Stage{1}, Stage{2}, Microbatch{0}}, message(1.0F, 1));
     mailbox.put(kKey, message(3.0F, 30));
     consumer.join();
     ASSERT_TRUE(taken);

@@ -1,0 +1,42 @@
+#include "runtime/model/data_plan.h"
+
+#include <algorithm>
+
+namespace bubblescope::runtime {
+
+DataPlan::DataPlan(const Schedule& schedule)
+    : microbatches_(schedule.microbatches), places_(schedule.stages() / bubblescope::routes(schedule.placement)),
+      routes_(static_cast<std::size_t>(bubblescope::routes(schedule.placement))) {
+    const auto numbers = static_cast<std::size_t>(schedule.microbatches);
+    for (Route& route : routes_)
+        route.sample_of.assign(numbers, -1);
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops) {
+            if (op.kind == OpKind::Optimizer) continue;
+            routes_[op.chunk.index() % routes_.size()].sample_of[op.microbatch.index()] = 0;
+            slices_ = std::max(slices_, op.sequence + 1);
+        }
+    }
+    int next = 0;
+    for (std::size_t number = 0; number < numbers; ++number) {
+        for (Route& route : routes_) {
+            int& sample = route.sample_of[number];
+            if (sample < 0) continue;
+            sample = next++;
+            for (int slice = slices_; slice-- > 0;)
+                route.pieces.push_back({Microbatch{sample}, slice});
+        }
+    }
+}
+
+Piece DataPlan::pieceOf(const Op& op) const {
+    const Route& route = routes_[op.chunk.index() % routes_.size()];
+    return {Microbatch{route.sample_of[op.microbatch.index()]}, op.sequence};
+}
+
+StageTask DataPlan::taskOf(Stage stage) const {
+    const std::size_t route = static_cast<std::size_t>(routeOf(stage));
+    return {stage.value / routes(), places_, routes_[route].pieces, slices_, microbatches_};
+}
+
+} // namespace bubblescope::runtime
