@@ -70,6 +70,7 @@ Json stepJson(const StepAnalysis& step) {
         document["expected_makespan_ns"] = step.form->makespan.count();
     } else {
         document["no_closed_form"] = step.form_note;
+        if (step.at_least) document["makespan_at_least_ns"] = step.at_least->count();
     }
     return document;
 }

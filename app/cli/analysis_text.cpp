@@ -93,7 +93,11 @@ std::string_view expressionAt(const ClosedForm& form, Rank rank, Position positi
 std::string positionsText(const StepAnalysis& step) {
     std::string head =
         "\nBubbles by position (s = rank; idle time gathered within the ops' slack, so that it compares)\n";
-    if (!step.form) head = fmt::format("\nBubbles by position; no closed form to compare with: {}\n", step.form_note);
+    if (!step.form) {
+        head = fmt::format("\nBubbles by position; no closed form to compare with: {}\n", step.form_note);
+        if (step.at_least)
+            head += fmt::format("  at these op times any such order takes at least {}\n", formatTime(*step.at_least));
+    }
     if (step.form && !step.positionsKnown()) {
         head = fmt::format("\nBubbles by position; the closed form is known for the total alone: {}\n",
                            step.form->bubble_expression);

@@ -30,7 +30,7 @@ struct Simulated {
     Schedule schedule;
     StepTimeline step;
     StepAnalysis analysis;
-    std::optional<ClosedForm> form;
+    std::optional<ClosedForm> form; ///< exact or a bound
 
     [[nodiscard]] std::string title() const {
         return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
@@ -80,6 +80,17 @@ Json toJson(const Simulated& run, bool with_ops) {
     return document;
 }
 
+/// A bound must not read like an expectation.
+std::string formText(const ClosedForm& form, Rank rank) {
+    const std::string value = formatTime(form.bubble[rank.index()]);
+    switch (form.kind) {
+    case FormKind::Exact: return value;
+    case FormKind::LowerBound: return "at least " + value;
+    case FormKind::UpperBound: return "at most " + value;
+    }
+    return value;
+}
+
 std::string toText(const Simulated& run) {
     const BubbleRates& rates = run.analysis.rates;
     std::string out =
@@ -91,7 +102,7 @@ std::string toText(const Simulated& run) {
     Table table({{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}});
     for (const RankAccount& account : run.analysis.ranks) {
         table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
-                   run.form ? formatTime(run.form->bubble[account.rank.index()]) : "none",
+                   run.form ? formText(*run.form, account.rank) : "none",
                    fmt::format("{}", peaks[account.rank.index()])});
     }
     return out + table.text();

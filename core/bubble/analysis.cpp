@@ -51,7 +51,8 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
     if (form) {
         result.expected_bubble = form->bubble[rank.index()];
         for (const PositionForm& part : form->positions) {
-            if (part.rank == rank) result.expected[positionIndex(part.position)] += part.value;
+            if (part.rank == rank && part.kind == FormKind::Exact)
+                result.expected[positionIndex(part.position)] += part.value;
         }
     }
     return result;
@@ -69,10 +70,13 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     analysis.bubbles = findBubbles(step);
 
     auto form = closedForm(schedule, costs);
-    if (form.ok()) {
+    if (!form.ok()) {
+        analysis.form_note = form.error().message;
+    } else if (form.value().exact()) {
         analysis.form = std::move(form).value();
     } else {
-        analysis.form_note = form.error().message;
+        if (form.value().kind == FormKind::LowerBound) analysis.at_least = form.value().makespan;
+        analysis.form_note = std::move(form.value().note);
     }
 
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};

@@ -27,13 +27,14 @@ struct StepAnalysis {
     TimeNs wall{0};
     BubbleRates rates;              ///< as executed
     OpTimes typical;                ///< median time per op kind, what the closed form was fed with
-    std::optional<ClosedForm> form; ///< none where the schedule has none
-    std::string form_note;          ///< why there is none; empty otherwise
+    std::optional<ClosedForm> form; ///< exact; none where the schedule has none
+    std::optional<TimeNs> at_least; ///< without an exact form, a lower bound on the wall time at these op times
+    std::string form_note;          ///< why there is no exact form; empty otherwise
     std::vector<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
 
     /// False where theory gives totals only: `expected` then says nothing.
-    [[nodiscard]] bool positionsKnown() const { return form && !form->positions.empty(); }
+    [[nodiscard]] bool positionsKnown() const { return form && form->positionsKnown(); }
 };
 
 /// `schedule` is the recognised one (its name selects the closed form).

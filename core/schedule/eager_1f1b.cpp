@@ -32,8 +32,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    return FormBuilder(schedule, t, "every m, every t_f and t_b; equal stages, transfers free")
+    return FormBuilder(schedule, costs, "every m, every t_f and t_b; equal stages, transfers free")
         .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
 }

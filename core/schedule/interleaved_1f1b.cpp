@@ -205,8 +205,8 @@ std::vector<int> groupSizes(const Schedule& schedule) {
     return sizes;
 }
 
-ClosedForm positionsForm(const Schedule& schedule, const OpTimes& t, std::string domain) {
-    return FormBuilder(schedule, t, std::move(domain))
+ClosedForm positionsForm(const Schedule& schedule, const CostModel& costs, std::string domain) {
+    return FormBuilder(schedule, costs, std::move(domain))
         .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
 }
@@ -224,7 +224,7 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const std::string domain =
         "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, transfers free";
     const bool equal = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
-    if (equal || v <= 2) return positionsForm(schedule, costs.times, domain);
+    if (equal || v <= 2) return positionsForm(schedule, costs, domain);
     const TimeNs unit = costs.times.forward + costs.times.backward;
     return makespanForm(schedule, costs, (std::int64_t{schedule.microbatches} * v + p - 1) * unit, "(p−1)·(t_f+t_b)",
                         "(m·v+p−1)·(t_f+t_b)", domain);

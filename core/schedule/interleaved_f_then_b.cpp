@@ -29,8 +29,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    return FormBuilder(schedule, t, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
+    return FormBuilder(schedule, costs, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
         .addFillAndDrain()
         .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)", true);
 }

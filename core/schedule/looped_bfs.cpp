@@ -34,7 +34,7 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const OpTimes& t = costs.times;
     const int p = schedule.pp;
     const int wraps = (schedule.vpp - 1) * std::max(0, p - schedule.microbatches);
-    return FormBuilder(schedule, t, "every m and v, every t_f and t_b (of one chunk); equal stages, transfers free")
+    return FormBuilder(schedule, costs, "every m and v, every t_f and t_b (of one chunk); equal stages, transfers free")
         .addFillAndDrain()
         .add(Position::InsideWarmup, "(v−1)·max(0, p−m)·t_f", [&](int) { return wraps * t.forward; })
         .add(Position::InsideCooldown, "(v−1)·max(0, p−m)·t_b", [&](int) { return wraps * t.backward; })

@@ -12,7 +12,10 @@
 
 namespace bubblescope {
 
-struct ClosedForm; // core/bubble/closed_form.h
+// core/bubble/closed_form.h
+struct ClosedForm;
+struct PeakForm;
+struct QuotedForm;
 
 /// Which schedule is wanted.
 struct ScheduleSpec {
@@ -42,9 +45,17 @@ struct ScheduleFamily {
     std::string_view limits; ///< on m and v, in words
     /// The order; `spec` has positive sizes, a flavor of this family, and p, m, v are still to be checked.
     Result<Schedule> (*generate)(const ScheduleSpec& spec);
-    /// Bubbles per position; called by closedForm() with a schedule that this family generated, or one equal
-    /// to it, and with costs of equal stages and free transfers.
+    // What theory says; closedForm() puts it together. Each may be null, and is called with a schedule that this
+    // family generated, or one equal to it. An error says outside which domain the schedule or the costs are.
+
+    /// Bubbles per position or in total, for equal stages and free transfers.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs);
+    /// Peak activations; they do not depend on times.
+    PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
+    /// The same for transfers with latency or unequal stages: called with all costs that `closed_form` is not.
+    Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
+    /// What others state of this family, evaluated for a schedule, with a verdict each.
+    std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
 };
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();

@@ -49,8 +49,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    return FormBuilder(schedule, t,
+    return FormBuilder(schedule, costs,
                        "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
                        "transfers free")
         .addFillAndDrain()

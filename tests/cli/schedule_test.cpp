@@ -167,7 +167,6 @@ TEST(Usage, WrongUseIsTwoAndSaysSo) {
         {"schedule", "--schedule", "1f1b", "--pp", "two", "--microbatches", "2"},
         {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5"},
         {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5", "--nosuch"},
-        {"formula", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--comm", "1ms"},
         {"formula", "--schedule", "vpp", "--pp", "4", "--microbatches", "9", "--vpp", "2"},
         {"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--backend", "cuda"},
         {"analyze"},

@@ -54,6 +54,7 @@ int compareWithSimulation(const ScheduleSpec& spec, const OpTimes& times) {
         ADD_FAILURE() << where << ": " << form.error().text();
         return 0;
     }
+    EXPECT_TRUE(form.value().exact()) << where << ": " << form.value().note;
     const StepTimeline executed = simulate(schedule, costs).value();
     EXPECT_EQ(executed.wall(), form.value().makespan) << where;
     int compared = 1;

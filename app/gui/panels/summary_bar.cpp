@@ -144,6 +144,9 @@ void SummaryBar::refreshStep(const Session& session) {
             tr("In brackets: the closed form, bubble per rank %1.").arg(fromUtf8(analysis.form->bubble_expression));
     } else if (!analysis.form_note.empty()) {
         explanation += QLatin1Char('\n') + tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
+        if (analysis.at_least)
+            explanation += QLatin1Char('\n') +
+                           tr("At these op times the step takes at least %1.").arg(exactTime(*analysis.at_least));
     }
     set(figures_[RateFigure], tr("Bubble rate"), rate, explanation);
 

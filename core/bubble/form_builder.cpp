@@ -1,0 +1,131 @@
+#include "core/bubble/form_builder.h"
+
+#include "core/bubble/phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+double ratio(TimeNs part, TimeNs whole) {
+    return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
+}
+
+/// Idle over makespan and over the ideal, from makespan and bubbles.
+void setRates(ClosedForm& form) {
+    TimeNs idle{0};
+    for (const TimeNs bubble : form.bubble)
+        idle += bubble;
+    const TimeNs least = std::ranges::min(form.bubble);
+    form.bubble_rate = ratio(idle, form.makespan * static_cast<std::int64_t>(form.bubble.size()));
+    form.over_ideal = ratio(least, form.makespan - least);
+}
+
+/// On the rank whose span, from first start to last end, is longest.
+void setSpanRate(ClosedForm& form) {
+    TimeNs longest{0};
+    for (std::size_t r = 0; r < form.bubble.size(); ++r) {
+        const TimeNs outside = form.at(Rank{r}, Position::BeforeWarmup) + form.at(Rank{r}, Position::AfterCooldown);
+        const TimeNs span = form.makespan - outside;
+        if (span <= longest) continue;
+        longest = span;
+        form.span_bubble_rate = ratio(form.bubble[r] - outside, span);
+    }
+}
+
+} // namespace
+
+TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs) {
+    const auto& ops = schedule.ranks[rank.index()];
+    TimeNs busy{0};
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].kind == OpKind::Optimizer) continue;
+        const bool pair = ops[i].overlapped && costs.overlapped && i + 1 < ops.size();
+        busy += pair ? *costs.overlapped : costs.opTime(ops[i].kind, schedule.stageOf(rank, ops[i].chunk));
+        i += pair ? 1 : 0;
+    }
+    return busy;
+}
+
+FormBuilder::FormBuilder(const Schedule& schedule, const CostModel& costs, std::string domain)
+    : schedule_(schedule), costs_(costs), domain_(std::move(domain)) {
+    form_.bubble.assign(static_cast<std::size_t>(schedule.pp), TimeNs{0});
+}
+
+void FormBuilder::append(int s, Position position, std::string expression, TimeNs value) {
+    form_.bubble[Rank{s}.index()] += value;
+    form_.positions.push_back({Rank{s}, position, std::move(expression), value, FormKind::Exact, domain_});
+}
+
+FormBuilder& FormBuilder::add(Position position, std::string expression, const std::function<TimeNs(int)>& value) {
+    for (int s = 0; s < schedule_.pp; ++s)
+        append(s, position, expression, value(s));
+    return *this;
+}
+
+FormBuilder& FormBuilder::addFillAndDrain() {
+    const bool latency = costs_.comm.count() > 0;
+    const std::string f = latency ? "(t_f+c)" : "t_f";
+    const std::string b = latency ? "(t_b+c)" : "t_b";
+    const std::string both = latency ? "(t_f+t_b+2·c)" : "(t_f+t_b)";
+    const TimeNs forward = costs_.times.forward + costs_.comm;
+    const TimeNs backward = costs_.times.backward + costs_.comm;
+    for (int s = 0; s < schedule_.pp; ++s) {
+        std::vector<OpKind> kinds;
+        for (const Op& op : schedule_.ranks[Rank{s}.index()])
+            kinds.push_back(op.kind);
+        const int below = schedule_.pp - s - 1;
+        append(s, Position::BeforeWarmup, "s·" + f, s * forward);
+        if (findPhases(kinds).hasSteady()) {
+            append(s, Position::WarmupToSteady, "(p−s−1)·" + b, below * backward);
+            append(s, Position::SteadyToCooldown, "(p−s−1)·" + f, below * forward);
+        } else {
+            append(s, Position::ForwardToBackward, "(p−s−1)·" + both, below * (forward + backward));
+        }
+        append(s, Position::AfterCooldown, "s·" + b, s * backward);
+    }
+    return *this;
+}
+
+ClosedForm FormBuilder::finish(std::string bubble_expression, std::string makespan_expression, bool f_then_b) {
+    std::ranges::sort(form_.positions, {}, [](const PositionForm& f) { return std::pair(f.rank, f.position); });
+    form_.bubble_expression = std::move(bubble_expression);
+    form_.makespan_expression = std::move(makespan_expression);
+    form_.makespan = busyTime(schedule_, Rank{0}, costs_) + form_.bubble.front();
+    form_.f_then_b = f_then_b;
+    form_.domain = domain_;
+    setRates(form_);
+    setSpanRate(form_);
+    return std::move(form_);
+}
+
+ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
+                        std::string bubble_expression, std::string makespan_expression, std::string domain) {
+    ClosedForm form;
+    for (int s = 0; s < schedule.pp; ++s)
+        form.bubble.push_back(makespan - busyTime(schedule, Rank{s}, costs));
+    form.bubble_expression = std::move(bubble_expression);
+    form.makespan_expression = std::move(makespan_expression);
+    form.makespan = makespan;
+    form.domain = std::move(domain);
+    setRates(form);
+    return form;
+}
+
+ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work) {
+    form.span_bubble_rate = ratio(idle, idle + work);
+    return form;
+}
+
+PeakForm peakForm(const Schedule& schedule, std::string expression, std::string domain,
+                  const std::function<int(int)>& value, FormKind kind) {
+    PeakForm form{std::move(expression), {}, kind, std::move(domain)};
+    for (int s = 0; s < schedule.pp; ++s)
+        form.values.push_back(value(s));
+    return form;
+}
+
+} // namespace bubblescope

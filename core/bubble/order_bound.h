@@ -1,0 +1,11 @@
+#pragma once
+
+#include "core/bubble/closed_form.h"
+
+namespace bubblescope {
+
+/// The lower bound on a step's makespan that holds for any order, whoever made it. Totals only. Linear in ops.
+/// Errors: Input where the schedule is invalid or deadlocks; Usage where `costs` do not name every stage.
+[[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
+
+} // namespace bubblescope
