@@ -14,6 +14,14 @@
 // (p−1)(t_f+t_b) + n(t_f+t_b) + (m·v−n)·t_fb. Ranks above it run fewer pairs, so they are busier, as long as
 // a pair takes no longer than its halves, and idle less. A pair shorter than its longer half, which no hardware
 // gives, would leave the last rank waiting.
+//
+// Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (which
+// core/overlap looks into): plain 1F1B with p−s warm-up forwards, whose backward and next forward become the
+// pair. Its halves do not depend on each other either, but neighbours now run their pairs in turn. Rank s's
+// i-th pair needs the gradient of rank s+1's i-th, and rank s+1's next pair needs the activation that comes out
+// of rank s's. So the last rank, which starts its first pair after p·t_f, starts one every 2·t_fb; the m−1
+// pairs take (2m−3)·t_fb, and p backwards follow the last one: p(t_f+t_b) + (2m−3)·t_fb. A lone rank waits for
+// nobody, and its pairs follow each other.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -28,6 +36,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kCombinedName = "1f1b-overlap";
+constexpr std::string_view kPaddleFlavor = "paddle-mp";
 
 /// phaseOrder() whose forwards and backwards in turn are pairs.
 template <class Forward, class Backward>
@@ -38,8 +47,29 @@ std::vector<Op> pairedOrder(int count, std::int64_t warmup, Forward forward, Bac
     return ops;
 }
 
+Schedule paddleOrder(const ScheduleSpec& spec) {
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    for (int s = 0; s < spec.pp; ++s) {
+        const int warmup = std::min(spec.microbatches, spec.pp - s);
+        std::vector<Op>& ops = schedule.ranks.emplace_back();
+        const auto add = [&](OpKind kind, int k, bool paired) {
+            ops.push_back({kind, Microbatch{k}, Chunk{0}, 0, paired});
+        };
+        for (int k = 0; k < warmup; ++k)
+            add(OpKind::Forward, k, false);
+        for (int k = warmup; k < spec.microbatches; ++k) {
+            add(OpKind::Backward, k - warmup, true);
+            add(OpKind::Forward, k, true);
+        }
+        for (int k = spec.microbatches - warmup; k < spec.microbatches; ++k)
+            add(OpKind::Backward, k, false);
+    }
+    return schedule;
+}
+
 Result<Schedule> generateCombined(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-overlap"));
+    if (spec.flavor == kPaddleFlavor) return paddleOrder(spec);
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -83,6 +113,17 @@ Result<Schedule> generateInterleaved(const ScheduleSpec& spec) {
     return schedule;
 }
 
+ClosedForm paddleForm(const Schedule& schedule, const CostModel& costs, TimeNs pair) {
+    const std::int64_t p = schedule.pp;
+    const std::int64_t m = schedule.microbatches;
+    const std::int64_t turns = p == 1 ? m - 1 : std::max<std::int64_t>(0, 2 * m - 3);
+    const TimeNs makespan = p * (costs.times.forward + costs.times.backward) + turns * pair;
+    return makespanForm(schedule, costs, makespan, "what the ops leave of the makespan",
+                        p == 1 ? "t_f+t_b + (m−1)·t_fb" : "p·(t_f+t_b) + (2m−3)·t_fb for m ≥ 2",
+                        "every m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b; a pair hands on its results at its end; equal "
+                        "stages, transfers free");
+}
+
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
@@ -96,6 +137,7 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
         return usageError("the form holds for pairs that take at least their longer half and at most both halves",
                           "give such a time, or use `bubblescope simulate`");
     }
+    if (schedule.flavor == kPaddleFlavor) return paddleForm(schedule, costs, pair);
     const std::int64_t singles = p * (v - 1) + 1;
     const TimeNs makespan = (p - 1 + singles) * both + (m * v - singles) * pair;
     return makespanForm(schedule, costs, makespan, "(p−1)·(t_f+t_b) on the last rank, less on the others",
@@ -110,7 +152,7 @@ ScheduleFamily oneFOneBOverlapFamily() {
     return {kCombinedName,
             "1F1B, forward and backward overlapped",
             {},
-            {"combined"},
+            {"combined", kPaddleFlavor},
             Placement::Loop,
             "m ≥ 1, v = 1",
             generateCombined,

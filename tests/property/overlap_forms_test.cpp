@@ -95,6 +95,35 @@ TEST(OverlapForms, OneFOneBOverlapEqualsSimulation) {
     EXPECT_GT(compared, 10'000);
 }
 
+TEST(OverlapForms, PaddlesOrderEqualsSimulation) {
+    int compared = 0;
+    for (int p = 1; p <= 16; ++p)
+        for (const int m : {1, 2, 3, p / 2 + 1, p, p + 1, p + 3, 2 * p - 1, 2 * p + 1, 3 * p, 64})
+            for (const CostModel& costs : pairCosts())
+                compared += compareTotals(makeSchedule({"1f1b-overlap", "paddle-mp", p, m, 1}).value(), costs);
+    RecordProperty("compared", compared);
+    EXPECT_GT(compared, 10'000);
+}
+
+/// The order is 1F1B's as Paddle's static pass builds it, with p−s warm-up forwards: taken apart, its pairs
+/// cost exactly what 1F1B costs.
+TEST(OverlapForms, PaddlesOrderTakenApartIsOneFOneB) {
+    for (int p = 1; p <= 8; ++p) {
+        for (const int m : {1, p, 2 * p + 1}) {
+            Schedule schedule = makeSchedule({"1f1b-overlap", "paddle-mp", p, m, 1}).value();
+            for (int s = 0; s < p; ++s) {
+                std::vector<Op>& ops = schedule.ranks[Rank{s}.index()];
+                const auto pairs = std::ranges::count_if(ops, [](const Op& op) { return op.overlapped; }) / 2;
+                EXPECT_EQ(pairs, std::max(0, m - (p - s)));
+                for (Op& op : ops)
+                    op.overlapped = false;
+            }
+            const auto wall = [](const Schedule& order) { return simulate(order, costsOf({2, 4})).value().wall(); };
+            EXPECT_EQ(wall(schedule), wall(makeSchedule({"1f1b", "", p, m, 1}).value())) << p << ' ' << m;
+        }
+    }
+}
+
 TEST(OverlapForms, InterleavedOverlapEqualsSimulation) {
     int compared = 0;
     for (int p = 1; p <= 16; p += p < 9 ? 1 : 3)
