@@ -23,6 +23,7 @@ void addSimulateCommand(CLI::App& app, Action& action);
 void addValidateCommand(CLI::App& app, Action& action);
 void addPartitionCommand(CLI::App& app, Action& action);
 void addRunCommand(CLI::App& app, Action& action);
+void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);
 

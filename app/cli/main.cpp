@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
     addSimulateCommand(app, action);
     addFormulaCommand(app, action);
     addPartitionCommand(app, action);
+    addInfoCommand(app, action);
     addValidateCommand(app, action);
     addViewCommand(app, action);
     try {

@@ -1,109 +1,109 @@
 #include "core/io/file_bytes.h"
 
-#include <fmt/format.h>
-#include <libdeflate.h>
+#include "core/io/byte_buffer.h"
+#include "core/io/unpack.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <memory>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define BUBBLESCOPE_MAPS_FILES 1
+#endif
 
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{4} << 20;
+constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// Text traces pack 12 to 40 times, tiny or very even ones more; deflate cannot exceed 1032.
-constexpr std::size_t kSmallLimit = std::size_t{256} << 20;
-constexpr std::size_t kRatioLimit = 150;
-constexpr std::size_t kTotalLimit = std::size_t{8} << 30;
-
-constexpr std::string_view kGzipMagic = "\x1f\x8b";
-
-struct FreeDecompressor {
-    void operator()(libdeflate_decompressor* decompressor) const { libdeflate_free_decompressor(decompressor); }
+struct CloseFile {
+    void operator()(std::FILE* file) const {
+        if (file != stdin) std::fclose(file); // NOLINT(cert-err33-c): it was only read
+    }
 };
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
 
-std::size_t unpackedLimit(std::size_t packed) {
-    return std::min(kTotalLimit, std::max(kSmallLimit, packed * kRatioLimit));
+Error systemError(const std::string& where, std::string_view what) {
+    return inputError(where, fmt::format("{}: {}", what, std::strerror(errno)),
+                      "check the name and that you may read it");
 }
 
-// The last four bytes of a gzip file are the size of its last member, modulo 2^32: a guess, not a promise.
-std::size_t firstGuess(std::string_view packed) {
-    std::size_t size = 0;
-    if (packed.size() >= 18) {
-        for (std::size_t i = 0; i < 4; ++i)
-            size |= static_cast<std::size_t>(static_cast<unsigned char>(packed[packed.size() - 4 + i])) << (8 * i);
+Result<FileBytes> readWhole(std::FILE* file, const std::string& where, LoadProgress& progress) {
+    auto buffer = std::make_shared<ByteBuffer>();
+    for (;;) {
+        if (progress.stopRequested()) return cancelledError();
+        if (buffer->room() < kPiece) buffer->reserve(std::max(2 * kPiece, buffer->size() * 2));
+        const std::size_t count = std::fread(buffer->end(), 1, kPiece, file);
+        buffer->grew(count);
+        if (count < kPiece) break;
     }
-    return std::clamp(size, std::size_t{4096}, std::max(std::size_t{4096}, packed.size() * 40));
+    if (std::ferror(file) != 0) return systemError(where, "cannot be read");
+    const std::string_view text = buffer->text();
+    return FileBytes(std::move(buffer), text);
+}
+
+#ifdef BUBBLESCOPE_MAPS_FILES
+
+/// Nothing where the file is no regular one or cannot be mapped: then it is to be read.
+std::optional<FileBytes> mapFile(std::FILE* file) {
+    struct stat status {};
+    const int descriptor = fileno(file);
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) return std::nullopt;
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (begin == MAP_FAILED) return std::nullopt;
+    madvise(begin, size, MADV_SEQUENTIAL);
+    std::shared_ptr<const void> owner(begin, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
+    return FileBytes(std::move(owner), {static_cast<const char*>(begin), size});
+}
+
+#else
+
+std::optional<FileBytes> mapFile(std::FILE*) {
+    return std::nullopt;
+}
+
+#endif
+
+Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where, LoadProgress& progress) {
+    if (path == kStandardInput) return readWhole(stdin, where, progress);
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) return inputError(where, "is a folder, not a file");
+    errno = 0;
+    const OpenFile file(std::fopen(path.string().c_str(), "rb"));
+    if (!file) return systemError(where, "cannot be opened");
+    if (auto mapped = mapFile(file.get())) return std::move(*mapped);
+    return readWhole(file.get(), where, progress);
 }
 
 } // namespace
 
-Result<std::string> readFileBytes(const std::filesystem::path& file, JobControl& control) {
-    const std::string where = file.string();
-    std::error_code failed;
-    if (std::filesystem::is_directory(file, failed)) return inputError(where, "is a folder, not a file");
-    errno = 0;
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) {
-        return inputError(where, fmt::format("cannot be opened: {}", std::strerror(errno)),
-                          "check the name and that you may read it");
-    }
-    const auto size = std::filesystem::file_size(file, failed);
-    std::string bytes;
-    bytes.reserve((failed ? 0 : size) + kReadPadding);
-    while (stream) {
-        if (control.stopRequested()) return cancelledError();
-        const std::size_t old = bytes.size();
-        const std::size_t want = failed || old >= size ? kChunk : std::min(kChunk, size - old);
-        bytes.resize(old + want);
-        stream.read(bytes.data() + old, static_cast<std::streamsize>(want));
-        bytes.resize(old + static_cast<std::size_t>(stream.gcount()));
-        if (!failed && bytes.size() == size && stream.peek() == std::ifstream::traits_type::eof()) break;
-    }
-    if (stream.bad()) return inputError(where, fmt::format("cannot be read: {}", std::strerror(errno)));
-    bytes.reserve(bytes.size() + kReadPadding);
-    return bytes;
-}
+Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress) {
+    const std::string where = file == kStandardInput ? "standard input" : file.string();
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, progress));
+    const auto packing = packingOf(bytes.text());
+    if (!packing) return bytes;
 
-Result<std::string> unpackGzip(std::string_view packed, const std::string& where) {
-    const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> decompressor(libdeflate_alloc_decompressor());
-    if (!decompressor) return inputError(where, "cannot be unpacked: out of memory");
-    const std::size_t limit = unpackedLimit(packed.size());
-    std::string out(firstGuess(packed), '\0');
-    std::size_t used = 0;   // of out
-    std::size_t offset = 0; // in packed
-    while (offset < packed.size()) {
-        // Some writers pad the file with zeros behind the last member.
-        if (packed.substr(offset, 2) != kGzipMagic && offset > 0) break;
-        std::size_t consumed = 0;
-        std::size_t produced = 0;
-        const libdeflate_result result =
-            libdeflate_gzip_decompress_ex(decompressor.get(), packed.data() + offset, packed.size() - offset,
-                                          out.data() + used, out.size() - used, &consumed, &produced);
-        if (result == LIBDEFLATE_INSUFFICIENT_SPACE) {
-            if (out.size() >= limit) {
-                return inputError(
-                    fmt::format("{}, byte {}", where, offset),
-                    fmt::format("unpacks to more than {} MB, which no trace of its size does", limit >> 20),
-                    "unpack it with gunzip and open the result if you trust it");
-            }
-            out.resize(std::min(limit, out.size() * 2));
-            continue;
+    constexpr double kUnpackingShare = 0.4; // of the time a packed file takes
+    progress.beginStage(kUnpackingShare);
+    BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
+    if (!unpacked.fault.empty()) {
+        const std::string place = fmt::format("{}, byte {}", where, unpacked.fault_at);
+        if (unpacked.bytes.size() == 0) {
+            return inputError(place, unpacked.fault, "copy the file again, or from where it was written");
         }
-        if (result != LIBDEFLATE_SUCCESS) {
-            return inputError(fmt::format("{}, byte {}", where, offset), "the gzip data are damaged or cut off",
-                              "copy the file again; 'gzip -dc' may still save its beginning");
-        }
-        offset += consumed;
-        used += produced;
-        if (offset < packed.size() && out.size() == used) out.resize(std::min(limit, used * 2));
+        log.add(unpacked.cut_off ? "truncated" : "corrupt", place, unpacked.fault + "; everything before it is read");
     }
-    out.resize(used);
-    out.reserve(used + kReadPadding);
-    return out;
+    progress.beginStage(1.0);
+    auto buffer = std::make_shared<ByteBuffer>(std::move(unpacked.bytes));
+    const std::string_view text = buffer->text();
+    return FileBytes(std::move(buffer), text);
 }
 
 } // namespace bubblescope

@@ -1,23 +1,38 @@
 #pragma once
 
-#include "core/base/job.h"
+#include "core/base/diagnostic.h"
 #include "core/base/result.h"
+#include "core/io/load_progress.h"
 
+#include <cstddef>
 #include <filesystem>
-#include <string>
+#include <memory>
 #include <string_view>
 
 namespace bubblescope {
 
-/// Room behind a content that simdjson may read beyond its end.
-inline constexpr std::size_t kReadPadding = 64;
+/// The content of a file: mapped where the system can do that, unpacked where it was packed (gzip, zstd), read where it
+/// is a pipe. Immutable; safe from any thread. A file that is mapped must not be shortened while it is in use.
+class FileBytes {
+public:
+    FileBytes(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
 
-/// The whole file; the string's capacity exceeds its size by at least kReadPadding. Errors: Input with the
-/// system's reason, Cancelled.
-[[nodiscard]] Result<std::string> readFileBytes(const std::filesystem::path& file, JobControl& control);
+    [[nodiscard]] std::string_view text() const { return text_; }
+    /// What keeps text() alive.
+    [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
 
-/// Unpacks all members of a gzip file; capacity as above. What is unpacked is bounded, so that a file made
-/// to fill the memory ends in an error. Errors: Input, naming the byte offset of the damaged member.
-[[nodiscard]] Result<std::string> unpackGzip(std::string_view packed, const std::string& where);
+private:
+    std::shared_ptr<const void> owner_;
+    std::string_view text_;
+};
+
+/// Stands for standard input where a file's path is asked for.
+inline constexpr std::string_view kStandardInput = "-";
+
+/// Opens a file. Packed data that are cut off or damaged give what comes before that place, and a diagnostic
+/// ("truncated", "corrupt"). What is unpacked is bounded, so that a file made to fill the memory ends in an error.
+/// Errors: Input with the system's reason or the byte offset of the damage, Cancelled.
+[[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
+                                              LoadProgress& progress);
 
 } // namespace bubblescope

@@ -7,30 +7,45 @@
 
 namespace bubblescope {
 
-/// A reader's share of a load: how far it is in its content, told to the job in bytes of the file on disk
-/// (a packed file has fewer of them than its content).
+/// One file's share of a load, told to the job in bytes of the file on disk. A file passes through stages (unpacking,
+/// reading), each of which has a part of its bytes. Files may be loaded side by side, each with a progress of its own.
 class LoadProgress {
 public:
-    LoadProgress(JobControl& control, std::uint64_t file_bytes)
-        : control_(control), base_(control.done.load()), file_bytes_(file_bytes) {}
+    LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}
 
-    /// Readers call this for every event; the job is asked and told every few megabytes. False: stop.
+    /// What follows ends when `share` (0 to 1) of the file's bytes are done.
+    void beginStage(double share) {
+        stage_begin_ = told_;
+        stage_bytes_ = static_cast<std::uint64_t>(share * static_cast<double>(file_bytes_)) - stage_begin_;
+        next_ = 0;
+    }
+
+    /// Readers call this for every event; the job is asked and told every megabyte. False: stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;
         const double share =
             content_bytes == 0 ? 1.0 : static_cast<double>(offset) / static_cast<double>(content_bytes);
-        control_.done = base_ + static_cast<std::uint64_t>(share * static_cast<double>(file_bytes_));
+        tell(stage_begin_ + static_cast<std::uint64_t>(share * static_cast<double>(stage_bytes_)));
         return !control_.stopRequested();
     }
-    void finished() { control_.done = base_ + file_bytes_; }
+    [[nodiscard]] bool stopRequested() const { return control_.stopRequested(); }
+    void finished() { tell(file_bytes_); }
 
 private:
     static constexpr std::size_t kStep = std::size_t{1} << 20;
 
+    void tell(std::uint64_t bytes) {
+        if (bytes <= told_) return;
+        control_.done += bytes - told_;
+        told_ = bytes;
+    }
+
     JobControl& control_;
-    std::uint64_t base_;
     std::uint64_t file_bytes_;
+    std::uint64_t told_ = 0;
+    std::uint64_t stage_begin_ = 0;
+    std::uint64_t stage_bytes_ = file_bytes_;
     std::size_t next_ = 0;
 };
 

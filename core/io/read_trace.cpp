@@ -8,46 +8,85 @@
 #include "core/io/trace_files.h"
 #include "core/trace/trace_builder.h"
 
+#include <algorithm>
+#include <deque>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kFormatsHint = "traces are JSON (Chrome trace events) or Perfetto files, gzipped or not";
+constexpr std::string_view kFormatsHint =
+    "traces are JSON (Chrome trace events) or Perfetto files, packed with gzip or zstd or not";
 
-Status readContent(std::string_view content, FileFormat format, const std::string& where, TraceBuilder& builder,
-                   DiagnosticLog& log, LoadProgress& progress) {
-    switch (format) {
-    case FileFormat::Json:
-        if (content.starts_with("\xEF\xBB\xBF")) content.remove_prefix(3);
-        return chrome::readChrome(content, where, builder, log, progress);
-    case FileFormat::Perfetto: return perfetto::readPerfetto(content, where, builder, log, progress);
+Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                   LoadProgress& progress) {
+    switch (sniffFormat(bytes.text())) {
+    case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
+    case FileFormat::Perfetto: return perfetto::readPerfetto(bytes.text(), where, builder, log, progress);
     case FileFormat::Empty: return inputError(where, "is empty");
-    case FileFormat::Gzip: return inputError(where, "holds another gzip file", "unpack it once and try again");
+    case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
     case FileFormat::Unknown: break;
     }
     return inputError(where + ", byte 0", "is no trace file that can be read", std::string(kFormatsHint));
 }
 
-Status readFile(const InputFile& file, TraceBuilder& builder, DiagnosticLog& log, JobControl& control) {
-    const std::string where = file.path.string();
-    BUBBLESCOPE_ASSIGN(std::string bytes, readFileBytes(file.path, control));
-    FileFormat format = sniffFormat(bytes);
-    if (format == FileFormat::Gzip) {
-        BUBBLESCOPE_ASSIGN(bytes, unpackGzip(bytes, where));
-        format = sniffFormat(bytes);
-    }
-    LoadProgress progress(control, file.bytes);
-    const std::uint32_t index = builder.addFile({file.path, {}, std::nullopt});
-    BUBBLESCOPE_TRY(readContent(bytes, format, where, builder, log, progress));
-    progress.finished();
-    if (builder.file(index).format.empty()) builder.file(index).format = "perfetto";
-    if (!builder.file(index).rank) builder.file(index).rank = rankInName(file.path.filename().string());
+/// What one file gave; read apart from the others, so that problems of a file that is then not used do not mislead.
+struct FilePart {
+    TraceBuilder builder;
+    DiagnosticLog log;
+    Status status;
+};
+
+Status readFile(const InputFile& file, FilePart& part, LoadProgress& progress) {
+    const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
+    BUBBLESCOPE_ASSIGN(const FileBytes bytes, loadFileBytes(file.path, part.log, progress));
+    const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
+    BUBBLESCOPE_TRY(readContent(bytes, where, part.builder, part.log, progress));
+    if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
+    if (!part.builder.file(index).rank) part.builder.file(index).rank = rankInName(file.path.filename().string());
     return {};
 }
+
+/// Reads files side by side, a few ahead of the one that is taken next, and hands them over in order.
+class FileQueue {
+public:
+    FileQueue(const std::vector<InputFile>& files, JobControl& control) : files_(files), control_(control) {
+        const std::size_t threads =
+            std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
+        for (std::size_t i = 0; i < threads; ++i)
+            startNext();
+    }
+
+    FilePart take() {
+        FilePart part = running_.front().get();
+        running_.pop_front();
+        startNext();
+        return part;
+    }
+
+private:
+    void startNext() {
+        if (next_ == files_.size()) return;
+        running_.push_back(std::async(std::launch::async, [&file = files_[next_], &control = control_] {
+            FilePart part;
+            LoadProgress progress(control, file.bytes);
+            part.status = readFile(file, part, progress);
+            progress.finished();
+            return part;
+        }));
+        ++next_;
+    }
+
+    const std::vector<InputFile>& files_;
+    JobControl& control_;
+    std::size_t next_ = 0;
+    std::deque<std::future<FilePart>> running_;
+};
 
 } // namespace
 
@@ -63,24 +102,24 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
     DiagnosticLog log;
     std::optional<Error> first_error;
     std::size_t used = 0;
-    std::uint64_t bytes_before = 0;
+    FileQueue queue(files, control);
     for (const InputFile& file : files) {
-        DiagnosticLog file_log; // kept apart: problems of a file that is then not used would mislead
-        Status status = readFile(file, builder, file_log, control);
-        bytes_before += file.bytes;
-        control.done = bytes_before;
-        if (status.ok()) {
+        FilePart part = queue.take();
+        if (part.status.ok()) {
             ++used;
-            for (Diagnostic& entry : file_log.take())
+            builder.append(std::move(part.builder));
+            for (Diagnostic& entry : part.log.take())
                 log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
             continue;
         }
-        Error error = std::move(status).error();
+        Error error = std::move(part.status).error();
         if (error.kind == ErrorKind::Cancelled) return error;
+        builder.addFile({file.path, {}, std::nullopt});
         log.add("unusable-file", error.where, error.message);
         if (!first_error || (file.named && used == 0)) first_error = std::move(error);
     }
     if (used == 0) return *first_error;
+    if (control.stopRequested()) return cancelledError();
     auto trace = builder.finish(log);
     return ReadTraces{std::move(trace), log.take()};
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -13,7 +14,7 @@ void SlicePairing::addFlowToLast(std::uint64_t id) {
 
 void SlicePairing::sortByTrackAndTime() {
     const auto before = [](const Numbered& a, const Numbered& b) {
-        return std::pair(a.mark.track, a.mark.time) < std::pair(b.mark.track, b.mark.time);
+        return std::tuple(a.mark.track, a.id, a.mark.time) < std::tuple(b.mark.track, b.id, b.mark.time);
     };
     if (!std::is_sorted(marks_.begin(), marks_.end(), before)) std::stable_sort(marks_.begin(), marks_.end(), before);
 }
@@ -38,7 +39,7 @@ void SlicePairing::finish(TraceBuilder& builder, DiagnosticLog& log, const std::
 
     for (std::size_t i = 0; i < marks_.size(); ++i) {
         const Numbered& entry = marks_[i];
-        if (i > 0 && marks_[i - 1].mark.track != entry.mark.track) dropOpen();
+        if (i > 0 && (marks_[i - 1].mark.track != entry.mark.track || marks_[i - 1].id != entry.id)) dropOpen();
         if (!entry.mark.is_end) {
             open.push_back(&entry);
             continue;
@@ -52,7 +53,7 @@ void SlicePairing::finish(TraceBuilder& builder, DiagnosticLog& log, const std::
         open.pop_back();
         const SliceMark& mark = begin.mark;
         const SliceId slice = builder.addSlice({mark.track, mark.time, entry.mark.time - mark.time, mark.name,
-                                                mark.category, builder.mergeArgs(mark.args, entry.mark.args)});
+                                                mark.category, builder.args().merge(mark.args, entry.mark.args)});
         addFlows(builder, begin, slice);
     }
     dropOpen();

@@ -24,7 +24,11 @@ struct SliceMark {
 /// measured one.
 class SlicePairing {
 public:
-    void add(const SliceMark& mark) { marks_.push_back({mark, static_cast<std::uint32_t>(marks_.size())}); }
+    void add(const SliceMark& mark) { addAsync(mark, 0); }
+    /// Begins and ends that meet by an id within their track, not by nesting in it.
+    void addAsync(const SliceMark& mark, std::uint64_t id) {
+        marks_.push_back({mark, id, static_cast<std::uint32_t>(marks_.size())});
+    }
     /// An arrow touching the slice whose begin was added last.
     void addFlowToLast(std::uint64_t id);
 
@@ -34,6 +38,7 @@ public:
 private:
     struct Numbered {
         SliceMark mark;
+        std::uint64_t id;     ///< 0 for those that nest
         std::uint32_t number; ///< in order of arrival
     };
     struct Flow {

@@ -1,5 +1,7 @@
 #include "core/io/sniff.h"
 
+#include "core/io/unpack.h"
+
 #include <cstddef>
 
 namespace bubblescope {
@@ -34,7 +36,7 @@ bool looksLikePerfetto(std::string_view bytes) {
 
 FileFormat sniffFormat(std::string_view beginning) {
     if (beginning.empty()) return FileFormat::Empty;
-    if (beginning.starts_with("\x1f\x8b")) return FileFormat::Gzip;
+    if (packingOf(beginning)) return FileFormat::Packed;
     if (looksLikeJson(beginning)) return FileFormat::Json;
     if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
     return FileFormat::Unknown;

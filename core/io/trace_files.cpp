@@ -1,5 +1,6 @@
 #include "core/io/trace_files.h"
 
+#include "core/io/file_bytes.h"
 #include "core/io/sniff.h"
 
 #include <fmt/format.h>
@@ -52,7 +53,7 @@ bool looksLikeTrace(const fs::path& file) {
     switch (sniffFormat({beginning.data(), static_cast<std::size_t>(stream.gcount())})) {
     case FileFormat::Json:
     case FileFormat::Perfetto: return true;
-    case FileFormat::Gzip: {
+    case FileFormat::Packed: {
         const std::string name = file.filename().string();
         return name.find("json") != std::string::npos || name.find("trace") != std::string::npos;
     }
@@ -77,9 +78,9 @@ Status addFolder(const fs::path& folder, std::vector<InputFile>& files) {
     }
     if (failed) return inputError(folder.string(), "cannot be listed: " + failed.message());
     if (found.empty()) {
-        return inputError(
-            folder.string(), fmt::format("holds no trace file among its {} files", seen),
-            "traces are JSON with 'traceEvents' (or an array of events) or Perfetto files, gzipped or not");
+        return inputError(folder.string(), fmt::format("holds no trace file among its {} files", seen),
+                          "traces are JSON with 'traceEvents' (or an array of events) or Perfetto files, packed with "
+                          "gzip or zstd or not");
     }
     std::sort(found.begin(), found.end(),
               [](const InputFile& a, const InputFile& b) { return naturallyBefore(a.path.string(), b.path.string()); });
@@ -92,6 +93,10 @@ Status addFolder(const fs::path& folder, std::vector<InputFile>& files) {
 Result<std::vector<InputFile>> findTraceFiles(const std::vector<fs::path>& paths) {
     std::vector<InputFile> files;
     for (const fs::path& path : paths) {
+        if (path == kStandardInput) {
+            files.push_back({path, true, 0});
+            continue;
+        }
         std::error_code failed;
         const auto status = fs::status(path, failed);
         if (!fs::exists(status)) {

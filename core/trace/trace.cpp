@@ -2,31 +2,18 @@
 
 namespace bubblescope {
 
-std::span<const Arg> Trace::args(ArgSetId set) const {
-    if (set == 0) return {};
-    const std::size_t begin = arg_ends_[set - 1];
-    return {args_pool_.data() + begin, arg_ends_[set] - begin};
-}
-
-std::optional<ArgValue> Trace::arg(ArgSetId set, std::string_view name) const {
-    const StringId wanted = strings_.find(name);
-    if (wanted == 0) return std::nullopt;
-    for (const Arg& entry : args(set)) {
-        if (entry.name == wanted) return entry.value;
-    }
+std::optional<std::int64_t> Trace::intArg(ArgSetId set, std::string_view name) const {
+    const auto value = arg(set, name);
+    if (!value) return std::nullopt;
+    if (const bool* const flag = std::get_if<bool>(&*value)) return *flag ? 1 : 0;
+    if (const std::int64_t* const number = std::get_if<std::int64_t>(&*value)) return *number;
     return std::nullopt;
 }
 
-std::optional<std::int64_t> Trace::intArg(ArgSetId set, std::string_view name) const {
-    const auto value = arg(set, name);
-    if (!value || (value->type != ArgValue::Type::Int && value->type != ArgValue::Type::Bool)) return std::nullopt;
-    return value->number;
-}
-
-std::optional<std::string_view> Trace::textArg(ArgSetId set, std::string_view name) const {
-    const auto value = arg(set, name);
-    if (!value || value->type != ArgValue::Type::Text) return std::nullopt;
-    return text(value->text());
+std::optional<std::string> Trace::textArg(ArgSetId set, std::string_view name) const {
+    auto value = arg(set, name);
+    if (!value || !std::holds_alternative<std::string>(*value)) return std::nullopt;
+    return std::get<std::string>(std::move(*value));
 }
 
 } // namespace bubblescope

@@ -1,12 +1,13 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/trace/args.h"
 #include "core/trace/string_pool.h"
 
-#include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,6 @@ namespace bubblescope {
 
 using TrackId = std::uint32_t;
 using SliceId = std::uint32_t;
-using ArgSetId = std::uint32_t; ///< 0 = no args
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
@@ -38,32 +38,9 @@ struct Track {
     StringId process_name = 0; ///< may be empty
     StringId thread_name = 0;  ///< may be empty
     TrackId spilled_from = kNoId;
-    SliceId first_slice = 0; ///< the track's slices are [first_slice, end_slice), by start, outer first
+    bool may_overlap = false; ///< asynchronous slices: that they overlap is no fault
+    SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), by start, outer first
     SliceId end_slice = 0;
-};
-
-/// A value in 16 bytes: a trace may hold many millions of them.
-struct ArgValue {
-    enum class Type : std::uint8_t { Int, Double, Bool, Text };
-
-    Type type = Type::Int;
-    std::int64_t number = 0; ///< the value of Int and of Bool (0 or 1); for the others see below
-
-    [[nodiscard]] static ArgValue ofInt(std::int64_t value) { return {Type::Int, value}; }
-    [[nodiscard]] static ArgValue ofReal(double value) { return {Type::Double, std::bit_cast<std::int64_t>(value)}; }
-    [[nodiscard]] static ArgValue ofBool(bool value) { return {Type::Bool, value ? 1 : 0}; }
-    /// Nested values of JSON files are kept as their JSON text.
-    [[nodiscard]] static ArgValue ofText(StringId value) { return {Type::Text, value}; }
-
-    [[nodiscard]] double real() const { return std::bit_cast<double>(number); }   ///< of Double
-    [[nodiscard]] StringId text() const { return static_cast<StringId>(number); } ///< of Text
-
-    friend bool operator==(const ArgValue&, const ArgValue&) = default;
-};
-
-struct Arg {
-    StringId name = 0;
-    ArgValue value;
 };
 
 /// Something without duration.
@@ -94,7 +71,8 @@ struct CounterSeries {
 };
 
 /// All raw slices of one or more files as columns. Times count from origin(), the first event.
-/// Immutable; made by a TraceBuilder. Any number of threads may read. About 32 bytes a slice, args apart.
+/// Immutable; made by a TraceBuilder. Any number of threads may read. A slice takes 32 bytes, and 8 more if it has args
+/// that stay in a JSON file: those are parsed when they are asked for.
 class Trace {
 public:
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
@@ -109,18 +87,21 @@ public:
     [[nodiscard]] std::span<const std::int64_t> sliceDurations() const { return duration_; } ///< ns
     [[nodiscard]] std::span<const StringId> sliceNames() const { return name_; }
     [[nodiscard]] std::span<const StringId> sliceCategories() const { return category_; }
-    [[nodiscard]] std::span<const ArgSetId> sliceArgs() const { return args_; }
+    [[nodiscard]] std::span<const ArgSetId> sliceArgs() const { return arg_sets_; }
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
     [[nodiscard]] std::string_view name(SliceId slice) const { return text(name_[slice]); }
     [[nodiscard]] std::string_view category(SliceId slice) const { return text(category_[slice]); }
 
-    [[nodiscard]] std::span<const Arg> args(ArgSetId set) const;
+    [[nodiscard]] std::vector<Arg> args(ArgSetId set) const { return args_.args(set, strings_); }
     /// The value of a named arg of a set, if it has one. Linear in the set's size.
-    [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const;
+    [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
+        return args_.arg(set, name, strings_);
+    }
+    /// Whole numbers; true and false as 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
-    [[nodiscard]] std::optional<std::string_view> textArg(ArgSetId set, std::string_view name) const;
+    [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;
 
     [[nodiscard]] std::span<const Instant> instants() const { return instants_; }        ///< by time
     [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< by id, then time
@@ -141,10 +122,9 @@ private:
     std::vector<std::int64_t> duration_;
     std::vector<StringId> name_;
     std::vector<StringId> category_;
-    std::vector<ArgSetId> args_;
+    std::vector<ArgSetId> arg_sets_;
 
-    std::vector<std::size_t> arg_ends_{0}; // arg set s is args_pool_[arg_ends_[s-1], arg_ends_[s])
-    std::vector<Arg> args_pool_;
+    ArgStore args_;
     std::vector<Instant> instants_;
     std::vector<FlowPoint> flow_points_;
     std::vector<CounterSeries> counters_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -13,6 +14,9 @@ namespace {
 // Times near the ends of int64 come from damaged files only. Clamping them keeps every later sum and
 // difference of two times within range.
 constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 4;
+
+// More rows for one thread tell people nothing, and looking for a free one must not become slow.
+constexpr std::size_t kMaxLanes = 512;
 
 std::int64_t bounded(std::int64_t value) {
     return std::clamp(value, -kTimeLimit, kTimeLimit);
@@ -44,32 +48,13 @@ TrackId TraceBuilder::addTrack(std::int64_t pid, std::int64_t tid) {
     return static_cast<TrackId>(trace_.tracks_.size() - 1);
 }
 
-ArgSetId TraceBuilder::addArgs(std::span<const Arg> args) {
-    if (args.empty()) return 0;
-    trace_.args_pool_.insert(trace_.args_pool_.end(), args.begin(), args.end());
-    trace_.arg_ends_.push_back(trace_.args_pool_.size());
-    return static_cast<ArgSetId>(trace_.arg_ends_.size() - 1);
-}
-
-ArgSetId TraceBuilder::mergeArgs(ArgSetId first, ArgSetId second) {
-    if (first == 0 || second == 0) return first | second;
-    const auto later = trace_.args(second);
-    std::vector<Arg> merged(later.begin(), later.end());
-    for (const Arg& arg : trace_.args(first)) {
-        const bool replaced =
-            std::any_of(later.begin(), later.end(), [&arg](const Arg& other) { return other.name == arg.name; });
-        if (!replaced) merged.push_back(arg);
-    }
-    return addArgs(merged);
-}
-
 SliceId TraceBuilder::addSlice(const NewSlice& slice) {
     trace_.track_.push_back(slice.track);
     trace_.start_.push_back(bounded(slice.start.count()));
     trace_.duration_.push_back(std::clamp<std::int64_t>(slice.duration.count(), 0, kTimeLimit));
     trace_.name_.push_back(slice.name);
     trace_.category_.push_back(slice.category);
-    trace_.args_.push_back(slice.args);
+    trace_.arg_sets_.push_back(slice.args);
     return static_cast<SliceId>(trace_.start_.size() - 1);
 }
 
@@ -84,11 +69,70 @@ void TraceBuilder::addCounter(std::int64_t pid, StringId name, TimeNs time, doub
     series->values.push_back(value);
 }
 
+namespace {
+
+template <class T, class Change>
+void moveInto(std::vector<T>& to, std::vector<T>& from, const Change& change) {
+    for (T& item : from)
+        change(item);
+    if (to.empty())
+        to = std::move(from);
+    else
+        to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+} // namespace
+
+void TraceBuilder::append(TraceBuilder&& part) {
+    Trace& other = part.trace_;
+    std::vector<StringId> strings(other.strings_.size());
+    for (StringId id = 0; id < strings.size(); ++id)
+        strings[id] = trace_.strings_.intern(other.strings_.text(id));
+    const auto file = static_cast<std::uint32_t>(trace_.files_.size());
+    const auto track = static_cast<TrackId>(trace_.tracks_.size());
+    const auto slice = static_cast<SliceId>(trace_.start_.size());
+    const ArgSetId args = trace_.args_.append(std::move(other.args_), strings);
+    const auto rename = [&strings](StringId& id) { id = strings[id]; };
+    const auto moveArgs = [args](ArgSetId& set) { set += set == 0 ? 0 : args; };
+    const auto keep = [](const auto&) {};
+
+    moveInto(trace_.files_, other.files_, keep);
+    moveInto(offsets_, part.offsets_, keep);
+    moveInto(trace_.tracks_, other.tracks_, [&](Track& moved) {
+        moved.file += file;
+        rename(moved.process_name);
+        rename(moved.thread_name);
+    });
+    moveInto(trace_.track_, other.track_, [track](TrackId& id) { id += track; });
+    moveInto(trace_.start_, other.start_, keep);
+    moveInto(trace_.duration_, other.duration_, keep);
+    moveInto(trace_.name_, other.name_, rename);
+    moveInto(trace_.category_, other.category_, rename);
+    moveInto(trace_.arg_sets_, other.arg_sets_, moveArgs);
+    moveInto(trace_.instants_, other.instants_, [&](Instant& instant) {
+        instant.track += track;
+        rename(instant.name);
+        rename(instant.category);
+        moveArgs(instant.args);
+    });
+    moveInto(trace_.flow_points_, other.flow_points_, [&](FlowPoint& point) {
+        point.track += track;
+        if (point.slice != kNoId) point.slice += slice;
+    });
+    moveInto(trace_.counters_, other.counters_, [&](CounterSeries& series) {
+        series.file += file;
+        rename(series.name);
+    });
+    part = TraceBuilder{};
+}
+
 std::shared_ptr<const Trace> TraceBuilder::finish(DiagnosticLog& log) {
     applyOffsets();
     moveOriginToFirstEvent();
-    spillOverlaps(log);
-    sortSlices();
+    std::vector<SliceId> order = sliceOrder();
+    spillOverlaps(order, log);
+    sortSlices(order);
+    order = {};
     bindFlows();
     std::stable_sort(trace_.instants_.begin(), trace_.instants_.end(),
                      [](const Instant& a, const Instant& b) { return a.time < b.time; });
@@ -148,29 +192,51 @@ void TraceBuilder::moveOriginToFirstEvent() {
     }
 }
 
+// By track, then start, longest first. Tracks are dense numbers and most files are in order of time within a track, so
+// dealing the slices out by track leaves little to sort.
 std::vector<SliceId> TraceBuilder::sliceOrder() const {
+    std::vector<SliceId> next(trace_.tracks_.size() + 1, 0);
+    for (const TrackId track : trace_.track_)
+        ++next[track + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
     std::vector<SliceId> order(trace_.start_.size());
-    std::iota(order.begin(), order.end(), SliceId{0});
+    for (std::size_t i = 0; i < order.size(); ++i)
+        order[next[trace_.track_[i]]++] = static_cast<SliceId>(i);
+
     const auto before = [this](SliceId a, SliceId b) {
-        if (trace_.track_[a] != trace_.track_[b]) return trace_.track_[a] < trace_.track_[b];
         if (trace_.start_[a] != trace_.start_[b]) return trace_.start_[a] < trace_.start_[b];
         return trace_.duration_[a] > trace_.duration_[b];
     };
-    if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
+    auto begin = order.begin();
+    for (std::size_t track = 0; track < trace_.tracks_.size(); ++track) {
+        const auto end = order.begin() + next[track];
+        if (!std::is_sorted(begin, end, before)) std::stable_sort(begin, end, before);
+        begin = end;
+    }
     return order;
 }
 
-void TraceBuilder::spillOverlaps(DiagnosticLog& log) {
+// What spills keeps its order, so each new track's slices need no sorting either: they go behind all others.
+void TraceBuilder::spillOverlaps(std::vector<SliceId>& order, DiagnosticLog& log) {
     struct Lane {
         TrackId track;
         std::vector<std::int64_t> open_ends; // innermost last
+        std::vector<SliceId> spilled;        // on all lanes but a track's own
     };
     std::vector<Lane> lanes; // of the track at hand
+    std::vector<SliceId> kept;
+    std::vector<std::vector<SliceId>> spilled;
     TrackId current = kNoId;
-    for (const SliceId slice : sliceOrder()) {
+    const auto leaveTrack = [&] {
+        for (std::size_t lane = 1; lane < lanes.size(); ++lane)
+            spilled.push_back(std::move(lanes[lane].spilled));
+    };
+    kept.reserve(order.size());
+    for (const SliceId slice : order) {
         const TrackId home = trace_.track_[slice];
         if (home != current) {
-            lanes.assign(1, Lane{home, {}});
+            leaveTrack();
+            lanes.assign(1, Lane{home, {}, {}});
             current = home;
         }
         const std::int64_t start = trace_.start_[slice];
@@ -181,24 +247,42 @@ void TraceBuilder::spillOverlaps(DiagnosticLog& log) {
             return lane.open_ends.empty() || end <= lane.open_ends.back();
         };
         auto lane = std::find_if(lanes.begin(), lanes.end(), fits);
-        if (lane == lanes.end()) {
+        if (lane == lanes.end() && lanes.size() == kMaxLanes) {
+            log.add("crowded", trace_.files_[trace_.tracks_[home].file].path.string(),
+                    fmt::format("more than {} slices of one thread overlap; the rest share a row", kMaxLanes));
+            lane = lanes.end() - 1;
+        } else if (lane == lanes.end()) {
             Track extra = trace_.tracks_[home];
             extra.spilled_from = home;
             trace_.tracks_.push_back(extra);
-            lane = lanes.insert(lanes.end(), Lane{static_cast<TrackId>(trace_.tracks_.size() - 1), {}});
+            lane = lanes.insert(lanes.end(), Lane{static_cast<TrackId>(trace_.tracks_.size() - 1), {}, {}});
         }
         lane->open_ends.push_back(end);
-        if (lane->track == home) continue;
-        trace_.track_[slice] = lane->track;
+        if (lane->track == home) {
+            kept.push_back(slice);
+            continue;
+        }
+        lane->spilled.push_back(slice);
+        if (trace_.tracks_[home].may_overlap) continue;
         log.add("overlap",
                 fmt::format("{}, slice '{}'", trace_.files_[trace_.tracks_[home].file].path.string(),
                             text(trace_.name_[slice])),
                 "slices of one thread overlap without nesting; they are shown on rows of their own");
     }
+    leaveTrack();
+    // New tracks were numbered in the order in which they were needed: a track's lanes follow each other, and tracks
+    // come in order.
+    auto track = static_cast<TrackId>(trace_.tracks_.size() - spilled.size());
+    for (const std::vector<SliceId>& slices : spilled) {
+        for (const SliceId slice : slices)
+            trace_.track_[slice] = track;
+        kept.insert(kept.end(), slices.begin(), slices.end());
+        ++track;
+    }
+    order = std::move(kept);
 }
 
-void TraceBuilder::sortSlices() {
-    const std::vector<SliceId> order = sliceOrder();
+void TraceBuilder::sortSlices(const std::vector<SliceId>& order) {
     std::vector<SliceId> place(order.size());
     for (std::size_t i = 0; i < order.size(); ++i)
         place[order[i]] = static_cast<SliceId>(i);
@@ -211,7 +295,7 @@ void TraceBuilder::sortSlices() {
     permute(trace_.duration_, order);
     permute(trace_.name_, order);
     permute(trace_.category_, order);
-    permute(trace_.args_, order);
+    permute(trace_.arg_sets_, order);
 
     for (std::size_t i = 0; i < order.size(); ++i) {
         Track& track = trace_.tracks_[trace_.track_[i]];

@@ -19,7 +19,8 @@ struct NewSlice {
     ArgSetId args = 0;
 };
 
-/// Collects what readers find in files, in any order, and turns it into a Trace. One thread at a time.
+/// Collects what readers find in files, in any order, and turns it into a Trace. One thread at a time; several threads
+/// use a builder each and append() them.
 class TraceBuilder {
 public:
     /// Everything added after this call that names no file belongs to this one.
@@ -35,10 +36,7 @@ public:
 
     StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
-    /// 0 for no args.
-    ArgSetId addArgs(std::span<const Arg> args);
-    /// Both sets as one; where both have a name, the second's value holds.
-    ArgSetId mergeArgs(ArgSetId first, ArgSetId second);
+    [[nodiscard]] ArgStore& args() { return trace_.args_; }
 
     /// The returned number is good for addFlow() only; slices are put in order by finish().
     SliceId addSlice(const NewSlice& slice);
@@ -51,6 +49,9 @@ public:
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
+    /// Takes over everything of another builder, its files behind this one's. Lets files be read side by side.
+    void append(TraceBuilder&& part);
+
     /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
     /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log);
@@ -58,9 +59,9 @@ public:
 private:
     void applyOffsets();
     void moveOriginToFirstEvent();
-    void spillOverlaps(DiagnosticLog& log);
-    void sortSlices();
     [[nodiscard]] std::vector<SliceId> sliceOrder() const;
+    void spillOverlaps(std::vector<SliceId>& order, DiagnosticLog& log);
+    void sortSlices(const std::vector<SliceId>& order);
     void bindFlows();
 
     Trace trace_;

@@ -1,19 +1,17 @@
 #include "core/io/chrome/event_parser.h"
 
 #include "core/io/chrome/decimal.h"
-#include "core/io/file_bytes.h"
 
 #include <simdjson.h>
 
 #include <charconv>
+#include <cstring>
 #include <functional>
 
 namespace bubblescope::chrome {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-
-static_assert(kReadPadding >= simdjson::SIMDJSON_PADDING);
 
 std::string_view trimmed(std::string_view token) {
     while (!token.empty() &&
@@ -32,71 +30,19 @@ std::optional<std::int64_t> wholeNumber(std::string_view text) {
 /// The text of a string, or the token of a number, true, false or null; empty for what is neither.
 std::string_view scalarText(ondemand::value value) {
     ondemand::json_type type{};
-    if (value.type().get(type) == simdjson::SUCCESS && type == ondemand::json_type::string) {
-        std::string_view text;
+    if (value.type().get(type) != simdjson::SUCCESS) return {};
+    std::string_view text;
+    if (type == ondemand::json_type::string) {
         return value.get_string().get(text) == simdjson::SUCCESS ? text : std::string_view{};
     }
-    return trimmed(value.raw_json_token());
+    const bool nested = type == ondemand::json_type::object || type == ondemand::json_type::array;
+    return nested ? std::string_view{} : trimmed(value.raw_json_token());
 }
 
-ArgValue numberArg(ondemand::value value, std::string_view token, TraceBuilder& builder) {
-    if (const auto number = wholeNumber(token)) return ArgValue::ofInt(*number);
-    double real = 0;
-    if (value.get_double().get(real) == simdjson::SUCCESS) return ArgValue::ofReal(real);
-    return ArgValue::ofText(builder.intern(token));
-}
-
-/// Nested values are kept as their JSON text.
-ArgValue argValue(ondemand::value value, TraceBuilder& builder) {
-    const auto asText = [&builder](std::string_view text) { return ArgValue::ofText(builder.intern(text)); };
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS) return asText(trimmed(value.raw_json_token()));
-    std::string_view text;
-    switch (type) {
-    case ondemand::json_type::number: return numberArg(value, trimmed(value.raw_json_token()), builder);
-    case ondemand::json_type::boolean: {
-        bool flag = false;
-        if (value.get_bool().get(flag) == simdjson::SUCCESS) return ArgValue::ofBool(flag);
-        return asText(trimmed(value.raw_json_token()));
-    }
-    case ondemand::json_type::array: {
-        ondemand::array array;
-        if (value.get_array().get(array) == simdjson::SUCCESS && array.raw_json().get(text) == simdjson::SUCCESS) {
-            return asText(text);
-        }
-        return asText({});
-    }
-    case ondemand::json_type::object: {
-        ondemand::object object;
-        if (value.get_object().get(object) == simdjson::SUCCESS && object.raw_json().get(text) == simdjson::SUCCESS) {
-            return asText(text);
-        }
-        return asText({});
-    }
-    default: return asText(scalarText(value));
-    }
-}
-
-bool readArgs(ondemand::value value, std::vector<Arg>& args, TraceBuilder& builder) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
-    ondemand::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS) return false;
-    for (auto field_result : object) {
-        ondemand::field field;
-        std::string_view key;
-        if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
-        if (field.unescaped_key().get(key) != simdjson::SUCCESS) return false;
-        const StringId name = builder.intern(key);
-        args.push_back({name, argValue(field.value(), builder)});
-    }
-    return true;
-}
-
-RowId rowId(ondemand::value value, TraceBuilder& builder) {
+RowId rowId(ondemand::value value, StringPool& texts) {
     const std::string_view text = scalarText(value);
-    if (const auto number = wholeNumber(text)) return {false, *number, 0};
-    return {true, 0, builder.intern(text)};
+    if (const auto number = wholeNumber(text)) return {false, *number};
+    return {true, texts.intern(text)};
 }
 
 std::uint64_t flowId(ondemand::value value) {
@@ -105,57 +51,136 @@ std::uint64_t flowId(ondemand::value value) {
     return std::hash<std::string_view>{}(text);
 }
 
-bool readField(std::string_view key, ondemand::value value, Event& event, TraceBuilder& builder) {
-    if (key == "ph") {
-        const std::string_view text = scalarText(value);
-        event.phase = text.size() == 1 ? text.front() : '?';
-    } else if (key == "name") {
-        event.name = builder.intern(scalarText(value));
-    } else if (key == "cat") {
-        event.category = builder.intern(scalarText(value));
-    } else if (key == "pid") {
-        event.pid = rowId(value, builder);
-    } else if (key == "tid") {
-        event.tid = rowId(value, builder);
-    } else if (key == "ts") {
-        event.has_time = true;
-        event.time = microsecondsToNs(scalarText(value));
-    } else if (key == "dur") {
-        event.duration = microsecondsToNs(scalarText(value));
-    } else if (key == "id") {
-        event.id = flowId(value);
-    } else if (key == "args") {
-        return readArgs(value, event.args, builder);
+/// Fills events from the entries of one padded document.
+class Filler {
+public:
+    Filler(const char* document, std::uint64_t offset, EventBatch& batch)
+        : document_(document), offset_(offset), batch_(batch) {}
+
+    bool entry(ondemand::object object, std::string_view first_token) {
+        Event& event = batch_.events.emplace_back();
+        event.offset = placeOf(first_token.data());
+        for (auto field_result : object) {
+            ondemand::field field;
+            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
+            const char* const raw = field.key().raw();
+            if (const auto* const end = static_cast<const char*>(std::memchr(raw, '"', kLongestKey)); end != nullptr) {
+                if (!fill({raw, static_cast<std::size_t>(end - raw)}, field.value(), event)) return false;
+            }
+        }
+        return true;
     }
-    return true;
-}
+
+private:
+    // Keys that matter are short; simdjson's padding makes reading this far beyond any key safe. A key that is
+    // spelled with escapes is none of them to us, as to every other viewer.
+    static constexpr std::size_t kLongestKey = 8;
+
+    [[nodiscard]] std::uint64_t placeOf(const char* at) const {
+        return offset_ + static_cast<std::uint64_t>(at - document_);
+    }
+
+    bool fill(std::string_view key, ondemand::value value, Event& event) {
+        switch (key.size()) {
+        case 2:
+            if (key == "ph") {
+                const std::string_view text = scalarText(value);
+                event.phase = text.size() == 1 ? text.front() : '?';
+            } else if (key == "ts") {
+                event.has_time = true;
+                event.time = microsecondsToNs(scalarText(value));
+            } else if (key == "id") {
+                event.id = flowId(value);
+            }
+            break;
+        case 3:
+            if (key == "dur")
+                event.duration = microsecondsToNs(scalarText(value));
+            else if (key == "pid")
+                event.pid = rowId(value, batch_.texts);
+            else if (key == "tid")
+                event.tid = rowId(value, batch_.texts);
+            else if (key == "cat")
+                event.category = batch_.texts.intern(scalarText(value));
+            else if (key == "id2")
+                return asyncId(value, event);
+            break;
+        case 4:
+            if (key == "name") event.name = batch_.texts.intern(scalarText(value));
+            if (key == "args") return args(value, event);
+            break;
+        default: break;
+        }
+        return true;
+    }
+
+    bool args(ondemand::value value, Event& event) {
+        ondemand::json_type type{};
+        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
+        ondemand::object object;
+        std::string_view text;
+        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+        if (object.raw_json().get(text) != simdjson::SUCCESS) return false;
+        if (text.size() > 2) event.args = placeOf(text.data());
+        return true;
+    }
+
+    // {"local": …} or {"global": …}
+    static bool asyncId(ondemand::value value, Event& event) {
+        ondemand::json_type type{};
+        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
+        ondemand::object object;
+        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+        for (auto field_result : object) {
+            ondemand::field field;
+            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
+            event.id = flowId(field.value());
+        }
+        return true;
+    }
+
+    const char* document_;
+    std::uint64_t offset_;
+    EventBatch& batch_;
+};
 
 } // namespace
 
 struct EventParser::Simdjson {
     ondemand::parser parser;
+    std::vector<char> document; // "[" text "]" and room that simdjson may read
 };
 
-EventParser::EventParser(TraceBuilder& builder) : builder_(builder), simdjson_(std::make_unique<Simdjson>()) {}
+EventParser::EventParser() : simdjson_(std::make_unique<Simdjson>()) {}
 EventParser::~EventParser() = default;
 
-bool EventParser::parse(std::string_view text) {
-    std::vector<Arg> args = std::move(event_.args); // keeps its memory
-    args.clear();
-    event_ = Event{};
-    event_.args = std::move(args);
+bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
+    std::vector<char>& document = simdjson_->document;
+    document.resize(text.size() + 2 + simdjson::SIMDJSON_PADDING);
+    document.front() = '[';
+    if (!text.empty()) std::memcpy(document.data() + 1, text.data(), text.size());
+    document[text.size() + 1] = ']';
+    std::memset(document.data() + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
 
-    ondemand::document document;
-    ondemand::object object;
-    const simdjson::padded_string_view padded(text, text.size() + kReadPadding);
-    if (simdjson_->parser.iterate(padded).get(document) != simdjson::SUCCESS) return false;
-    if (document.get_object().get(object) != simdjson::SUCCESS) return false;
-    for (auto field_result : object) {
-        ondemand::field field;
-        std::string_view key;
-        if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
-        if (field.unescaped_key().get(key) != simdjson::SUCCESS) return false;
-        if (!readField(key, field.value(), event_, builder_)) return false;
+    const std::size_t before = batch.events.size();
+    ondemand::document json;
+    ondemand::array array;
+    if (simdjson_->parser.iterate(document.data(), text.size() + 2, document.size()).get(json) != simdjson::SUCCESS)
+        return false;
+    if (json.get_array().get(array) != simdjson::SUCCESS) return false;
+    Filler filler(document.data() + 1, offset, batch);
+    for (auto element : array) {
+        ondemand::value value;
+        ondemand::object object;
+        if (std::move(element).get(value) != simdjson::SUCCESS) {
+            batch.events.resize(before);
+            return false;
+        }
+        const std::string_view token = value.raw_json_token();
+        if (value.get_object().get(object) != simdjson::SUCCESS || !filler.entry(object, token)) {
+            batch.events.resize(before);
+            return false;
+        }
     }
     return true;
 }
@@ -164,15 +189,6 @@ std::optional<std::int64_t> EventParser::integer(std::string_view text) {
     text = trimmed(text);
     if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
     return wholeNumber(text);
-}
-
-std::optional<std::int64_t> EventParser::integerField(std::string_view object, std::string_view key) {
-    ondemand::document document;
-    ondemand::value value;
-    const simdjson::padded_string_view padded(object, object.size() + kReadPadding);
-    if (simdjson_->parser.iterate(padded).get(document) != simdjson::SUCCESS) return std::nullopt;
-    if (document.find_field_unordered(key).get(value) != simdjson::SUCCESS) return std::nullopt;
-    return wholeNumber(scalarText(value));
 }
 
 } // namespace bubblescope::chrome

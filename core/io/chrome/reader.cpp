@@ -1,25 +1,33 @@
 #include "core/io/chrome/reader.h"
 
+#include "core/base/json_scanner.h"
+#include "core/io/chrome/batch_pipeline.h"
 #include "core/io/chrome/event_parser.h"
 #include "core/io/chrome/event_sink.h"
-#include "core/io/chrome/json_scanner.h"
+#include "core/trace/json_args.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <thread>
+#include <variant>
 
 namespace bubblescope::chrome {
 namespace {
 
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
+/// Where a quote is missing, the rest of a file looks like one entry: bounds how much of it is gone through.
+constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
+
 class Reader {
 public:
-    Reader(std::string_view text, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+    Reader(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
            LoadProgress& progress)
-        : text_(text), where_(where), builder_(builder), log_(log), progress_(progress), scanner_(text),
-          parser_(builder), sink_(builder, log, where) {}
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), progress_(progress), scanner_(bytes.text()),
+          sink_(bytes, builder, log, where) {}
 
     Status read();
 
@@ -30,10 +38,13 @@ private:
     End object();
     End field(std::string_view key);
     End events();
+    bool oneEvent();
+    void badEvent(std::size_t begin);
+    void add(const EventBatch& batch);
     End damaged();
     [[nodiscard]] Status judge(End end) const;
 
-    std::string_view text_;
+    const FileBytes& bytes_;
     const std::string& where_;
     TraceBuilder& builder_;
     DiagnosticLog& log_;
@@ -50,6 +61,7 @@ private:
 };
 
 Status Reader::read() {
+    if (bytes_.text().starts_with("\xEF\xBB\xBF")) scanner_.moveTo(3); // a byte-order mark
     is_array_ = scanner_.peek() == '[';
     const End end = is_array_ ? events() : object();
     if (end == End::Stopped) return cancelledError();
@@ -113,8 +125,13 @@ Reader::End Reader::field(std::string_view key) {
             log_.add("bad-time", here(), "baseTimeNanoseconds is no whole number and is not used");
     } else if (key == "distributedInfo") {
         kineto_ = true;
-        if (const auto rank = parser_.integerField(*value, "rank"); rank && *rank >= 0 && *rank <= INT32_MAX) {
-            builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*rank);
+        const auto rank = findJsonArg(*value, "rank");
+        std::optional<std::int64_t> number;
+        if (rank && std::holds_alternative<std::int64_t>(*rank)) number = std::get<std::int64_t>(*rank);
+        if (rank && std::holds_alternative<std::string>(*rank))
+            number = EventParser::integer(std::get<std::string>(*rank));
+        if (number && *number >= 0 && *number <= INT32_MAX) {
+            builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*number);
         }
     } else if (key == "deviceProperties" || key == "schemaVersion") {
         kineto_ = true;
@@ -125,30 +142,63 @@ Reader::End Reader::field(std::string_view key) {
 Reader::End Reader::events() {
     if (!scanner_.accept('[')) return damaged();
     has_events_ = true;
+    (void)scanner_.peek();
+    BatchPipeline pipeline(bytes_.text(), scanner_.offset(), std::max(1U, std::thread::hardware_concurrency()));
     while (!scanner_.accept(']')) {
-        if (!progress_.reached(scanner_.offset(), text_.size())) return End::Stopped;
         if (scanner_.peek() == '\0') return damaged();
-        const EventPlace place{where_, scanner_.offset(), entries_};
-        const auto entry = scanner_.value();
-        if (!entry) return damaged();
-        if (parser_.parse(*entry)) {
-            const Event& event = parser_.event();
-            if (event.phase != 0) ++readable_;
-            sink_.add(event, place);
-        } else {
-            log_.add("bad-event", place.text(), "entries that are no valid JSON objects are left out");
+        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        if (const auto piece = pipeline.take(scanner_.offset())) {
+            add(piece->batch);
+            scanner_.moveTo(piece->end);
+            if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
+            continue;
         }
-        ++entries_;
-        if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
+        const std::size_t begin = scanner_.offset();
+        const bool whole = oneEvent();
+        if (whole && (scanner_.accept(',') || scanner_.peek() == ']')) continue;
+        const auto border = pipeline.borderAfter(whole ? scanner_.offset() : begin);
+        if (!border) return damaged();
+        badEvent(whole ? scanner_.offset() : begin);
+        scanner_.moveTo(*border);
     }
     return End::Whole;
 }
 
+/// False where no entry ends: the file is cut off, or a quote is missing and the rest reads as text.
+bool Reader::oneEvent() {
+    const std::size_t begin = scanner_.offset();
+    JsonScanner within(bytes_.text().substr(0, begin + std::min(kLongestEvent, bytes_.text().size() - begin)));
+    within.moveTo(begin);
+    const auto entry = within.value();
+    if (!entry) return false;
+    scanner_.moveTo(within.offset());
+    EventBatch batch;
+    if (parser_.parse(*entry, begin, batch))
+        add(batch);
+    else
+        badEvent(begin);
+    return true;
+}
+
+void Reader::badEvent(std::size_t begin) {
+    log_.add("bad-event", EventPlace{where_, begin}.text(), "entries that are no valid JSON objects are left out");
+    ++entries_;
+}
+
+void Reader::add(const EventBatch& batch) {
+    sink_.begin(batch);
+    for (const Event& event : batch.events) {
+        if (event.phase != 0) ++readable_;
+        sink_.add(event);
+    }
+    entries_ += static_cast<std::int64_t>(batch.events.size());
+}
+
 } // namespace
 
-Status readChrome(std::string_view text, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                   LoadProgress& progress) {
-    return Reader(text, where, builder, log, progress).read();
+    return Reader(bytes, where, builder, log, progress).read();
 }
 
 } // namespace bubblescope::chrome

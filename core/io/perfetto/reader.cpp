@@ -37,7 +37,7 @@ struct Event {
     std::optional<std::uint64_t> track;
     StringId name = 0;
     StringId category = 0;
-    std::vector<Arg> args;
+    std::vector<StoredArg> args;
     std::vector<std::uint64_t> flows;
     std::optional<double> counter;
 };
@@ -80,7 +80,7 @@ private:
     void packet(std::string_view body);
     void event(const Packet& packet, SequenceState& state);
     Event parseEvent(std::string_view message, const SequenceState& state);
-    Arg parseAnnotation(std::string_view message, const SequenceState& state);
+    StoredArg parseAnnotation(std::string_view message, const SequenceState& state);
     StringId known(StringId text);
     void addCounters();
 
@@ -183,7 +183,7 @@ void Reader::event(const Packet& packet, SequenceState& state) {
     case fields::event::kTypeEnd: {
         const bool is_end = event.type == fields::event::kTypeEnd;
         pairing_.add(
-            {tracks_.trackFor(uuid), is_end, packet.time, event.name, event.category, builder_.addArgs(event.args)});
+            {tracks_.trackFor(uuid), is_end, packet.time, event.name, event.category, builder_.args().add(event.args)});
         for (const std::uint64_t flow : event.flows) {
             if (!is_end) pairing_.addFlowToLast(flow);
         }
@@ -191,7 +191,7 @@ void Reader::event(const Packet& packet, SequenceState& state) {
     }
     case fields::event::kTypeInstant:
         builder_.addInstant(
-            {tracks_.trackFor(uuid), packet.time, event.name, event.category, builder_.addArgs(event.args)});
+            {tracks_.trackFor(uuid), packet.time, event.name, event.category, builder_.args().add(event.args)});
         break;
     case fields::event::kTypeCounter:
         if (event.counter) counters_.push_back({uuid, packet.time, *event.counter});
@@ -231,19 +231,19 @@ Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
     return out;
 }
 
-Arg Reader::parseAnnotation(std::string_view message, const SequenceState& state) {
+StoredArg Reader::parseAnnotation(std::string_view message, const SequenceState& state) {
     FieldReader reader(message);
-    Arg arg;
+    StoredArg arg;
     while (reader.next()) {
         switch (reader.tag()) {
         case fields::annotation::kNameIid: arg.name = known(state.argName(reader.uint64())); break;
         case fields::annotation::kName: arg.name = builder_.intern(reader.bytes()); break;
-        case fields::annotation::kBool: arg.value = ArgValue::ofBool(reader.boolean()); break;
+        case fields::annotation::kBool: arg.setBool(reader.boolean()); break;
         case fields::annotation::kInt:
-        case fields::annotation::kUint: arg.value = ArgValue::ofInt(reader.int64()); break;
-        case fields::annotation::kDouble: arg.value = ArgValue::ofReal(reader.real()); break;
-        case fields::annotation::kString: arg.value = ArgValue::ofText(builder_.intern(reader.bytes())); break;
-        case fields::annotation::kStringIid: arg.value = ArgValue::ofText(known(state.argText(reader.uint64()))); break;
+        case fields::annotation::kUint: arg.setInt(reader.int64()); break;
+        case fields::annotation::kDouble: arg.setReal(reader.real()); break;
+        case fields::annotation::kString: arg.setText(builder_.intern(reader.bytes())); break;
+        case fields::annotation::kStringIid: arg.setText(known(state.argText(reader.uint64()))); break;
         default: reader.skip();
         }
     }

@@ -63,7 +63,7 @@ TEST_F(ChromeReader, ReadsEveryKindOfEvent) {
     EXPECT_EQ(trace.end(outer), TimeNs{100'500});
     const ArgSetId args = trace.sliceArgs()[outer];
     EXPECT_EQ(trace.intArg(args, "bytes"), 4096);
-    EXPECT_EQ(trace.arg(args, "rate")->real(), 1.5);
+    EXPECT_EQ(trace.arg(args, "rate"), ArgValue(1.5));
     EXPECT_EQ(trace.intArg(args, "ok"), 1);
     EXPECT_EQ(trace.textArg(args, "shape"), "[1, [2]]");
     EXPECT_EQ(trace.textArg(args, "text"), "a \"quoted\" one");

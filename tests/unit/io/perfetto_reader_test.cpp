@@ -76,7 +76,7 @@ TEST_F(PerfettoReader, ReadsWhatTheEncoderWrites) {
     EXPECT_EQ(trace.end(outer), TimeNs{500});
     const ArgSetId args = trace.sliceArgs()[outer];
     EXPECT_EQ(trace.intArg(args, "n"), -5);
-    EXPECT_EQ(trace.arg(args, "r")->real(), 0.5);
+    EXPECT_EQ(trace.arg(args, "r"), ArgValue(0.5));
     EXPECT_EQ(trace.intArg(args, "b"), 1);
     EXPECT_EQ(trace.textArg(args, "t"), "text");
 

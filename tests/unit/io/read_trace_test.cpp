@@ -1,10 +1,9 @@
-#include "core/io/file_bytes.h"
 #include "core/io/trace_files.h"
+#include "tests/unit/io/packed.h"
 #include "tests/unit/io/trace_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <libdeflate.h>
 
 #include <stop_token>
 
@@ -12,18 +11,12 @@ namespace bubblescope {
 namespace {
 
 using test::countOf;
+using test::gzipped;
 using test::ScratchFolder;
+using test::zstdPacked;
 using testing::HasSubstr;
 
 constexpr std::string_view kTrace = R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1}])";
-
-std::string gzipped(std::string_view text) {
-    libdeflate_compressor* const compressor = libdeflate_alloc_compressor(9);
-    std::string out(libdeflate_gzip_compress_bound(compressor, text.size()), '\0');
-    out.resize(libdeflate_gzip_compress(compressor, text.data(), text.size(), out.data(), out.size()));
-    libdeflate_free_compressor(compressor);
-    return out;
-}
 
 Error errorOf(const std::vector<std::filesystem::path>& paths) {
     JobControl control;
@@ -32,42 +25,31 @@ Error errorOf(const std::vector<std::filesystem::path>& paths) {
     return result.ok() ? Error{} : result.error();
 }
 
-TEST(Gzip, UnpacksSeveralMembersAndIgnoresPadding) {
-    const std::string packed = gzipped("one ") + gzipped(std::string(100'000, 'x')) + std::string(512, '\0');
-    const auto text = unpackGzip(packed, "file");
-    ASSERT_TRUE(text.ok()) << text.error().text();
-    EXPECT_EQ(text.value(), "one " + std::string(100'000, 'x'));
-    EXPECT_GE(text.value().capacity(), text.value().size() + kReadPadding);
-}
-
-TEST(Gzip, NamesTheDamagedMember) {
-    const std::string first = gzipped("one ");
-    std::string packed = first + gzipped("two and some more text to damage");
-    packed[first.size() + 20] = static_cast<char>(packed[first.size() + 20] ^ 0x55);
-    const auto text = unpackGzip(packed, "file");
-    ASSERT_FALSE(text.ok());
-    EXPECT_EQ(text.error().kind, ErrorKind::Input);
-    EXPECT_EQ(text.error().where, "file, byte " + std::to_string(first.size()));
-}
-
-TEST(Gzip, RefusesACutAtEveryByte) {
-    const std::string packed = gzipped(kTrace);
-    for (std::size_t size = 2; size < packed.size(); ++size)
-        EXPECT_FALSE(unpackGzip(std::string_view(packed).substr(0, size), "file").ok()) << size;
-}
-
-TEST(Gzip, RefusesWhatWouldFillTheMemory) {
-    // 300 MB of zeros pack to 300 kB; no trace does.
-    const auto text = unpackGzip(gzipped(std::string(std::size_t{300} << 20, '\0')), "file");
-    ASSERT_FALSE(text.ok());
-    EXPECT_THAT(text.error().message, HasSubstr("unpacks to more than"));
-}
-
-TEST(ReadTraces, UnpacksGzip) {
+TEST(ReadTraces, UnpacksGzipAndZstd) {
     const ScratchFolder folder;
-    auto result = test::readBytes(folder, gzipped(kTrace));
+    for (const std::string& packed : {gzipped(kTrace), zstdPacked(kTrace)}) {
+        auto result = test::readBytes(folder, packed);
+        ASSERT_TRUE(result.ok()) << result.error().text();
+        EXPECT_EQ(result.value().trace->sliceCount(), 1U);
+        EXPECT_TRUE(result.value().problems.empty());
+    }
+}
+
+TEST(ReadTraces, ReadsAPackedFileUpToWhereItIsCut) {
+    const ScratchFolder folder;
+    std::string text = "[";
+    for (int i = 0; i < 20'000; ++i)
+        text += R"({"ph":"X","name":"op )" + std::to_string(i * 7919 % 20'011) + R"(","pid":1,"tid":1,"ts":)" +
+                std::to_string(2 * i) + R"(,"dur":1},)";
+    text.back() = ']';
+    const std::string packed = gzipped(text);
+    auto result = test::readBytes(folder, std::string_view(packed).substr(0, packed.size() / 2));
     ASSERT_TRUE(result.ok()) << result.error().text();
-    EXPECT_EQ(result.value().trace->sliceCount(), 1U);
+    EXPECT_GT(result.value().trace->sliceCount(), 5'000U);
+    EXPECT_LT(result.value().trace->sliceCount(), 20'000U);
+    ASSERT_FALSE(result.value().problems.empty());
+    EXPECT_EQ(result.value().problems.front().kind, "truncated");
+    EXPECT_THAT(result.value().problems.front().message, HasSubstr("packed data are cut off"));
 }
 
 TEST(ReadTraces, TakesTraceFilesBelowAFolderInNaturalOrder) {
@@ -98,7 +80,8 @@ TEST(ReadTraces, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(garbage.message, HasSubstr("no trace file"));
     EXPECT_THAT(garbage.where, HasSubstr("byte 0"));
     EXPECT_FALSE(garbage.hint.empty());
-    EXPECT_THAT(errorOf({folder.write("twice.gz", gzipped(gzipped(kTrace)))}).message, HasSubstr("another gzip"));
+    EXPECT_THAT(errorOf({folder.write("twice.gz", gzipped(gzipped(kTrace)))}).message,
+                HasSubstr("another packed file"));
 
     folder.write("none/notes.txt", "words");
     EXPECT_THAT(errorOf({folder.path() / "none"}).message, HasSubstr("no trace file among its 1 files"));

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace bubblescope::chrome {
+namespace bubblescope {
 
 /// Walks over JSON text far enough to find the borders of values, so that one damaged event costs one
 /// event and the place of the damage is known. It does not judge what is inside a value.
@@ -13,6 +13,8 @@ public:
     explicit JsonScanner(std::string_view text) : text_(text) {}
 
     [[nodiscard]] std::size_t offset() const { return offset_; }
+    /// Goes on at another offset, which must be outside of strings.
+    void moveTo(std::size_t offset) { offset_ = offset; }
     /// The next character that is not white space, 0 at the end of the text.
     [[nodiscard]] char peek();
     /// Passes over `wanted` if it comes next.
@@ -30,4 +32,4 @@ private:
     std::size_t offset_ = 0;
 };
 
-} // namespace bubblescope::chrome
+} // namespace bubblescope

@@ -1,8 +1,8 @@
-#include "core/io/chrome/json_scanner.h"
+#include "core/base/json_scanner.h"
 
 #include <cstring>
 
-namespace bubblescope::chrome {
+namespace bubblescope {
 namespace {
 
 constexpr std::size_t kCutOff = std::string_view::npos;
@@ -86,4 +86,4 @@ std::size_t JsonScanner::endOfScalar(std::size_t begin) const {
     return at == text_.size() ? kCutOff : at;
 }
 
-} // namespace bubblescope::chrome
+} // namespace bubblescope

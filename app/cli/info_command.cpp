@@ -1,0 +1,112 @@
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+#include "app/cli/table.h"
+#include "core/io/read_trace.h"
+#include "core/trace/summary.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    bool json = false;
+};
+
+/// The problems of one file are those whose place begins with its path.
+std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diagnostic>& all) {
+    std::vector<Diagnostic> own;
+    for (const Diagnostic& problem : all) {
+        if (problem.where.starts_with(file.path.string())) own.push_back(problem);
+    }
+    return own;
+}
+
+Json fileJson(const FileSummary& summary, const ReadTraces& read) {
+    Json out;
+    out["path"] = summary.file.path.string();
+    out["format"] = summary.file.format.empty() ? Json(nullptr) : Json(summary.file.format);
+    out["ranks"] = Json::array();
+    if (summary.file.rank) out["ranks"].push_back(*summary.file.rank);
+    out["slices"] = summary.slices;
+    out["by_category"] = Json::object();
+    for (const auto& [category, count] : summary.by_category)
+        out["by_category"][category] = count;
+    out["tracks"] = Json::array();
+    for (const TrackSummary& track : summary.tracks) {
+        out["tracks"].push_back({{"process", track.process},
+                                 {"thread", track.thread},
+                                 {"slices", track.slices},
+                                 {"busy_ns", track.busy.count()},
+                                 {"first_ns", track.first.count()},
+                                 {"last_ns", track.last.count()}});
+    }
+    out["flows"] = summary.flows;
+    out["flow_points"] = summary.flow_points;
+    out["instants"] = summary.instants;
+    out["counters"] = summary.counters;
+    out["problems"] = problemsJson(problemsOf(summary.file, read.problems));
+    return out;
+}
+
+std::string fileText(const FileSummary& summary) {
+    std::string out = fmt::format("{}\n", summary.file.path.string());
+    if (summary.file.format.empty()) return out + "  could not be used, see the problems\n";
+    out += fmt::format("  {}{}: {} slices, {} flows, {} instants, {} counters\n", summary.file.format,
+                       summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
+                       summary.flows, summary.instants, summary.counters);
+    using Align = Table::Align;
+    Table categories({{"category", Align::Left}, {"slices", Align::Right}});
+    for (const auto& [category, count] : summary.by_category)
+        categories.row({category.empty() ? "(none)" : category, std::to_string(count)});
+    if (!categories.empty()) out += categories.text();
+    Table tracks({{"process", Align::Left}, {"thread", Align::Left}, {"slices"}, {"busy"}, {"first"}, {"last"}});
+    for (const TrackSummary& track : summary.tracks) {
+        tracks.row({track.process, track.thread, std::to_string(track.slices), formatTime(track.busy),
+                    formatTime(track.first), formatTime(track.last)});
+    }
+    if (!tracks.empty()) out += tracks.text();
+    return out;
+}
+
+CommandResult info(const Options& options) {
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({options.files.begin(), options.files.end()}, control));
+    const std::vector<FileSummary> files = summarize(*read.trace);
+    printProblems(read.problems);
+    if (options.json) {
+        Json document;
+        document["origin_ns"] = read.trace->origin().count();
+        document["span_ns"] = read.trace->span().count();
+        document["files"] = Json::array();
+        for (const FileSummary& file : files)
+            document["files"].push_back(fileJson(file, read));
+        document["problems"] = problemsJson(read.problems);
+        printJson(document);
+        return 0;
+    }
+    std::string text;
+    for (const FileSummary& file : files)
+        text += (text.empty() ? "" : "\n") + fileText(file);
+    text += fmt::format("\n{} from the first event to the last\n", formatTime(read.trace->span()));
+    printText(text);
+    return 0;
+}
+
+} // namespace
+
+void addInfoCommand(CLI::App& app, Action& action) {
+    auto* const command = app.add_subcommand(
+        "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
+    const auto options = std::make_shared<Options>();
+    command->add_option("FILES", options->files, "Trace files or directories; - is standard input")->required();
+    command->add_flag("--json", options->json, "As a JSON document");
+    command->callback([&action, options] { action = [options] { return info(*options); }; });
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/trace/string_pool.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::chrome {
+
+/// A pid or tid: a number (also one written as text) or a text.
+struct RowId {
+    bool is_text = false;
+    std::int64_t number = 0; ///< of a text its StringId
+
+    friend bool operator==(const RowId&, const RowId&) = default;
+    friend auto operator<=>(const RowId&, const RowId&) = default;
+};
+
+inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max();
+
+/// One entry of traceEvents. Fields that are absent keep these values; texts are numbers in the batch's pool.
+struct Event {
+    char phase = 0;
+    bool has_time = false;    ///< there is a `ts`, even if it is no time
+    std::uint64_t offset = 0; ///< of the entry in the file
+    std::optional<TimeNs> time;
+    std::optional<TimeNs> duration;
+    StringId name = 0;
+    StringId category = 0;
+    RowId pid;
+    RowId tid;
+    std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
+    std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
+};
+
+/// Consecutive events of one file with their texts.
+struct EventBatch {
+    std::vector<Event> events;
+    StringPool texts;
+};
+
+} // namespace bubblescope::chrome

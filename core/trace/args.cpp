@@ -1,0 +1,145 @@
+#include "core/trace/args.h"
+
+#include "core/base/json_scanner.h"
+#include "core/trace/json_args.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+// A reference: 2 bits of kind, then for
+// Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31 bits each for the two sets.
+constexpr int kKindShift = 62;
+constexpr int kSourceShift = 48;
+constexpr int kPairShift = 31;
+
+constexpr std::uint64_t lowBits(int count) {
+    return (std::uint64_t{1} << count) - 1;
+}
+
+ArgValue valueOf(const StoredArg& arg, const StringPool& strings) {
+    switch (arg.type) {
+    case StoredArg::Type::Int: return arg.number;
+    case StoredArg::Type::Double: return std::bit_cast<double>(arg.number);
+    case StoredArg::Type::Bool: return arg.number != 0;
+    case StoredArg::Type::Text: break;
+    }
+    return std::string(strings.text(static_cast<StringId>(arg.number)));
+}
+
+} // namespace
+
+std::uint64_t ArgStore::reference(Kind kind, std::uint64_t high, std::uint64_t low) {
+    const int shift = kind == Kind::Pair ? kPairShift : kSourceShift;
+    return static_cast<std::uint64_t>(kind) << kKindShift | high << shift | low;
+}
+
+ArgSetId ArgStore::addReference(std::uint64_t reference) {
+    sets_.push_back(reference);
+    return static_cast<ArgSetId>(sets_.size() - 1);
+}
+
+ArgSetId ArgStore::add(std::span<const StoredArg> args) {
+    if (args.empty()) return 0;
+    pool_.insert(pool_.end(), args.begin(), args.end());
+    ends_.push_back(pool_.size());
+    return addReference(reference(Kind::Stored, 0, ends_.size() - 2));
+}
+
+ArgSetId ArgStore::addJson(std::uint32_t source, std::uint64_t offset) {
+    return addReference(reference(Kind::Json, source, offset));
+}
+
+ArgSetId ArgStore::merge(ArgSetId first, ArgSetId second) {
+    if (first == 0 || second == 0) return first | second;
+    return addReference(reference(Kind::Pair, first, second));
+}
+
+std::uint32_t ArgStore::addSource(ArgSource source) {
+    sources_.push_back(std::move(source));
+    return static_cast<std::uint32_t>(sources_.size() - 1);
+}
+
+std::span<const StoredArg> ArgStore::stored(std::uint64_t reference) const {
+    const auto row = static_cast<std::size_t>(reference & lowBits(kKindShift));
+    return std::span(pool_).subspan(ends_[row], ends_[row + 1] - ends_[row]);
+}
+
+std::string_view ArgStore::json(std::uint64_t reference) const {
+    const std::string_view text = sources_[(reference >> kSourceShift) & lowBits(kKindShift - kSourceShift)].text;
+    const auto offset = static_cast<std::size_t>(reference & lowBits(kSourceShift));
+    // A file that was mapped may have been cut since: what is no longer there has no args.
+    return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
+                                : std::string_view{};
+}
+
+std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
+    if (set == 0) return {};
+    const std::uint64_t reference = sets_[set];
+    switch (static_cast<Kind>(reference >> kKindShift)) {
+    case Kind::Json: return parseJsonArgs(json(reference));
+    case Kind::Stored: {
+        std::vector<Arg> found;
+        for (const StoredArg& arg : stored(reference))
+            found.push_back({std::string(strings.text(arg.name)), valueOf(arg, strings)});
+        return found;
+    }
+    case Kind::Pair: break;
+    }
+    std::vector<Arg> merged = args(static_cast<ArgSetId>(reference & lowBits(kPairShift)), strings);
+    const std::size_t later = merged.size();
+    for (Arg& arg : args(static_cast<ArgSetId>((reference >> kPairShift) & lowBits(kPairShift)), strings)) {
+        const auto end = merged.begin() + static_cast<std::ptrdiff_t>(later);
+        if (std::none_of(merged.begin(), end, [&arg](const Arg& other) { return other.name == arg.name; }))
+            merged.push_back(std::move(arg));
+    }
+    return merged;
+}
+
+std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const StringPool& strings) const {
+    if (set == 0) return std::nullopt;
+    const std::uint64_t reference = sets_[set];
+    switch (static_cast<Kind>(reference >> kKindShift)) {
+    case Kind::Json: return findJsonArg(json(reference), name);
+    case Kind::Stored: {
+        const StringId wanted = strings.find(name);
+        for (const StoredArg& entry : stored(reference)) {
+            if (entry.name == wanted && wanted != 0) return valueOf(entry, strings);
+        }
+        return std::nullopt;
+    }
+    case Kind::Pair: break;
+    }
+    if (auto later = arg(static_cast<ArgSetId>(reference & lowBits(kPairShift)), name, strings)) return later;
+    return arg(static_cast<ArgSetId>((reference >> kPairShift) & lowBits(kPairShift)), name, strings);
+}
+
+ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
+    const auto base = static_cast<ArgSetId>(sets_.size() - 1);
+    const std::uint64_t rows = ends_.size() - 1;
+    const std::uint64_t sources = sources_.size();
+    const std::uint64_t pool = pool_.size();
+    for (std::size_t i = 1; i < other.sets_.size(); ++i) {
+        std::uint64_t moved = other.sets_[i];
+        switch (static_cast<Kind>(moved >> kKindShift)) {
+        case Kind::Stored: moved += rows; break;
+        case Kind::Json: moved += sources << kSourceShift; break;
+        case Kind::Pair: moved += std::uint64_t{base} << kPairShift | base; break;
+        }
+        sets_.push_back(moved);
+    }
+    for (std::size_t i = 1; i < other.ends_.size(); ++i)
+        ends_.push_back(pool + other.ends_[i]);
+    for (StoredArg& arg : other.pool_) {
+        arg.name = strings[arg.name];
+        if (arg.type == StoredArg::Type::Text) arg.number = strings[static_cast<std::size_t>(arg.number)];
+        pool_.push_back(arg);
+    }
+    for (ArgSource& source : other.sources_)
+        sources_.push_back(std::move(source));
+    return base;
+}
+
+} // namespace bubblescope

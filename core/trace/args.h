@@ -1,0 +1,85 @@
+#pragma once
+
+#include "core/trace/string_pool.h"
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace bubblescope {
+
+using ArgSetId = std::uint32_t; ///< 0 = no args
+
+/// What an arg holds. Nested values of JSON files are their JSON text.
+using ArgValue = std::variant<std::int64_t, double, bool, std::string>;
+
+struct Arg {
+    std::string name;
+    ArgValue value;
+
+    friend bool operator==(const Arg&, const Arg&) = default;
+};
+
+/// An arg as readers hand it over, with texts interned: 24 bytes.
+struct StoredArg {
+    enum class Type : std::uint8_t { Int, Double, Bool, Text };
+
+    StringId name = 0;
+    Type type = Type::Int;
+    std::int64_t number = 0; ///< the value of Int and Bool, the bits of Double, the StringId of Text
+
+    void setInt(std::int64_t value) { type = Type::Int, number = value; }
+    void setReal(double value) { type = Type::Double, number = std::bit_cast<std::int64_t>(value); }
+    void setBool(bool value) { type = Type::Bool, number = value ? 1 : 0; }
+    void setText(StringId value) { type = Type::Text, number = value; }
+
+    friend bool operator==(const StoredArg&, const StoredArg&) = default;
+};
+
+/// Text that outlives its reader because args are parsed from it later: a mapped file, or what a packed one unpacked
+/// to. `owner` keeps it.
+struct ArgSource {
+    std::shared_ptr<const void> owner;
+    std::string_view text;
+};
+
+/// The args of all slices and instants of a trace. A set is a row of stored args, a JSON object in a source, or two
+/// sets read as one. Reading is safe from any number of threads while nobody adds.
+class ArgStore {
+public:
+    /// 0 for no args.
+    ArgSetId add(std::span<const StoredArg> args);
+    /// The JSON object that begins at `offset` of a source. Sources: up to 16,383; offsets: up to 2^48.
+    ArgSetId addJson(std::uint32_t source, std::uint64_t offset);
+    /// Both sets as one; where both have a name, the second's value holds.
+    ArgSetId merge(ArgSetId first, ArgSetId second);
+    std::uint32_t addSource(ArgSource source);
+
+    [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
+    [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
+
+    /// Takes over all sets of `other`, whose texts have the numbers `strings` gives; the returned number is to be
+    /// added to its sets' ids.
+    [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
+
+private:
+    enum class Kind : std::uint64_t { Stored, Json, Pair };
+
+    [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
+    ArgSetId addReference(std::uint64_t reference);
+    [[nodiscard]] std::span<const StoredArg> stored(std::uint64_t reference) const;
+    [[nodiscard]] std::string_view json(std::uint64_t reference) const;
+
+    std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp
+    std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k], ends_[k + 1])
+    std::vector<StoredArg> pool_;
+    std::vector<ArgSource> sources_;
+};
+
+} // namespace bubblescope

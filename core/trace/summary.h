@@ -1,0 +1,36 @@
+#pragma once
+
+#include "core/trace/trace.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// A thread, stream or lane as the file has it: rows that Trace split off because slices overlapped count with it.
+struct TrackSummary {
+    std::string process; ///< name, or the number where there is none
+    std::string thread;
+    std::int64_t slices = 0;
+    TimeNs busy{0};  ///< time in which at least one slice runs
+    TimeNs first{0}; ///< start of the first slice, from the trace's origin
+    TimeNs last{0};  ///< end of the last to end
+};
+
+/// What one file brought into a trace.
+struct FileSummary {
+    TraceFile file;
+    std::int64_t slices = 0;
+    std::vector<std::pair<std::string, std::int64_t>> by_category; ///< slices, most first, then by name
+    std::vector<TrackSummary> tracks;                              ///< those with slices, in the file's order
+    std::int64_t flows = 0;                                        ///< different ids
+    std::int64_t flow_points = 0;
+    std::int64_t instants = 0;
+    std::int64_t counters = 0; ///< series
+};
+
+/// One entry for each of trace.files(), those that could not be used included. Linear in slices.
+[[nodiscard]] std::vector<FileSummary> summarize(const Trace& trace);
+
+} // namespace bubblescope

@@ -1,0 +1,149 @@
+#include "core/io/file_bytes.h"
+#include "core/io/read_trace.h"
+#include "core/trace/summary.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+// Every real JSON trace, counted a second time by other means: a general JSON library and a plain loop over its
+// events.
+namespace bubblescope {
+namespace {
+
+using Json = nlohmann::json;
+using Row = std::pair<std::string, std::string>;
+
+struct Expected {
+    std::map<std::string, std::int64_t> by_category;
+    std::map<Row, std::vector<std::pair<std::int64_t, std::int64_t>>> slices; ///< ns, by (pid, tid)
+    std::set<std::pair<std::string, std::string>> flows;                      ///< category and id
+    std::int64_t flow_points = 0;
+};
+
+std::string textOf(const Json& event, const char* key) {
+    if (!event.contains(key)) return "0";
+    return event[key].is_string() ? event[key].get<std::string>() : event[key].dump();
+}
+
+// Good to a nanosecond within the step of a double, which is enough for durations and for sums of them.
+std::int64_t nsOf(const Json& value) {
+    const double micros = value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
+    return std::llround(micros * 1000.0);
+}
+
+Expected countEvents(const std::filesystem::path& path) {
+    DiagnosticLog log;
+    JobControl control;
+    LoadProgress progress(control, 0);
+    auto bytes = loadFileBytes(path, log, progress);
+    const Json document = Json::parse(bytes.value().text());
+    const Json& events = document.is_array() ? document : document["traceEvents"];
+    Expected out;
+    std::map<Row, std::vector<Json>> open;
+    for (const Json& event : events) {
+        if (!event.contains("ph")) continue;
+        const std::string phase = event["ph"];
+        const Row row{textOf(event, "pid"), textOf(event, "tid")};
+        const std::string category = event.value("cat", "");
+        if (phase == "X") {
+            const std::int64_t start = nsOf(event["ts"]);
+            const std::int64_t duration = event.contains("dur") ? std::max<std::int64_t>(0, nsOf(event["dur"])) : 0;
+            out.slices[row].emplace_back(start, start + duration);
+            ++out.by_category[category];
+        } else if (phase == "B") {
+            open[row].push_back(event);
+        } else if (phase == "E") {
+            out.slices[row].emplace_back(nsOf(open[row].back()["ts"]), nsOf(event["ts"]));
+            ++out.by_category[open[row].back().value("cat", "")];
+            open[row].pop_back();
+        } else if (phase == "s" || phase == "t" || phase == "f") {
+            ++out.flow_points;
+            out.flows.emplace(category, textOf(event, "id"));
+        }
+    }
+    return out;
+}
+
+double busyOf(std::vector<std::pair<std::int64_t, std::int64_t>> slices) {
+    std::sort(slices.begin(), slices.end());
+    std::int64_t busy = 0;
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();
+    for (const auto& [from, to] : slices) {
+        if (to > end) busy += to - std::max(from, end);
+        end = std::max(end, to);
+    }
+    return static_cast<double>(busy);
+}
+
+void expectSame(const std::filesystem::path& path) {
+    SCOPED_TRACE(path.filename().string());
+    JobControl control;
+    auto read = readTraces({path}, control);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const Trace& trace = *read.value().trace;
+    const FileSummary summary = summarize(trace).front();
+    const Expected expected = countEvents(path);
+
+    EXPECT_EQ((std::map<std::string, std::int64_t>(summary.by_category.begin(), summary.by_category.end())),
+              expected.by_category);
+    EXPECT_EQ(summary.flow_points, expected.flow_points);
+    EXPECT_EQ(summary.flows, static_cast<std::int64_t>(expected.flows.size()));
+    ASSERT_EQ(summary.tracks.size(), expected.slices.size());
+
+    std::vector<std::pair<std::int64_t, double>> ours; // slices and busy time of each row, names apart
+    std::vector<std::pair<std::int64_t, double>> theirs;
+    for (const TrackSummary& track : summary.tracks)
+        ours.emplace_back(track.slices, static_cast<double>(track.busy.count()));
+    for (const auto& [row, slices] : expected.slices)
+        theirs.emplace_back(static_cast<std::int64_t>(slices.size()), busyOf(slices));
+    std::sort(ours.begin(), ours.end());
+    std::sort(theirs.begin(), theirs.end());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        EXPECT_EQ(ours[i].first, theirs[i].first);
+        // A double of microseconds since 1970 is good to a quarter of one, at both ends of each slice.
+        EXPECT_NEAR(ours[i].second, theirs[i].second, 600.0 * static_cast<double>(ours[i].first) + 1.0);
+    }
+}
+
+void expectSameBelow(const std::string& folder) {
+    int files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(test::sharedDir() / folder)) {
+        const std::string name = entry.path().filename().string();
+        if (!entry.is_regular_file() || name.find(".json") == std::string::npos) continue;
+        expectSame(entry.path());
+        ++files;
+    }
+    EXPECT_GT(files, 0);
+}
+
+class CountsTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(CountsTest, AgreeWithAPlainCountOfTheEvents) {
+    const std::string folder = std::string("traces/") + GetParam();
+    BUBBLESCOPE_NEED_SHARED(folder.c_str());
+    expectSameBelow(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(RealTraces, CountsTest,
+                         testing::Values("bytedance-straggler", "hta", "kineto", "megatronapp-pp4", "param-dlrm-8rank",
+                                         "torch-pp-cpu-gloo", "tracelens"),
+                         [](const auto& folder) {
+                             std::string name = folder.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST(OwnTraceCounts, AgreeWithAPlainCountOfTheEvents) {
+    expectSame(test::dataDir() / "traces/small_chrome.json");
+}
+
+} // namespace
+} // namespace bubblescope
