@@ -98,14 +98,13 @@ private:
         const OpIndex first = graph_.firstOf(rank);
         const UnitIndex begin = ranks_.empty() ? 0 : ranks_.back().end;
         const UnitIndex end = graph_.endOf(rank) == first ? begin : unit_[at(graph_.endOf(rank) - 1)] + 1;
-        std::vector<OpKind> kinds;
+        const std::vector<Op>& ops = schedule_.ranks[rank.index()];
         UnitIndex tail = begin;
         for (OpIndex i = first; i < graph_.endOf(rank); ++i) {
-            kinds.push_back(graph_.op(i).kind);
-            if (producesInputGradient(kinds.back())) tail = unit_[at(i)] + 1;
+            if (producesInputGradient(graph_.op(i).kind)) tail = unit_[at(i)] + 1;
         }
-        const auto unit = [&](std::size_t index) { return index < kinds.size() ? unit_[at(first) + index] : end; };
-        const Phases phases = findPhases(kinds);
+        const auto unit = [&](std::size_t index) { return index < ops.size() ? unit_[at(first) + index] : end; };
+        const Phases phases = findPhases(ops);
         ranks_.push_back({begin, unit(phases.steady), unit(phases.cooldown), tail, end});
     }
 
@@ -115,7 +114,7 @@ private:
         std::map<std::tuple<Rank, Payload, Microbatch, Stage>, TimeNs> latency;
         for (std::size_t r = 0; r < step_.comm.size(); ++r) {
             for (const CommSpan& span : step_.comm[r]) {
-                if (span.kind != CommKind::Receive) continue;
+                if (span.kind != CommKind::Receive || span.end == span.start) continue;
                 latency[{Rank{r}, span.payload, span.microbatch, span.stage}] = span.end - span.start;
             }
         }

@@ -66,6 +66,24 @@ FormBuilder& FormBuilder::add(Position position, std::string expression, const s
     return *this;
 }
 
+FormBuilder& FormBuilder::addRank(int s, std::vector<PositionTerm> terms) {
+    const bool steady = findPhases(schedule_.ranks[Rank{s}.index()]).hasSteady();
+    PositionTerm middle{Position::ForwardToBackward, "", TimeNs{0}};
+    for (PositionTerm& term : terms) {
+        const bool joins =
+            !steady && (term.position == Position::WarmupToSteady || term.position == Position::InsideSteady ||
+                        term.position == Position::SteadyToCooldown);
+        if (!joins) {
+            append(s, term.position, std::move(term.expression), term.value);
+            continue;
+        }
+        middle.expression += (middle.expression.empty() ? "" : " + ") + term.expression;
+        middle.value += term.value;
+    }
+    if (!middle.expression.empty()) append(s, middle.position, std::move(middle.expression), middle.value);
+    return *this;
+}
+
 FormBuilder& FormBuilder::addFillAndDrain() {
     const bool latency = costs_.comm.count() > 0;
     const std::string f = latency ? "(t_f+c)" : "t_f";
@@ -74,12 +92,9 @@ FormBuilder& FormBuilder::addFillAndDrain() {
     const TimeNs forward = costs_.times.forward + costs_.comm;
     const TimeNs backward = costs_.times.backward + costs_.comm;
     for (int s = 0; s < schedule_.pp; ++s) {
-        std::vector<OpKind> kinds;
-        for (const Op& op : schedule_.ranks[Rank{s}.index()])
-            kinds.push_back(op.kind);
         const int below = schedule_.pp - s - 1;
         append(s, Position::BeforeWarmup, "s·" + f, s * forward);
-        if (findPhases(kinds).hasSteady()) {
+        if (findPhases(schedule_.ranks[Rank{s}.index()]).hasSteady()) {
             append(s, Position::WarmupToSteady, "(p−s−1)·" + b, below * backward);
             append(s, Position::SteadyToCooldown, "(p−s−1)·" + f, below * forward);
         } else {
@@ -113,6 +128,11 @@ ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs
     form.domain = std::move(domain);
     setRates(form);
     return form;
+}
+
+Status requireEqualStages(const CostModel& costs) {
+    if (costs.stages.empty()) return {};
+    return usageError("the closed form holds for equal stages", "use `bubblescope simulate` for times per stage");
 }
 
 ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work) {

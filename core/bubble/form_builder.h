@@ -4,11 +4,22 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace bubblescope {
 
 /// What a rank's ops take, the optimizer aside.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
+
+/// Refuses times per stage: for families with a form for slow transfers, but equal stages only.
+[[nodiscard]] Status requireEqualStages(const CostModel& costs);
+
+/// A rank's bubble at one position.
+struct PositionTerm {
+    Position position;
+    std::string expression;
+    TimeNs value{0};
+};
 
 /// Assembles a family's ClosedForm position by position; totals, makespan and rates follow from the parts,
 /// so that they cannot contradict them.
@@ -19,6 +30,10 @@ public:
 
     /// One form for all ranks; `value` takes the rank s.
     FormBuilder& add(Position position, std::string expression, const std::function<TimeNs(int s)>& value);
+
+    /// Forms of rank s alone, for orders whose ranks differ; one for each position. On a rank whose order has no
+    /// steady phase those between warm-up and cool-down are one bubble, between forward and backward.
+    FormBuilder& addRank(int s, std::vector<PositionTerm> terms);
 
     /// The positions that F-then-B, 1F1B and their relatives share, c being the transfers' latency: s·(t_f+c)
     /// before the first op, s·(t_b+c) after the last; (p−s−1)·(t_b+c) between warm-up and steady and

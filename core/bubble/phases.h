@@ -17,7 +17,8 @@ struct Phases {
     [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
 };
 
-/// `kinds` in execution order; optimizer ops are no part of any phase.
-[[nodiscard]] Phases findPhases(const std::vector<OpKind>& kinds);
+/// `ops` of one rank in execution order; optimizer ops are no part of any phase. An overlapped pair of a forward and a
+/// backward is steady, even where it is the rank's last forward and its first backward.
+[[nodiscard]] Phases findPhases(const std::vector<Op>& ops);
 
 } // namespace bubblescope

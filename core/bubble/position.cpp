@@ -39,25 +39,30 @@ std::string_view positionName(Position position, bool f_then_b) {
     return "";
 }
 
-Phases findPhases(const std::vector<OpKind>& kinds) {
+Phases findPhases(const std::vector<Op>& ops) {
     Phases phases;
-    const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - kinds.begin()); };
-    const auto is_forward = [](OpKind kind) { return kind == OpKind::Forward; };
-    phases.end = kinds.size();
-    while (phases.end > 0 && kinds[phases.end - 1] == OpKind::Optimizer)
+    phases.end = ops.size();
+    while (phases.end > 0 && ops[phases.end - 1].kind == OpKind::Optimizer)
         --phases.end;
 
-    const std::size_t first_backward = index_of(std::ranges::find_if(kinds, producesInputGradient));
-    std::size_t last_forward = kinds.size();
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-        if (is_forward(kinds[i])) last_forward = i;
+    const auto is_forward = [&](std::size_t i) { return ops[i].kind == OpKind::Forward; };
+    const auto is_backward = [&](std::size_t i) { return producesInputGradient(ops[i].kind); };
+    std::size_t first_backward = 0;
+    while (first_backward < phases.end && !is_backward(first_backward))
+        ++first_backward;
+    std::size_t last_forward = ops.size();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (is_forward(i)) last_forward = i;
     }
-    phases.steady = phases.cooldown = std::min(first_backward, phases.end);
-    if (first_backward >= phases.end || last_forward == kinds.size() || last_forward < first_backward) return phases;
+    phases.steady = phases.cooldown = first_backward;
+    if (first_backward == phases.end || last_forward == ops.size()) return phases;
+    const bool after_forward = first_backward > 0 && is_forward(first_backward - 1);
+    const bool pair = after_forward && ops[first_backward].overlapped && ops[first_backward - 1].overlapped;
+    if (last_forward < first_backward && !pair) return phases;
 
-    if (first_backward > 0 && is_forward(kinds[first_backward - 1])) phases.steady = first_backward - 1;
+    if (after_forward) phases.steady = first_backward - 1;
     phases.cooldown = last_forward + 1;
-    while (phases.cooldown < phases.end && !producesInputGradient(kinds[phases.cooldown]))
+    while (phases.cooldown < phases.end && !is_backward(phases.cooldown))
         ++phases.cooldown;
     phases.cooldown = std::min(phases.cooldown + 1, phases.end);
     return phases;
@@ -67,10 +72,11 @@ std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
     std::vector<std::vector<Bubble>> result(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto& ops = step.ranks[r];
-        std::vector<OpKind> kinds;
+        std::vector<Op> order;
+        order.reserve(ops.size());
         for (const TimelineOp& op : ops)
-            kinds.push_back(op.op.kind);
-        const Phases phases = findPhases(kinds);
+            order.push_back(op.op);
+        const Phases phases = findPhases(order);
 
         TimeNs covered = step.begin;
         const auto gap = [&](TimeNs until, std::size_t index) {

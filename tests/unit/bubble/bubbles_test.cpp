@@ -14,16 +14,23 @@ CostModel costs(int forward, int backward) {
     return model;
 }
 
-std::vector<OpKind> kinds(std::string_view letters) {
-    std::vector<OpKind> list;
-    for (const char letter : letters)
-        list.push_back(*opKindFromLetter(letter));
+/// Ops by their letters, a pair in brackets.
+std::vector<Op> ops(std::string_view letters) {
+    std::vector<Op> list;
+    bool pair = false;
+    for (const char letter : letters) {
+        if (letter == '[' || letter == ']') {
+            pair = letter == '[';
+            continue;
+        }
+        list.push_back({*opKindFromLetter(letter), Microbatch{}, Chunk{}, 0, pair});
+    }
     return list;
 }
 
 TEST(Phases, SplitWhereForwardsAndBackwardsMeet) {
     const auto check = [](std::string_view letters, std::size_t steady, std::size_t cooldown, std::size_t end) {
-        const Phases phases = findPhases(kinds(letters));
+        const Phases phases = findPhases(ops(letters));
         EXPECT_EQ(phases.steady, steady) << letters;
         EXPECT_EQ(phases.cooldown, cooldown) << letters;
         EXPECT_EQ(phases.end, end) << letters;
@@ -36,6 +43,8 @@ TEST(Phases, SplitWhereForwardsAndBackwardsMeet) {
     check("FFF", 3, 3, 3);
     check("", 0, 0, 0);
     check("BFB", 0, 3, 3);
+    check("FF[FB][FB]BB", 2, 6, 8);
+    check("FF[FB]BB", 2, 4, 6);
 }
 
 TEST(Bubbles, OneFOneBAsExecutedHasSingleGapsInCoolDown) {
