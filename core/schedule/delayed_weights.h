@@ -34,7 +34,8 @@ template <class Forward, class Input>
 }
 
 /// The form of such orders with lag s on rank s and warm-up for 1F1B or, with v > 1, for groups of at least p:
-/// ZB-H1 and interleaved zero-bubble.
+/// ZB-H1 and interleaved zero-bubble. Covers slow transfers too.
 [[nodiscard]] Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& costs);
+[[nodiscard]] PeakForm delayedWeightPeaks(const Schedule& schedule);
 
 } // namespace bubblescope

@@ -47,8 +47,10 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 } // namespace
 
 ScheduleFamily interleavedZbFamily() {
-    return {"interleaved-zb", "Interleaved zero-bubble",        {},       {"torch"},
-            Placement::Loop,  "m divisible by max(1, m div p)", generate, delayedWeightForm};
+    return {"interleaved-zb", "Interleaved zero-bubble", {},
+            {"torch"},        Placement::Loop,           "m divisible by max(1, m div p)",
+            generate,         delayedWeightForm,         delayedWeightPeaks,
+            delayedWeightForm};
 }
 
 } // namespace bubblescope

@@ -2,17 +2,26 @@
 // fill its wait for the first input gradient; then input gradients and forwards in turn, the weight
 // gradients 2s behind, so that on every rank the last work ends shortly after the last rank's.
 //
-// Closed form, for m ≥ 2p−1. Rank s starts s·t_f late. From the last rank's first input gradient to rank 0's it
-// takes (p−1)·t_i; rank 0 meanwhile runs the p−1 forwards that it has more than 1F1B: it waits (p−1)(t_i−t_f) if
-// they are shorter. Rank 0 runs a weight gradient after every input gradient, the last rank is 2(p−1) of them
-// behind by the end, so that input gradients come up every t_f+t_i early in the step and rank 0 takes
-// t_f+t_i+t_w a turn: it loses p−1 times what t_f+t_i exceeds 2·t_w by. And the last rank loses its
-// (p−1)·t_f before the first forward. The largest of the three decides the makespan:
-// (p−1)·max(t_f, t_f+t_i−2·t_w, t_i−t_f).
+// Closed form, for m ≥ 2p−1; c is a transfer's latency. Rank s starts s·(t_f+c) late. From the last rank's first
+// input gradient to rank s's it takes p−s−1 borders, t_i+c each, after as many for the forward, c each; rank s
+// meanwhile runs the forwards that it has more than the last rank, of which p−s−1 are not needed for the last
+// rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is more than nothing. Rank 0 runs a weight gradient after
+// every input gradient, the last rank is 2(p−1) of them behind by the end, so that input gradients come up
+// every t_f+t_i early in the step and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times what t_f+t_i+2·c
+// exceeds 2·t_w by. And the last rank loses its (p−1)(t_f+c) before the first forward. The largest of the three
+// decides the makespan: (p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c). Behind its last input gradient rank s
+// has 2s weight gradients more to run than rank 0, against s·(t_i+c) on the way up to rank 0. What the total
+// leaves lies between steady and cool-down. Transfers stay hidden where they are short beside what can be moved in
+// front of them, two forwards or a weight gradient.
 //
 // The zero in the name counts the bubble on a rank's own span, from its first op to its last: at its largest
-// (p−1)·max(t_f+t_i−2·t_w, t_i−t_f, 0), which is 0 for t_f = t_i = t_w. From the step's start to its end
-// every rank still idles (p−1)·t_f, unless the next step's forwards fill that.
+// (p−1)·max(t_f+t_i−2·t_w+2·c, t_i−t_f+2·c, 0), which is 0 for t_f = t_i = t_w and c = 0. From the step's start
+// to its end every rank still idles (p−1)·t_f, unless the next step's forwards fill that.
+//
+// With fewer micro-batches rank s has w = min(m, 2(p−s)−1) forwards in its warm-up and l = min(2s, m−1) weight
+// gradients behind its last input gradient, and the step is the longest of three ways through a rank: all its
+// work from its first input gradient on; the last input gradient's way from the last rank, and the weight
+// gradients behind it; or that of input gradient l, from which on the rank runs without a pause.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -22,6 +31,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -51,26 +63,95 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
+    const TimeNs c = costs.comm;
+    const std::int64_t p = schedule.pp;
+    const TimeNs none{0};
+    const bool slow = c > none;
+    const TimeNs turn = t.forward + t.input_grad - 2 * t.weight_grad + 2 * c;
+    const TimeNs answer = t.input_grad - t.forward + 2 * c;
+    const TimeNs bubble = (p - 1) * std::max({t.forward + c, turn, answer});
+    const std::string total =
+        slow ? "(p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c)" : "(p−1)·max(t_f, t_f+t_i−2·t_w, t_i−t_f)";
+    const std::string starts = slow ? "s·(t_f+c)" : "s·t_f";
+    const std::string waits = slow ? "(p−s−1)·max(0, t_i−t_f+2·c)" : "(p−s−1)·max(0, t_i−t_f)";
+    const std::string ends = slow ? "s·max(0, t_i−2·t_w+c)" : "s·max(0, t_i−2·t_w)";
+    FormBuilder form(schedule, costs,
+                     slow ? "m ≥ 2p−1, 2·c ≤ t_f or c ≤ t_w ≤ min(t_f, t_i); equal stages"
+                          : "m ≥ 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const TimeNs start = s * (t.forward + c);
+        const TimeNs wait = (p - s - 1) * std::max(none, answer);
+        const TimeNs end = s * std::max(none, t.input_grad - 2 * t.weight_grad + c);
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, starts, start},
+                                        {Position::WarmupToSteady, waits, wait}};
+        if (s == p - 1) { // its cool-down holds nothing but weight gradients
+            terms.push_back({Position::AfterCooldown, total + " − " + starts, bubble - start});
+        } else {
+            terms.push_back({Position::SteadyToCooldown, fmt::format("{} − {} − {} − {}", total, starts, waits, ends),
+                             bubble - start - wait - end});
+            terms.push_back({Position::AfterCooldown, ends, end});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    return withSpan(form.finish(total, "m·(t_f+t_i+t_w) + " + total), (p - 1) * std::max({turn, answer, none}),
+                    std::int64_t{schedule.microbatches} * (t.forward + t.backward));
+}
+
+ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const TimeNs f = costs.times.forward;
+    const TimeNs i = costs.times.input_grad;
+    const TimeNs w = costs.times.weight_grad;
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
-    if (m < 2 * p - 1) {
-        return usageError(fmt::format("the closed form of zb-h2 holds for m ≥ 2p−1: {} micro-batches, {} ranks", m, p),
-                          "use `bubblescope simulate`");
+    TimeNs makespan{0};
+    for (std::int64_t s = 0; s < p; ++s) {
+        const std::int64_t warmup = std::min(m, 2 * (p - s) - 1);
+        const std::int64_t kept = std::min(2 * s, m - 1);
+        const TimeNs first = std::max((s + warmup) * f, p * f + (p - s - 1) * i);
+        makespan = std::max({makespan, first + (m - warmup) * f + m * (i + w),
+                             (m + p - 1) * f + (m + p - s - 1) * i + (kept + 1) * w,
+                             (p + kept) * f + (m + p - s - 1) * i + m * w});
     }
-    const TimeNs bubble =
-        (p - 1) * std::max({t.forward, t.forward + t.input_grad - 2 * t.weight_grad, t.input_grad - t.forward});
-    const std::string expression = "(p−1)·max(t_f, t_f+t_i−2·t_w, t_i−t_f)";
-    return makespanForm(schedule, costs, m * (t.forward + t.input_grad + t.weight_grad) + bubble, expression,
-                        "m·(t_f+t_i+t_w) + " + expression,
-                        "m ≥ 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    return makespanForm(schedule, costs, makespan, "T − m·(t_f+t_i+t_w), T the makespan",
+                        "T = max over s of max((s+w)·t_f, p·t_f+(p−s−1)·t_i) + (m−w)·t_f + m·(t_i+t_w), "
+                        "(m+p−1)·t_f + (m+p−s−1)·t_i + (l+1)·t_w and (p+l)·t_f + (m+p−s−1)·t_i + m·t_w, "
+                        "w = min(m, 2·(p−s)−1), l = min(2·s, m−1)",
+                        "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const OpTimes& t = costs.times;
+    const TimeNs c = schedule.pp > 1 ? costs.comm : TimeNs{0};
+    const bool many = schedule.microbatches >= 2 * schedule.pp - 1;
+    if (c.count() == 0) return many ? manyMicrobatches(schedule, costs) : fewMicrobatches(schedule, costs);
+    const bool hidden =
+        2 * c <= t.forward || (c <= t.weight_grad && t.weight_grad <= std::min(t.forward, t.input_grad));
+    if (many && hidden) return manyMicrobatches(schedule, costs);
+    return usageError("with slow transfers the closed form of zb-h2 holds for m ≥ 2p−1 and 2·c ≤ t_f or "
+                      "c ≤ t_w ≤ min(t_f, t_i)",
+                      "use `bubblescope simulate`");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    const int peak = std::min(schedule.microbatches, 2 * schedule.pp - 1);
+    return peakForm(schedule, "min(m, 2·p−1)", "every m", [=](int) { return peak; });
 }
 
 } // namespace
 
 ScheduleFamily zbH2Family() {
-    return {"zb-h2",   "ZB-H2 (zero bubble, twice the memory)", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate,
+    return {"zb-h2",
+            "ZB-H2 (zero bubble, twice the memory)",
+            {},
+            {},
+            Placement::Loop,
+            "m ≥ 1, v = 1",
+            generate,
+            familyForm,
+            peaks,
             familyForm};
 }
 

@@ -9,15 +9,22 @@
 // p−s times I0 W0, and the weight gradients that are left, chunk 1's before chunk 0's. With fewer than 2p−1
 // micro-batches the order is that of 2p−1 without the ops of the missing ones.
 //
-// Its bubble, for t_w ≤ t_f ≤ t_i. The last rank gets its first gradient when p stages have done a forward
-// twice and the p−1 ranks before it an input gradient: 2p·t_f + (p−1)·t_i after the start, and it has had
-// 2p·t_f of work until then; afterwards it never waits. Its idle time is (p−1)·t_i. Rank 0 never waits for a
-// forward, but a gradient of chunk 0 takes t_i for the hop from its neighbour, against which rank 0 has only
-// a weight gradient to set in the rounds in which the V fills and empties: p−1 gaps of t_i−t_w at either end.
-// Every rank has the same work, so the larger of the two lengthens the step for all. At t_f = t_i = t_w the
-// second is nothing: no rank waits between its first and its last op ("zero bubble"), and what is left is
-// that the last rank starts late. Counted on the span of the rank that takes longest from its first op to
-// its last, the bubble is 2(p−1)(t_i−t_w).
+// Its bubble, for m ≥ 2p−1. Take t_w ≤ t_f ≤ t_i first. Rank s starts s·t_f late, and its first gradient needs p
+// stages' forwards twice and the p−1 ranks' input gradients before it, so that rank s waits for s input
+// gradients where it has only s forwards of its own to run: s·(t_i−t_f). The last rank never waits again. Rank 0
+// never waits for a forward, but a gradient of chunk 0 takes t_i for the hop from its neighbour, against which
+// it has only a weight gradient to set in the rounds in which the V fills and empties: p−1 gaps of t_i−t_w at
+// either end, p−s−1 on rank s. Every rank has the same work, so the larger of the two lengthens the step for all:
+// (p−1)·max(t_i, 2(t_i−t_w)). Behind its last input gradient rank s has 2s weight gradients more to run than
+// rank 0 has, against s·t_i on the way up. At t_f = t_i = t_w no rank waits between its first and its last op
+// ("zero bubble"), and what is left is that the last rank starts late. Counted on the span of the rank that takes
+// longest from its first op to its last, the bubble is 2(p−1)(t_i−t_w).
+//
+// Other times hold up other rounds. With k = p−1: slow forwards make the V fill at 2·t_f a rank, and what the
+// weight gradients, the input gradients or both can fill of that leaves (2k−1)·t_f − (k−1)·t_i,
+// (2k−1)·t_f + t_i − 2k·t_w, 2k·t_f − k·t_i − t_w or 2k·t_f − (2k+1)·t_w; slow weight gradients hold up the round
+// of which each rank has one less than its neighbour, max(t_f, t_i) + (k−1)·t_w. The largest of the seven is
+// the bubble for all times; which gaps lie where then differs from rank to rank, and only totals are given.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -29,6 +36,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope {
@@ -121,6 +130,45 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
+/// Whether this is the fixed pattern.
+bool isFixed(const Schedule& schedule) {
+    return schedule.flavor == "handcrafted" || schedule.flavor == "torch";
+}
+
+constexpr std::string_view kFixedBubble =
+    "max(2·k·(t_i−t_w), k·t_i, max(t_f, t_i)+(k−1)·t_w, (2·k−1)·t_f−(k−1)·t_i, (2·k−1)·t_f+t_i−2·k·t_w, "
+    "2·k·t_f−k·t_i−t_w, 2·k·t_f−(2·k+1)·t_w), k = p−1";
+
+TimeNs fixedBubble(std::int64_t k, const OpTimes& t) {
+    if (k == 0) return TimeNs{0};
+    const TimeNs f = t.forward;
+    const TimeNs i = t.input_grad;
+    const TimeNs w = t.weight_grad;
+    return std::max({2 * k * (i - w), k * i, std::max(f, i) + (k - 1) * w, (2 * k - 1) * f - (k - 1) * i,
+                     (2 * k - 1) * f + i - 2 * k * w, 2 * k * f - k * i - w, 2 * k * f - (2 * k + 1) * w});
+}
+
+/// For m ≥ 2p−1 and t_w ≤ t_f ≤ t_i.
+ClosedForm positions(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    const TimeNs gap = t.input_grad - t.weight_grad;
+    FormBuilder form(schedule, costs, "m ≥ 2p−1, t_w ≤ t_f ≤ t_i (of one chunk); equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const std::int64_t below = p - s - 1;
+        const Position drain = s == 0 ? Position::SteadyToCooldown : Position::InsideCooldown;
+        form.addRank(s,
+                     {{Position::BeforeWarmup, "s·t_f", s * t.forward},
+                      {Position::WarmupToSteady, "s·(t_i−t_f)", s * (t.input_grad - t.forward)},
+                      {Position::InsideSteady, "(p−s−1)·(t_i−t_w)", below * gap},
+                      {drain, "(p−s−1)·max(t_w, t_i−t_w)", below * std::max(t.weight_grad, gap)},
+                      {Position::AfterCooldown, "s·max(0, t_i−2·t_w)", s * std::max(TimeNs{0}, gap - t.weight_grad)}});
+    }
+    const std::string total = "(p−1)·max(t_i, 2·(t_i−t_w))";
+    return withSpan(form.finish(total, "2·m·(t_f+t_i+t_w) + " + total), 2 * (p - 1) * gap,
+                    2 * std::int64_t{schedule.microbatches} * (t.forward + t.input_grad + t.weight_grad));
+}
+
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
     const std::int64_t p = schedule.pp;
@@ -129,16 +177,32 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
         return usageError("the greedy order of zb-v follows the times and has no closed form",
                           "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
     }
-    if (m < 2 * p - 1 || t.weight_grad > t.forward || t.forward > t.input_grad) {
-        return usageError("the closed form of zb-v holds for m ≥ 2p−1 and t_w ≤ t_f ≤ t_i",
-                          "`bubblescope simulate` gives the bubbles for any m and times");
+    if (!isFixed(schedule)) {
+        return usageError(fmt::format("no closed form is known for zb-v ({})", schedule.flavor),
+                          "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
     }
-    const TimeNs bubble = (p - 1) * std::max(t.input_grad, 2 * (t.input_grad - t.weight_grad));
+    if (m < 2 * p - 1) {
+        return usageError("the closed form of zb-v holds for m ≥ 2p−1",
+                          "`bubblescope simulate` gives the bubbles for any m");
+    }
+    if (t.weight_grad <= t.forward && t.forward <= t.input_grad) return positions(schedule, costs);
     const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
-    return makespanForm(schedule, costs, work + bubble, "(p−1)·max(t_i, 2·(t_i−t_w))",
-                        "2·m·(t_f+t_i+t_w) + (p−1)·max(t_i, 2·(t_i−t_w))",
-                        "m ≥ 2p−1, t_w ≤ t_f ≤ t_i (of one chunk); equal stages, transfers free. On the longest "
-                        "rank's span the bubble is 2·(p−1)·(t_i−t_w)");
+    return makespanForm(schedule, costs, work + fixedBubble(p - 1, t), std::string(kFixedBubble),
+                        fmt::format("2·m·(t_f+t_i+t_w) + {}", kFixedBubble),
+                        "m ≥ 2p−1, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    const int p = schedule.pp;
+    const int m = schedule.microbatches;
+    if (isFixed(schedule)) {
+        return peakForm(schedule, "min(m+1+s, 2·m, 2·p)", "every m", [=](int s) {
+            return std::min({m + 1 + s, 2 * m, 2 * p});
+        });
+    }
+    return peakForm(
+        schedule, "2·m", "any order of zb-v; its memory limit is no part of the order", [=](int) { return 2 * m; },
+        FormKind::UpperBound);
 }
 
 } // namespace
@@ -147,7 +211,8 @@ ScheduleFamily zbVFamily() {
     return {"zb-v",       "ZB-V",
             {},           {"greedy", "handcrafted", "torch"},
             Placement::V, "m ≥ 1, v = 2; greedy: --memory-limit 2p (default) or more",
-            generate,     familyForm};
+            generate,     familyForm,
+            peaks};
 }
 
 } // namespace bubblescope

@@ -41,25 +41,12 @@ TEST(SplitBackwardForms, ZbH1EqualsSimulation) {
 
 TEST(SplitBackwardForms, ZbH1WithFewMicrobatches) {
     int compared = 0;
-    int refused = 0;
-    for (int p = 2; p <= 16; ++p) {
-        for (int m = 1; m < p; ++m) {
-            for (const OpTimes& times : splitGrid()) {
-                const ScheduleSpec spec{"zb-h1", "handcrafted", p, m, 1};
-                if (times.weight_grad <= std::min(times.forward, times.input_grad)) {
-                    compared += compareWithSimulation(spec, times);
-                    continue;
-                }
-                CostModel costs;
-                costs.times = times;
-                EXPECT_FALSE(closedForm(makeSchedule(spec).value(), costs).value().exact());
-                ++refused;
-            }
-        }
-    }
+    for (int p = 2; p <= 16; ++p)
+        for (int m = 1; m < p; ++m)
+            for (const OpTimes& times : splitGrid())
+                compared += compareWithSimulation({"zb-h1", "handcrafted", p, m, 1}, times);
     RecordProperty("compared", compared);
     EXPECT_GT(compared, 5'000);
-    EXPECT_GT(refused, 500);
 }
 
 TEST(SplitBackwardForms, InterleavedZbEqualsSimulation) {
@@ -102,9 +89,6 @@ TEST(SplitBackwardForms, ZbH2EqualsSimulation) {
     }
     RecordProperty("compared", compared);
     EXPECT_GT(compared, 5'000);
-    CostModel costs;
-    costs.times = splitTimes(1, 1, 1);
-    EXPECT_FALSE(closedForm(makeSchedule({"zb-h2", "", 4, 6, 1}).value(), costs).value().exact());
 }
 
 TEST(SplitBackwardForms, ActivationPeaksAreThoseOf1F1BAndTwiceThem) {

@@ -85,8 +85,8 @@ TEST(ZeroBubbleForms, ZbVRefusedOutsideItsDomain) {
     };
     EXPECT_FALSE(refused("torch", 7, {1, 1, 1}));
     EXPECT_TRUE(refused("torch", 6, {1, 1, 1}));
-    EXPECT_TRUE(refused("torch", 7, {3, 4, 5}));
-    EXPECT_TRUE(refused("torch", 7, {3, 2, 1}));
+    EXPECT_FALSE(refused("torch", 7, {3, 4, 5}));
+    EXPECT_FALSE(refused("torch", 7, {3, 2, 1}));
     EXPECT_TRUE(refused("greedy", 7, {1, 1, 1}));
 }
 
