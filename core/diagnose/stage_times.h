@@ -8,8 +8,7 @@
 
 namespace bubblescope {
 
-/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run on
-/// their own. Halves of overlapped pairs do not count: they last as long as the pair.
+/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run.
 struct StageTimes {
     Rank rank;
     Chunk chunk;

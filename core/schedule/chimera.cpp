@@ -10,11 +10,19 @@
 // the last block's tail leaves free are those that the next block's head needs. Micro-batches are numbered
 // through, a block's first half down, its second half up.
 //
-// Closed form, in times of a chunk. In slots, the idle ones of a rank are what the middle of the diamond
-// leaves: p/2−1 ticks on the way in and as many on the way out. With t_f ≠ t_b it is the longer op
-// that sets the pace there, (p−2)·max(t_f, t_b) for one block. Where two blocks meet, backwards of the one
-// alternate with forwards of the next on the outer ranks while the inner ones have only one kind: each seam
-// costs (p−2)·|t_b−t_f|.
+// Closed form, in times of a chunk. Rank s and its mirror image do the same, so let s be the smaller of the two
+// and h = p/2−1−s the ranks between it and the middle. In slots, the idle ones of a rank are what the diamond
+// leaves: s before its first op and h in its warm-up, each as long as a forward; h in its cool-down and s behind its
+// last op, each as long as a backward. On the outermost ranks of Chimera, which turn around at once, the warm-up's
+// lie directly before the first backward and the cool-down's directly behind the last forward.
+//
+// With t_f ≠ t_b forwards of the one pipeline meet backwards of the other: a rank that runs the shorter kind
+// waits |t_b−t_f| for one that runs the longer. On the way in or out of the diamond's middle that happens s times on
+// one end of the steady part and h times on the other, which end depending on the kind that is longer. Where two
+// blocks meet, backwards of the one alternate with forwards of the next on the outer ranks while the inner ones
+// have only one kind: each of the m/p−1 seams costs every rank (p−2)·|t_b−t_f| in its steady part.
+//
+// Together (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|).
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -24,7 +32,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -85,26 +95,57 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const int p = schedule.pp;
     const int m = schedule.microbatches;
     BUBBLESCOPE_TRY(checkSizes(schedule.name, p, m));
-    const OpTimes& t = costs.times;
-    const TimeNs longer = std::max(t.forward, t.backward);
-    const TimeNs apart = longer - std::min(t.forward, t.backward);
-    const TimeNs bubble = (p - 2) * (longer + (m / p - 1) * apart);
-    const TimeNs work = std::int64_t{m} * schedule.vpp / 2 * (t.forward + t.backward);
-    return makespanForm(schedule, costs, work + bubble, "(p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)",
-                        "m·v/2·(t_f+t_b) + (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)",
-                        "p even, m divisible by p, every t_f and t_b (of one chunk); equal stages, transfers free");
+    const TimeNs forward = costs.times.forward;
+    const TimeNs backward = costs.times.backward;
+    const bool long_backward = backward > forward;
+    const TimeNs apart = long_backward ? backward - forward : forward - backward;
+    const std::string gap = long_backward ? "(t_b−t_f)" : "(t_f−t_b)";
+    const std::string note = ", d = min(s, p−s−1), h = p/2−1−d";
+    FormBuilder form(schedule, costs,
+                     "p even, m divisible by p, every t_f and t_b (of one chunk); equal stages, transfers free");
+    for (int s = 0; s < p; ++s) {
+        const int outer = std::min(s, p - 1 - s);
+        const int inner = p / 2 - 1 - outer;
+        const TimeNs before = (long_backward ? outer : inner) * apart;
+        const TimeNs behind = (long_backward ? inner : outer) * apart;
+        const std::string before_text = (long_backward ? "d·" : "h·") + gap;
+        const std::string behind_text = (long_backward ? "h·" : "d·") + gap;
+        std::vector<PositionTerm> terms{
+            {Position::BeforeWarmup, "d·t_f" + note, outer * forward},
+            {Position::InsideSteady, "(m/p−1)·(p−2)·" + gap, std::int64_t{m / p - 1} * (p - 2) * apart},
+            {Position::AfterCooldown, "d·t_b" + note, outer * backward}};
+        if (schedule.vpp == 2 && outer == 0) {
+            terms.push_back({Position::WarmupToSteady, "h·t_f + " + before_text + note, inner * forward + before});
+            terms.push_back({Position::SteadyToCooldown, "h·t_b + " + behind_text + note, inner * backward + behind});
+        } else {
+            terms.push_back({Position::InsideWarmup, "h·t_f" + note, inner * forward});
+            terms.push_back({Position::WarmupToSteady, before_text + note, before});
+            terms.push_back({Position::SteadyToCooldown, behind_text + note, behind});
+            terms.push_back({Position::InsideCooldown, "h·t_b" + note, inner * backward});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    return form.finish("(p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)",
+                       "m·v/2·(t_f+t_b) + (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|)");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    const int p = schedule.pp;
+    const int least = (schedule.vpp - 1) * p / 2 + 1;
+    return peakForm(schedule, schedule.vpp == 2 ? "p/2 + 1 + min(s, p−s−1)" : "3·p/2 + 1 + min(s, p−s−1)",
+                    "m divisible by p", [=](int s) { return least + std::min(s, p - 1 - s); });
 }
 
 } // namespace
 
 ScheduleFamily chimeraFamily() {
-    return {"chimera",       "Chimera", {}, {}, Placement::Bidirectional, "p even, m divisible by p, v = 2",
-            generateChimera, familyForm};
+    return {"chimera",       "Chimera",  {},   {}, Placement::Bidirectional, "p even, m divisible by p, v = 2",
+            generateChimera, familyForm, peaks};
 }
 
 ScheduleFamily bitPipeFamily() {
-    return {"bitpipe",       "BitPipe", {}, {}, Placement::Bidirectional, "p even, m divisible by p, v = 4",
-            generateBitPipe, familyForm};
+    return {"bitpipe",       "BitPipe",  {},   {}, Placement::Bidirectional, "p even, m divisible by p, v = 4",
+            generateBitPipe, familyForm, peaks};
 }
 
 } // namespace bubblescope

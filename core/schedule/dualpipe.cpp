@@ -19,9 +19,21 @@
 // ends. Then it has only backwards, of t_b each, while its neighbour still puts a pair between each two of
 // its own; so n−1 times, once for every rank outside it, it waits t_fb−t_b for the next gradient. After its
 // last op the outer ranks still run n−1 times an input gradient with a kept weight gradient, of which it did
-// the latter meanwhile: the end is (n−1)(I−W) away. With I = t_f the sum is (n−1)(t_fb + t_b − 3W). Other ranks
-// idle as long or less, since they have fewer pairs and each pair saves t_f+t_b−t_fb of work. With I ≠ t_f
-// or W > t_f the ranks' lists no longer interlock this way, and no form is known.
+// the latter meanwhile: the end is (n−1)(I−W) away. The sum is (n−1)(t_fb + t_f − 2W), with I = t_f also written
+// (n−1)(t_fb + t_b − 3W). Other ranks idle as long or less, since they have fewer pairs and each pair saves
+// t_f+t_b−t_fb of work.
+//
+// With I = t_f and W ≤ t_f the positions follow. Rank s has n−s−1 ranks further in. Before the steady part it
+// starts s·t_f late and can put off its first pair's forward by t_f. A far gradient comes out to it every t_fb
+// where it needs t_b, and goes back in through as many ranks: 2(n−s−1)(t_fb−t_b), less the one forward that it has
+// put off beyond what a pair takes, t_fb−t_b. Between steady part and cool-down it waits s·(t_fb−t_b) as the
+// innermost rank does; inside cool-down, for each rank further in, one input gradient from which only a weight
+// gradient is taken off, (n−s−1)(I−W), and as much behind it for each rank further out.
+//
+// With other times the innermost rank may lose more elsewhere, and the step is the longest of five: as above;
+// with slow input gradients (n−1)(t_fb + I − 2W) − t_f, with slow weight gradients too (n−1)(t_fb − W) − t_f; with
+// slow forwards and W > I (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie differs from
+// rank to rank, and only totals are given.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -32,6 +44,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -170,50 +186,106 @@ Result<Schedule> generateDualPipe(const ScheduleSpec& spec) {
     return schedule;
 }
 
-/// The form for n ranks folded out and m micro-batches for each side.
-Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, std::int64_t n, std::int64_t m,
-                            std::string_view borders, std::string_view makespan) {
+/// One of the two families: n ranks folded out, m micro-batches for each side, and the words for n−1 and 2m.
+struct Folded {
+    std::int64_t n;
+    std::int64_t m;
+    std::string_view borders;
+    std::string_view ops; ///< what all ops of the innermost rank take
+};
+
+ClosedForm positions(const Schedule& schedule, const CostModel& costs, const Folded& fold, std::string_view domain) {
+    const OpTimes& t = costs.times;
+    const TimeNs saved_alone = costs.overlapped.value_or(t.forward + t.backward) - t.backward;
+    const TimeNs kept = t.input_grad - t.weight_grad;
+    const bool mirrored = fold.n != schedule.pp;
+    const std::string s_name = mirrored ? "d" : "s";
+    const std::string inner_name = fmt::format("({}−{})", fold.borders, s_name);
+    const std::string note = mirrored ? ", d = min(s, p−s−1)" : "";
+    FormBuilder form(schedule, costs, std::string(domain));
+    for (int rank = 0; rank < schedule.pp; ++rank) {
+        const std::int64_t s = mirrored ? std::min(rank, schedule.pp - 1 - rank) : rank;
+        const std::int64_t inner = fold.n - s - 1;
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, s_name + "·t_f" + note, s * t.forward},
+                                        {Position::SteadyToCooldown, s_name + "·(t_fb−t_b)" + note, s * saved_alone},
+                                        {Position::InsideCooldown, inner_name + "·(I−W)" + note, inner * kept},
+                                        {Position::AfterCooldown, s_name + "·(I−W)" + note, s * kept}};
+        if (inner > 0) {
+            terms.push_back({Position::WarmupToSteady, "t_f", t.forward});
+            terms.push_back({Position::InsideSteady, fmt::format("(2·{}−1)·(t_fb−t_b){}", inner_name, note),
+                             (2 * inner - 1) * saved_alone});
+        }
+        form.addRank(rank, std::move(terms));
+    }
+    return form.finish(fmt::format("({})·(t_fb+t_b−3·W), the largest of all ranks", fold.borders),
+                       fmt::format("{} + ({})·(t_fb+t_b−3·W)", fold.ops, fold.borders));
+}
+
+Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, const Folded& fold) {
     const OpTimes& t = costs.times;
     const TimeNs both = t.forward + t.backward;
     const TimeNs pair = costs.overlapped.value_or(both);
-    if (t.input_grad != t.forward || t.weight_grad > t.forward || t.backward != t.input_grad + t.weight_grad) {
-        return usageError("the form holds where the input gradient takes as long as the forward and the weight "
-                          "gradient no longer",
-                          "give such times, or use `bubblescope simulate`");
-    }
-    if (pair < t.backward || pair > both) {
+    if (t.backward != t.input_grad + t.weight_grad || pair < std::max(t.forward, t.backward) || pair > both) {
         return usageError("the form holds for pairs that take at least their longer half and at most both halves",
                           "give such a time, or use `bubblescope simulate`");
     }
-    const TimeNs bubble = (n - 1) * (pair + t.backward - 3 * t.weight_grad);
-    const TimeNs work = 2 * m * both - (2 * m - 2 * n - 1) * (both - pair);
+    if (t.input_grad == t.forward && t.weight_grad <= t.forward) {
+        return positions(schedule, costs, fold,
+                         "I = t_f, W ≤ t_f, t_b ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
+    }
+    const std::int64_t k = fold.n - 1;
+    const TimeNs late = k * pair - t.forward;
+    const TimeNs bubble =
+        k == 0 ? TimeNs{0}
+               : std::max({k * (pair + t.forward - 2 * t.weight_grad), late + k * (t.input_grad - 2 * t.weight_grad),
+                           late - k * t.weight_grad, k * (pair + t.forward - t.backward), k * t.forward});
+    const TimeNs work = 2 * fold.m * both - (2 * fold.m - 2 * fold.n - 1) * (both - pair);
+    const std::string largest = fmt::format("max(k·(t_fb+t_f−2·W), k·(t_fb+I−2·W)−t_f, k·(t_fb−W)−t_f, "
+                                            "k·(t_fb+t_f−t_b), k·t_f)");
     return makespanForm(schedule, costs, work + bubble,
-                        fmt::format("({}−1)·(t_fb+t_b−3·W), the largest of all ranks", borders), std::string(makespan),
-                        "I = t_f, W ≤ t_f, t_b ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
+                        fmt::format("{}, k = {}, the largest of all ranks", largest, fold.borders),
+                        fmt::format("{} + {}, k = {}", fold.ops, largest, fold.borders),
+                        "every t_f, I and W, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers "
+                        "free");
 }
 
 Result<ClosedForm> dualPipeVForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(checkDualPipeV(schedule.pp, schedule.microbatches));
-    return dualForm(schedule, costs, schedule.pp, schedule.microbatches, "p",
-                    "(2·p+1)·(t_f+t_b) + (2·m−2·p−1)·t_fb + (p−1)·(t_fb+t_b−3·W)");
+    return dualForm(schedule, costs,
+                    {schedule.pp, schedule.microbatches, "p−1", "(2·p+1)·(t_f+t_b) + (2·m−2·p−1)·t_fb"});
 }
 
 Result<ClosedForm> dualPipeForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(checkDualPipe(schedule.pp, schedule.microbatches));
-    return dualForm(schedule, costs, schedule.pp / 2, schedule.microbatches / 2, "p/2",
-                    "(p+1)·(t_f+t_b) + (m−p−1)·t_fb + (p/2−1)·(t_fb+t_b−3·W)");
+    return dualForm(schedule, costs,
+                    {schedule.pp / 2, schedule.microbatches / 2, "p/2−1", "(p+1)·(t_f+t_b) + (m−p−1)·t_fb"});
+}
+
+PeakForm dualPipeVPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "2·p+1", "m ≥ 2p", [p = schedule.pp](int) { return 2 * p + 1; });
+}
+
+PeakForm dualPipePeaks(const Schedule& schedule) {
+    return peakForm(schedule, "p+1", "m ≥ 2p", [p = schedule.pp](int) { return p + 1; });
 }
 
 } // namespace
 
 ScheduleFamily dualPipeVFamily() {
-    return {"dualpipev",     "DualPipeV",       {},           {"deepseek", "torch", "paddle"}, Placement::V,
-            "m ≥ 2p, v = 2", generateDualPipeV, dualPipeVForm};
+    return {"dualpipev",
+            "DualPipeV",
+            {},
+            {"deepseek", "torch", "paddle"},
+            Placement::V,
+            "m ≥ 2p, v = 2",
+            generateDualPipeV,
+            dualPipeVForm,
+            dualPipeVPeaks};
 }
 
 ScheduleFamily dualPipeFamily() {
-    return {"dualpipe",       "DualPipe",  {}, {}, Placement::Bidirectional, "p even, m even, m ≥ 2p, v = 2",
-            generateDualPipe, dualPipeForm};
+    return {"dualpipe",       "DualPipe",   {},           {}, Placement::Bidirectional, "p even, m even, m ≥ 2p, v = 2",
+            generateDualPipe, dualPipeForm, dualPipePeaks};
 }
 
 } // namespace bubblescope

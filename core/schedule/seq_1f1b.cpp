@@ -56,10 +56,20 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
         .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices a micro-batch");
 }
 
+PeakForm peaks(const Schedule& schedule) {
+    int slices = 1;
+    for (const Op& op : schedule.ranks.front())
+        slices = std::max(slices, op.sequence + 1);
+    const int units = schedule.microbatches * slices;
+    return peakForm(schedule, "min(m·k, p−s−1+k) slices", "every m and k",
+                    [=, p = schedule.pp](int s) { return std::min(units, p - s - 1 + slices); });
+}
+
 } // namespace
 
 ScheduleFamily seq1F1BFamily() {
-    return {"seq1f1b", "Seq1F1B (sequence slices)", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, familyForm};
+    return {"seq1f1b", "Seq1F1B (sequence slices)", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, familyForm,
+            peaks};
 }
 
 } // namespace bubblescope

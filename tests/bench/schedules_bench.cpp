@@ -14,26 +14,14 @@ ScheduleSpec specOf(const benchmark::State& state, const char* name, int vpp) {
     return {name, "", 64, static_cast<int>(state.range(0)), vpp};
 }
 
-void generate(benchmark::State& state, const ScheduleSpec& spec) {
+void generate(benchmark::State& state, const char* name, int vpp) {
     std::int64_t ops = 0;
     for (auto _ : state) {
-        const Schedule schedule = makeSchedule(spec).value();
+        const Schedule schedule = makeSchedule(specOf(state, name, vpp)).value();
         ops += static_cast<std::int64_t>(schedule.opCount());
         benchmark::DoNotOptimize(schedule);
     }
     state.SetItemsProcessed(ops);
-}
-
-void generate(benchmark::State& state, const char* name, int vpp) {
-    generate(state, specOf(state, name, vpp));
-}
-
-/// At times of which no order leaves no bubble, so that a greedy search tries all it has.
-void generateUneven(benchmark::State& state, const char* name, int vpp) {
-    ScheduleSpec spec = specOf(state, name, vpp);
-    spec.times = {TimeNs{10'000}, TimeNs{18'000}, TimeNs{12'000}, TimeNs{6'000}, TimeNs{0}};
-    spec.comm = TimeNs{1'000};
-    generate(state, spec);
 }
 
 void validation(benchmark::State& state, const char* name, int vpp) {
@@ -55,13 +43,6 @@ void simulation(benchmark::State& state, const char* name, int vpp) {
 BENCHMARK_CAPTURE(generate, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
 BENCHMARK_CAPTURE(generate, interleaved_v4, "interleaved", 4)->RangeMultiplier(4)->Range(64, 1024);
 BENCHMARK_CAPTURE(generate, zbv_greedy, "zb-v", 2)->RangeMultiplier(4)->Range(64, 1024)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(generateUneven, zbv_greedy, "zb-v", 2)
-    ->RangeMultiplier(2)
-    ->Range(64, 4096)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(generate, v_half, "v-half", 2)->RangeMultiplier(2)->Range(64, 4096)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(generate, v_min, "v-min", 2)->RangeMultiplier(2)->Range(64, 4096)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(generate, v_1f1b, "v-1f1b", 2)->RangeMultiplier(4)->Range(64, 1024)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(validation, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
 BENCHMARK_CAPTURE(simulation, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
 BENCHMARK_CAPTURE(simulation, interleaved_v4, "interleaved", 4)->RangeMultiplier(4)->Range(64, 1024);

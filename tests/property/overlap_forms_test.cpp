@@ -254,7 +254,10 @@ TEST(OverlapForms, BoundsOutsideTheirDomain) {
         EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 3))) << "a pair shorter than its longer half";
         EXPECT_FALSE(form({name, "", 4, 8, v}, costsOf({2, 4}, 7))) << "a pair longer than both";
     }
-    EXPECT_FALSE(form({"hanayo", "", 4, 8, 2}, costsOf({2, 4}))) << "t_f ≠ t_b";
+    EXPECT_TRUE(form({"hanayo", "", 4, 8, 2}, costsOf({4, 2}))) << "t_f > t_b, p divides m";
+    EXPECT_TRUE(form({"hanayo", "", 4, 3, 2}, costsOf({2, 4}))) << "m < p";
+    EXPECT_FALSE(form({"hanayo", "", 4, 8, 2}, costsOf({2, 4}))) << "t_f < t_b";
+    EXPECT_FALSE(form({"hanayo", "", 4, 9, 2}, costsOf({4, 2}))) << "t_f ≠ t_b, a part of a round";
     for (const char* name : {"dualpipe", "dualpipev"}) {
         const auto dual = [&](int f, int i, int w, int pair) {
             CostModel costs;
@@ -263,8 +266,8 @@ TEST(OverlapForms, BoundsOutsideTheirDomain) {
             return form({name, "", 4, 8, 1}, costs);
         };
         EXPECT_TRUE(dual(4, 4, 4, 8));
-        EXPECT_FALSE(dual(4, 4, 5, 10)) << "W > t_f";
-        EXPECT_FALSE(dual(4, 5, 3, 10)) << "I ≠ t_f";
+        EXPECT_TRUE(dual(4, 4, 5, 10)) << "W > t_f";
+        EXPECT_TRUE(dual(4, 5, 3, 10)) << "I ≠ t_f";
         EXPECT_FALSE(dual(4, 4, 4, 7)) << "a pair shorter than a backward";
         EXPECT_FALSE(dual(4, 4, 4, 13)) << "a pair longer than both";
     }
