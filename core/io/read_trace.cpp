@@ -3,6 +3,7 @@
 #include "core/io/chrome/reader.h"
 #include "core/io/file_bytes.h"
 #include "core/io/load_progress.h"
+#include "core/io/nsys/reader.h"
 #include "core/io/perfetto/reader.h"
 #include "core/io/sniff.h"
 #include "core/io/trace_files.h"
@@ -21,12 +22,13 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kFormatsHint =
-    "traces are JSON (Chrome trace events) or Perfetto files, packed with gzip or zstd or not";
+    "traces are JSON (Chrome trace events), Perfetto files or SQLite exports of Nsight Systems, packed or not";
 
 Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                    LoadProgress& progress) {
     switch (sniffFormat(bytes.text())) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
+    case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
     case FileFormat::Perfetto: return perfetto::readPerfetto(bytes.text(), where, builder, log, progress);
     case FileFormat::Empty: return inputError(where, "is empty");
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");

@@ -37,6 +37,7 @@ bool looksLikePerfetto(std::string_view bytes) {
 FileFormat sniffFormat(std::string_view beginning) {
     if (beginning.empty()) return FileFormat::Empty;
     if (packingOf(beginning)) return FileFormat::Packed;
+    if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
     if (looksLikeJson(beginning)) return FileFormat::Json;
     if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
     return FileFormat::Unknown;

@@ -52,6 +52,7 @@ bool looksLikeTrace(const fs::path& file) {
     stream.read(beginning.data(), beginning.size());
     switch (sniffFormat({beginning.data(), static_cast<std::size_t>(stream.gcount())})) {
     case FileFormat::Json:
+    case FileFormat::Sqlite:
     case FileFormat::Perfetto: return true;
     case FileFormat::Packed: {
         const std::string name = file.filename().string();

@@ -10,10 +10,12 @@ namespace bubblescope {
 namespace {
 
 // A reference: 2 bits of kind, then for
-// Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31 bits each for the two sets.
+// Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31 bits each for the two sets;
+// Number: 22 bits of name, 40 of value.
 constexpr int kKindShift = 62;
 constexpr int kSourceShift = 48;
 constexpr int kPairShift = 31;
+constexpr int kNumberShift = 40;
 
 constexpr std::uint64_t lowBits(int count) {
     return (std::uint64_t{1} << count) - 1;
@@ -32,7 +34,7 @@ ArgValue valueOf(const StoredArg& arg, const StringPool& strings) {
 } // namespace
 
 std::uint64_t ArgStore::reference(Kind kind, std::uint64_t high, std::uint64_t low) {
-    const int shift = kind == Kind::Pair ? kPairShift : kSourceShift;
+    const int shift = kind == Kind::Pair ? kPairShift : kind == Kind::Number ? kNumberShift : kSourceShift;
     return static_cast<std::uint64_t>(kind) << kKindShift | high << shift | low;
 }
 
@@ -46,6 +48,23 @@ ArgSetId ArgStore::add(std::span<const StoredArg> args) {
     pool_.insert(pool_.end(), args.begin(), args.end());
     ends_.push_back(pool_.size());
     return addReference(reference(Kind::Stored, 0, ends_.size() - 2));
+}
+
+ArgSetId ArgStore::addNumber(StringId name, std::int64_t value) {
+    const bool fits = value >= 0 && static_cast<std::uint64_t>(value) <= lowBits(kNumberShift) &&
+                      name <= lowBits(kKindShift - kNumberShift);
+    if (fits) return addReference(reference(Kind::Number, name, static_cast<std::uint64_t>(value)));
+    StoredArg arg;
+    arg.name = name;
+    arg.setInt(value);
+    return add({&arg, 1});
+}
+
+StoredArg ArgStore::numberOf(std::uint64_t reference) {
+    StoredArg arg;
+    arg.name = static_cast<StringId>((reference >> kNumberShift) & lowBits(kKindShift - kNumberShift));
+    arg.setInt(static_cast<std::int64_t>(reference & lowBits(kNumberShift)));
+    return arg;
 }
 
 ArgSetId ArgStore::addJson(std::uint32_t source, std::uint64_t offset) {
@@ -86,6 +105,10 @@ std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
             found.push_back({std::string(strings.text(arg.name)), valueOf(arg, strings)});
         return found;
     }
+    case Kind::Number: {
+        const StoredArg number = numberOf(reference);
+        return {{std::string(strings.text(number.name)), number.number}};
+    }
     case Kind::Pair: break;
     }
     std::vector<Arg> merged = args(static_cast<ArgSetId>(reference & lowBits(kPairShift)), strings);
@@ -110,6 +133,11 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
         }
         return std::nullopt;
     }
+    case Kind::Number: {
+        const StoredArg number = numberOf(reference);
+        if (strings.text(number.name) == name) return number.number;
+        return std::nullopt;
+    }
     case Kind::Pair: break;
     }
     if (auto later = arg(static_cast<ArgSetId>(reference & lowBits(kPairShift)), name, strings)) return later;
@@ -121,21 +149,27 @@ ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
     const std::uint64_t rows = ends_.size() - 1;
     const std::uint64_t sources = sources_.size();
     const std::uint64_t pool = pool_.size();
-    for (std::size_t i = 1; i < other.sets_.size(); ++i) {
-        std::uint64_t moved = other.sets_[i];
-        switch (static_cast<Kind>(moved >> kKindShift)) {
-        case Kind::Stored: moved += rows; break;
-        case Kind::Json: moved += sources << kSourceShift; break;
-        case Kind::Pair: moved += std::uint64_t{base} << kPairShift | base; break;
-        }
-        sets_.push_back(moved);
-    }
     for (std::size_t i = 1; i < other.ends_.size(); ++i)
         ends_.push_back(pool + other.ends_[i]);
     for (StoredArg& arg : other.pool_) {
         arg.name = strings[arg.name];
         if (arg.type == StoredArg::Type::Text) arg.number = strings[static_cast<std::size_t>(arg.number)];
         pool_.push_back(arg);
+    }
+    for (std::size_t i = 1; i < other.sets_.size(); ++i) {
+        std::uint64_t moved = other.sets_[i];
+        switch (static_cast<Kind>(moved >> kKindShift)) {
+        case Kind::Stored: moved += rows; break;
+        case Kind::Json: moved += sources << kSourceShift; break;
+        case Kind::Number: {
+            const StoredArg number = numberOf(moved);
+            // Behind another trace's texts a name's number may have become too large.
+            addNumber(strings[number.name], number.number);
+            continue;
+        }
+        case Kind::Pair: moved += std::uint64_t{base} << kPairShift | base; break;
+        }
+        sets_.push_back(moved);
     }
     for (ArgSource& source : other.sources_)
         sources_.push_back(std::move(source));

@@ -55,6 +55,8 @@ class ArgStore {
 public:
     /// 0 for no args.
     ArgSetId add(std::span<const StoredArg> args);
+    /// One whole number, kept without a row of its own if it is small: 0 to 2^40, with a name among the first 2^22.
+    ArgSetId addNumber(StringId name, std::int64_t value);
     /// The JSON object that begins at `offset` of a source. Sources: up to 16,383; offsets: up to 2^48.
     ArgSetId addJson(std::uint32_t source, std::uint64_t offset);
     /// Both sets as one; where both have a name, the second's value holds.
@@ -69,9 +71,10 @@ public:
     [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
-    enum class Kind : std::uint64_t { Stored, Json, Pair };
+    enum class Kind : std::uint64_t { Stored, Json, Pair, Number };
 
     [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
+    [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
     ArgSetId addReference(std::uint64_t reference);
     [[nodiscard]] std::span<const StoredArg> stored(std::uint64_t reference) const;
     [[nodiscard]] std::string_view json(std::uint64_t reference) const;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <cmath>
@@ -140,6 +141,49 @@ INSTANTIATE_TEST_SUITE_P(RealTraces, CountsTest,
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
+
+std::int64_t countIn(sqlite3* database, const char* query) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(database, query, -1, &statement, nullptr), SQLITE_OK) << query;
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const std::int64_t count = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+TEST(NsysCounts, AgreeWithWhatSqlSays) {
+    BUBBLESCOPE_NEED_SHARED("traces/nsys-ai/h100_2gpu_1s.sqlite");
+    const auto path = test::sharedDir() / "traces/nsys-ai/h100_2gpu_1s.sqlite";
+    JobControl control;
+    const auto read = readTraces({path}, control);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const FileSummary summary = summarize(*read.value().trace).front();
+    EXPECT_EQ(summary.file.format, "nsys");
+
+    sqlite3* database = nullptr;
+    const std::string uri = "file:" + path.string() + "?immutable=1";
+    ASSERT_EQ(sqlite3_open_v2(uri.c_str(), &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr), SQLITE_OK);
+    const auto rows = [&](const std::string& table) {
+        return countIn(database, ("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_" + table).c_str());
+    };
+    const std::map<std::string, std::int64_t> ours(summary.by_category.begin(), summary.by_category.end());
+    EXPECT_EQ(ours, (std::map<std::string, std::int64_t>{
+                        {"kernel", rows("KERNEL")},
+                        {"gpu_memcpy", rows("MEMCPY")},
+                        {"gpu_memset", rows("MEMSET")},
+                        {"cuda_sync", rows("SYNCHRONIZATION")},
+                        {"cuda_runtime", rows("RUNTIME")},
+                        {"overhead", rows("OVERHEAD")},
+                        {"nvtx", countIn(database, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 59")}}));
+    std::int64_t busy = 0; // kernels of one stream follow each other, so their sum is the stream's busy time
+    for (const TrackSummary& track : summary.tracks)
+        busy +=
+            track.thread.find("stream") == 0 && track.thread.find("sync") == std::string::npos ? track.busy.count() : 0;
+    EXPECT_EQ(busy, countIn(database, "SELECT sum(end - start) FROM (SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL "
+                                      "UNION ALL SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMCPY "
+                                      "UNION ALL SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMSET)"));
+    sqlite3_close(database);
+}
 
 TEST(OwnTraceCounts, AgreeWithAPlainCountOfTheEvents) {
     expectSame(test::dataDir() / "traces/small_chrome.json");
