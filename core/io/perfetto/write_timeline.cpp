@@ -2,17 +2,14 @@
 
 #include "core/io/perfetto/encoder.h"
 #include "core/io/perfetto/spelling.h"
+#include "core/io/replacing_file.h"
 #include "core/timeline/trace_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,45 +17,6 @@ namespace bubblescope::perfetto {
 namespace {
 
 constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
-
-/// A file that appears under its name only when it is complete.
-class ReplacingFile {
-public:
-    explicit ReplacingFile(std::filesystem::path target) : target_(std::move(target)), temporary_(target_) {
-        temporary_ += ".part";
-        errno = 0;
-        stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-    }
-    ~ReplacingFile() {
-        if (committed_ || !stream_.is_open()) return;
-        stream_.close();
-        std::error_code ignored;
-        std::filesystem::remove(temporary_, ignored);
-    }
-    ReplacingFile(const ReplacingFile&) = delete;
-    ReplacingFile& operator=(const ReplacingFile&) = delete;
-
-    void write(const std::string& bytes) { stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
-
-    [[nodiscard]] Status commit() {
-        stream_.flush();
-        if (!stream_) {
-            return inputError(target_.string(), fmt::format("cannot be written: {}", std::strerror(errno)),
-                              "check that the folder exists, can be written to and has room");
-        }
-        std::error_code failed;
-        std::filesystem::rename(temporary_, target_, failed);
-        if (failed) return inputError(target_.string(), "cannot be replaced: " + failed.message());
-        committed_ = true;
-        return {};
-    }
-
-private:
-    std::filesystem::path target_;
-    std::filesystem::path temporary_;
-    std::ofstream stream_;
-    bool committed_ = false;
-};
 
 /// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans
 /// must come in order of their starts.

@@ -1,0 +1,36 @@
+#include "core/io/replacing_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace bubblescope {
+
+ReplacingFile::ReplacingFile(std::filesystem::path target) : target_(std::move(target)), temporary_(target_) {
+    temporary_ += ".part";
+    errno = 0;
+    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
+}
+
+ReplacingFile::~ReplacingFile() {
+    if (committed_ || !stream_.is_open()) return;
+    stream_.close();
+    std::error_code ignored;
+    std::filesystem::remove(temporary_, ignored);
+}
+
+Status ReplacingFile::commit() {
+    stream_.flush();
+    if (!stream_) {
+        return inputError(target_.string(), fmt::format("cannot be written: {}", std::strerror(errno)),
+                          "check that the folder exists, can be written to and has room");
+    }
+    std::error_code failed;
+    std::filesystem::rename(temporary_, target_, failed);
+    if (failed) return inputError(target_.string(), "cannot be replaced: " + failed.message());
+    committed_ = true;
+    return {};
+}
+
+} // namespace bubblescope
