@@ -1,13 +1,12 @@
 #include "app/gui/theme/theme.h"
 
+#include "core/timeline/colours.h"
+
 #include <cmath>
 
 namespace bubblescope::gui {
 
 namespace {
-
-/// The highest chunk keeps this much of its kind's colour.
-constexpr double kChunkMix = 0.5;
 
 QColor mix(const QColor& a, const QColor& b, double share) {
     const auto part = [share](int from, int to) { return static_cast<int>(std::lround(from + (to - from) * share)); };
@@ -64,15 +63,15 @@ Theme makeLight() {
                                  .highlighted_text = "#ffffff",
                                  .link = "#1f5fa8",
                                  .border = "#c3c9d0"});
-    theme.timeline = "#ffffff";
+    theme.timeline = colours::kGround;
     theme.timeline_odd = "#f8f9fb";
     theme.header = "#f1f3f5";
     theme.line = "#cdd3d9";
     theme.grid = "#eaedf0";
-    theme.text = "#1d232a";
-    theme.text_dim = "#5d6873";
-    theme.bubble_ground = "#f1f2f4";
-    theme.bubble_hatch = "#c4cad1";
+    theme.text = colours::kText;
+    theme.text_dim = colours::kDimText;
+    theme.bubble_ground = colours::kBubbleGround;
+    theme.bubble_hatch = colours::kBubbleHatch;
     theme.selection = "#c2185b";
     theme.hover = "#1d232a";
     theme.good = "#1b7a4b";
@@ -115,11 +114,11 @@ Theme makeDark() {
 
 QColor base(Role role, bool dark) {
     switch (role) {
-    case Role::Forward: return dark ? "#3f86d6" : "#2f6db5";
-    case Role::Backward: return dark ? "#eeb54a" : "#f0b13c";
-    case Role::BackwardInput: return dark ? "#e0784a" : "#d9642f";
-    case Role::BackwardWeight: return dark ? "#c4ecda" : "#b5e3cd";
-    case Role::Optimizer: return dark ? "#6b57a6" : "#574785";
+    case Role::Forward: return dark ? "#3f86d6" : colours::kForward;
+    case Role::Backward: return dark ? "#eeb54a" : colours::kBackward;
+    case Role::BackwardInput: return dark ? "#e0784a" : colours::kBackwardInput;
+    case Role::BackwardWeight: return dark ? "#c4ecda" : colours::kBackwardWeight;
+    case Role::Optimizer: return dark ? "#6b57a6" : colours::kOptimizer;
     case Role::Bubble: return dark ? "#434b56" : "#c4cad1";
     case Role::Send: return dark ? "#b08ae0" : "#8a5fc4";
     case Role::Receive: return dark ? "#4fb3b3" : "#2e9090";
@@ -144,7 +143,7 @@ Role roleOf(OpKind kind) {
 QColor Theme::fill(Role role, int chunk, int chunks) const {
     const QColor colour = base(role, dark);
     if (chunks <= 1) return colour;
-    return mix(colour, timeline, kChunkMix * chunk / (chunks - 1));
+    return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
 }
 
 QColor textOn(const QColor& ground) {

@@ -1,0 +1,22 @@
+#pragma once
+
+namespace bubblescope::colours {
+
+// Ground colours of ops on light ground, shared by the desktop app's light theme and drawings in files. They
+// differ in hue and in lightness, so that they stay apart for colour-blind people and on grey prints.
+inline constexpr const char* kForward = "#2f6db5";
+inline constexpr const char* kBackward = "#f0b13c";
+inline constexpr const char* kBackwardInput = "#d9642f";
+inline constexpr const char* kBackwardWeight = "#b5e3cd";
+inline constexpr const char* kOptimizer = "#574785";
+
+inline constexpr const char* kGround = "#ffffff";
+inline constexpr const char* kText = "#1d232a";
+inline constexpr const char* kDimText = "#5d6873";
+inline constexpr const char* kBubbleGround = "#f1f2f4";
+inline constexpr const char* kBubbleHatch = "#c4cad1";
+
+/// The highest chunk keeps this much of its kind's colour; the rest is the ground's.
+inline constexpr double kChunkMix = 0.5;
+
+} // namespace bubblescope::colours
