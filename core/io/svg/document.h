@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope::svg {
+
+struct Rect {
+    double x = 0;
+    double y = 0;
+    double width = 0;
+    double height = 0;
+
+    [[nodiscard]] double right() const { return x + width; }
+    [[nodiscard]] double bottom() const { return y + height; }
+};
+
+/// The letters of all drawings. Viewers take the first font they have; sizes are chosen so that text fits in the
+/// widest of them.
+inline constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+
+/// How wide `text` (UTF-8) can get in any font of kFonts at `size`; never too small.
+[[nodiscard]] double textWidth(std::string_view text, double size, bool bold = false);
+
+/// For use between tags and in quoted attributes: markup is escaped; what XML cannot hold (control characters,
+/// bytes that are no UTF-8) becomes U+FFFD.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// At most two decimals, as few as needed.
+[[nodiscard]] std::string number(double value);
+
+/// An SVG document in the making. Elements are written in the order of the calls; attributes are given as
+/// text, already escaped.
+class Document {
+public:
+    void open(std::string_view element, std::string_view attributes = {});
+    void close(std::string_view element);
+    /// An element without content.
+    void empty(std::string_view element, std::string_view attributes);
+    /// An element that holds text.
+    void filled(std::string_view element, std::string_view text, std::string_view attributes = {});
+    /// A rectangle, with a tooltip unless `title` is empty. Its colour is that of the group around it unless
+    /// `attributes` say otherwise.
+    void rect(const Rect& rect, std::string_view title = {}, std::string_view attributes = {});
+    void text(double x, double y, std::string_view text, std::string_view attributes = {});
+    void line(double x1, double y1, double x2, double y2, std::string_view attributes = {});
+
+    [[nodiscard]] std::string take() { return std::move(out_); }
+
+private:
+    std::string out_;
+};
+
+} // namespace bubblescope::svg

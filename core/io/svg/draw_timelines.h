@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/timeline/step_timeline.h"
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bubblescope::svg {
+
+/// One step of a drawing.
+struct Panel {
+    const StepTimeline& step;
+    std::string heading; ///< what is drawn, such as "1f1b, p = 4, m = 8"
+    std::string details; ///< times and results; broken into lines where it is too long for one
+};
+
+struct DrawOptions {
+    std::vector<Rank> ranks = {};  ///< from top to bottom; empty = all
+    TimeNs from{0};                ///< counted from each step's begin
+    std::optional<TimeNs> to = {}; ///< end of the longest step if not given
+    double width = 900;            ///< pixels
+};
+
+/// Draws steps below one another on one time axis, as an SVG document of its own: a row per rank, ops in the
+/// app's colours, chunks and slices by shade, overlapped pairs as two halves, the second direction of
+/// bidirectional pipelines with a bar, bubbles hatched. The document needs nothing outside itself and brings its
+/// ground, so that it can be read on light and dark pages. A label that would not fit its op is left out.
+/// Errors: Usage, when nothing is drawn, a rank is not there or the range or the width is empty.
+[[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
+
+/// The same, as a file. An existing one is replaced only when the new one is complete.
+[[nodiscard]] Status writeTimelines(const std::filesystem::path& file, std::span<const Panel> panels,
+                                    const DrawOptions& options = {});
+
+} // namespace bubblescope::svg
