@@ -1,6 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
+#include "app/cli/svg_options.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/schedule_json.h"
 #include "core/simulate/simulate.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct Options {
     ScheduleOptions schedule;
+    SvgOptions svg;
     bool json = false;
     bool csv = false;
 };
@@ -22,6 +24,11 @@ struct Options {
 CommandResult print(const Options& options) {
     BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
+    if (options.svg.wanted()) {
+        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
+        const Drawn drawn{schedule, step};
+        BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}, costs));
+    }
     if (options.csv) {
         BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(schedule));
         printText(text);
@@ -52,6 +59,7 @@ void addScheduleCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
+    options->svg.add(*command);
     auto* const json = command->add_flag("--json", options->json, "As a JSON document");
     command->add_flag("--csv", options->csv, "As PyTorch's schedule file")->excludes(json);
     command->callback([&action, options] { action = [options] { return print(*options); }; });

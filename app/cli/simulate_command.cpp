@@ -1,6 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
+#include "app/cli/svg_options.h"
 #include "app/cli/table.h"
 #include "core/bubble/analysis.h"
 #include "core/io/perfetto/write_timeline.h"
@@ -13,12 +14,14 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace bubblescope::cli {
 namespace {
 
 struct Options {
     ScheduleOptions schedule;
+    SvgOptions svg;
     std::string out;
     std::vector<std::string> compare;
     bool ops = false;
@@ -136,6 +139,13 @@ Result<Simulated> execute(Schedule schedule, const CostModel& costs) {
     return run;
 }
 
+Status draw(const Options& options, std::span<const Simulated> runs, const CostModel& costs) {
+    std::vector<Drawn> drawn;
+    for (const Simulated& run : runs)
+        drawn.push_back({run.schedule, run.step});
+    return options.svg.write(drawn, costs);
+}
+
 CommandResult compare(const Options& options, Simulated first, const CostModel& costs) {
     std::vector<Simulated> runs{std::move(first)};
     for (const std::string& name : options.compare) {
@@ -143,6 +153,7 @@ CommandResult compare(const Options& options, Simulated first, const CostModel& 
         BUBBLESCOPE_ASSIGN(Simulated other, execute(std::move(schedule), costs));
         runs.push_back(std::move(other));
     }
+    BUBBLESCOPE_TRY(draw(options, runs, costs));
     if (!options.json) {
         printText(comparisonText(runs));
         return 0;
@@ -163,6 +174,7 @@ CommandResult run(const Options& options) {
             perfetto::writeTimeline(options.out, RunInfo::of("simulate", result.schedule), {&result.step, 1}));
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
+    BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
     if (options.json) {
         printJson(toJson(result, options.ops));
     } else {
@@ -185,6 +197,7 @@ void addSimulateCommand(CLI::App& app, Action& action) {
                      "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
         ->type_name("LIST")
         ->delimiter(',');
+    options->svg.add(*command);
     command->add_option("--out", options->out, "Write the timeline as a trace file")->type_name("FILE");
     command->add_flag("--ops", options->ops, "List every op with its start and end");
     command->add_flag("--json", options->json, "As a JSON document");

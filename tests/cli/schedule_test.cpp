@@ -1,5 +1,7 @@
 #include "tests/cli/program.h"
+#include "tests/support/xml_reader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace bubblescope::test {
@@ -109,6 +111,33 @@ TEST(SimulateCommand, ComparesOrdersOfOneSize) {
     const auto text = runProgram(words);
     EXPECT_NE(text.out.find("interleaved (balanced)"), std::string::npos) << text.err;
     EXPECT_NE(text.out.find("rank 3 |"), std::string::npos);
+}
+
+TEST(SimulateCommand, DrawsTimelines) {
+    const ScratchFolder scratch;
+    const std::string file = scratch.file("step.svg");
+    const auto drawn = runProgram(
+        with("simulate", kOneFOneB, {"--compare", "gpipe", "--svg", file, "--svg-ranks", "0,2-3", "--json"}));
+    ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+    EXPECT_EQ(drawn.json()["schedules"].size(), 2U);
+    const auto document = XmlReader::read(readAll(file));
+    ASSERT_TRUE(document);
+    std::vector<std::string> texts;
+    for (const XmlElement* text : document->all("text"))
+        texts.push_back(text->text);
+    EXPECT_THAT(texts, testing::IsSupersetOf({"1f1b, p = 4, m = 8, v = 1", "fthenb, p = 4, m = 8, v = 1", "rank 3",
+                                              "t_f = 5 ms, t_b = 10 ms; makespan 165 ms, bubble rate 27.27 %"}));
+    EXPECT_THAT(texts, testing::Not(testing::Contains("rank 1")));
+
+    EXPECT_EQ(
+        runProgram(with("schedule", kOneFOneB, {"--svg", file, "--svg-consolidated", "--svg-to", "30ms"})).exit_code,
+        0);
+    const auto consolidated = readAll(file);
+    EXPECT_NE(consolidated.find(">Consolidated<"), std::string::npos);
+    EXPECT_EQ(consolidated.find("B7.0"), std::string::npos);
+    EXPECT_EQ(runProgram(with("schedule", kOneFOneB, {"--svg", file, "--svg-ranks", "4"})).exit_code, 2);
+    EXPECT_EQ(runProgram(with("schedule", kOneFOneB, {"--svg", file, "--svg-ranks", "x"})).exit_code, 2);
+    EXPECT_EQ(runProgram(with("schedule", kOneFOneB, {"--svg", scratch.file("no/folder.svg")})).exit_code, 3);
 }
 
 TEST(SimulateCommand, TraceComesBackThroughAnalyze) {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// A simulated schedule to draw.
+struct Drawn {
+    const Schedule& schedule;
+    const StepTimeline& step;
+};
+
+/// The options of a drawing, for the commands that have a step to draw.
+class SvgOptions {
+public:
+    void add(CLI::App& command);
+
+    [[nodiscard]] bool wanted() const { return !file_.empty(); }
+    /// Draws the steps below one another and says where; does nothing without --svg.
+    [[nodiscard]] Status write(std::span<const Drawn> drawn, const CostModel& costs) const;
+
+private:
+    std::string file_;
+    std::vector<std::string> ranks_;
+    std::optional<std::string> from_;
+    std::optional<std::string> to_;
+    double width_ = 900;
+    bool consolidated_ = false;
+};
+
+} // namespace bubblescope::cli
