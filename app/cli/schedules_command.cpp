@@ -1,57 +1,173 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "core/schedule/registry.h"
+#include "app/cli/paragraph.h"
+#include "core/bubble/family_forms.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace bubblescope::cli {
 namespace {
 
+struct Options {
+    std::vector<std::string> names;
+    bool json = false;
+    bool markdown = false;
+};
+
+Json toJson(const FamilyForm& form) {
+    Json positions = Json::array();
+    for (const auto& at : form.positions) {
+        positions.push_back(
+            {{"position", at.position}, {"expression", at.expression}, {"kind", formKindName(at.kind)}});
+    }
+    Json document = {{"flavors", form.flavors}, {"latency", form.latency},    {"kind", formKindName(form.kind)},
+                     {"bubble", form.bubble},   {"makespan", form.makespan},  {"domain", form.domain},
+                     {"positions", positions},  {"peak_activations", nullptr}};
+    if (!form.peaks.empty()) document["peak_activations"] = {{"expression", form.peaks}, {"domain", form.peaks_domain}};
+    if (!form.note.empty()) document["note"] = form.note;
+    return document;
+}
+
 Json toJson(const ScheduleFamily& family) {
+    const auto forms = familyForms(family);
+    Json list = Json::array();
+    for (const FamilyForm& form : forms)
+        list.push_back(toJson(form));
     return {{"name", family.name},
             {"title", family.title},
             {"aliases", family.aliases},
             {"flavors", family.flavors},
             {"placement", placementName(family.placement)},
             {"limits", family.limits},
-            {"closed_form", family.closed_form != nullptr}};
+            {"closed_form", std::ranges::find(forms, FormKind::Exact, &FamilyForm::kind) != forms.end()},
+            {"forms", list}};
 }
 
-std::string toText(const ScheduleFamily& family) {
-    std::string out = fmt::format("{}  {}\n", family.name, family.title);
-    if (!family.aliases.empty()) out += fmt::format("    also       {}\n", fmt::join(family.aliases, ", "));
-    if (!family.flavors.empty()) out += fmt::format("    flavors    {}\n", fmt::join(family.flavors, ", "));
-    out += fmt::format("    limits     {}\n", family.limits);
-    out += fmt::format("    placement  {}; {}\n", placementName(family.placement),
-                       family.closed_form != nullptr ? "closed form known" : "no closed form known");
+/// A line with its name, such as "    limits       m ≥ 1"; left out where there is nothing to say.
+std::string item(std::string_view name, std::string_view text) {
+    return text.empty() ? std::string{} : paragraph(fmt::format("    {:<11}  ", name), text);
+}
+
+std::string positionsText(const FamilyForm& form) {
+    std::string text;
+    for (const auto& at : form.positions) {
+        const std::string kind = at.kind == form.kind ? "" : fmt::format(" ({})", formKindName(at.kind));
+        text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", at.position, at.expression, kind);
+    }
+    return text;
+}
+
+std::string toText(const FamilyForm& form, bool name_flavors) {
+    std::string whose = name_flavors ? fmt::format("{}", fmt::join(form.flavors, ", ")) : "";
+    if (form.latency) whose += whose.empty() ? "transfers take c" : "; transfers take c";
+    std::string out = item("order of", whose);
+    if (form.kind == FormKind::Exact) {
+        out += item("bubble", form.bubble) + item("makespan", form.makespan) + item("positions", positionsText(form));
+        out += item("exact for", form.domain);
+    } else {
+        out += item("no form", form.note) + item(formKindName(form.kind), form.makespan);
+    }
+    if (!form.latency && !form.peaks.empty())
+        out += item("activations", fmt::format("{} ({})", form.peaks, form.peaks_domain));
     return out;
 }
 
-CommandResult list(bool json) {
-    Json families = Json::array();
+std::string toText(const ScheduleFamily& family) {
+    std::string out = paragraph("", fmt::format("{}  {}", family.name, family.title));
+    out += item("also", fmt::format("{}", fmt::join(family.aliases, ", ")));
+    out += item("flavors", fmt::format("{}", fmt::join(family.flavors, ", ")));
+    out += item("limits", family.limits);
+    out += item("placement", placementName(family.placement));
+    const auto forms = familyForms(family);
+    const auto free = std::ranges::count(forms, false, &FamilyForm::latency);
+    for (const FamilyForm& form : forms)
+        out += toText(form, free > 1);
+    return out;
+}
+
+constexpr std::string_view kSymbols =
+    "In formulas: p ranks, s the rank, m micro-batches, v chunks a rank, k slices of a sequence; times of one op of "
+    "one chunk: t_f forward, t_b whole backward, t_i and t_w its halves for the input and the weights, t_fb an "
+    "overlapped pair; c the latency of a transfer. Bubbles are per rank. Activations count forward ops of one chunk.";
+
+/// A row of a table in Markdown, in which the bar means the next cell.
+std::string markdownRow(const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (const std::string& cell : cells) {
+        std::string safe;
+        for (const char c : cell)
+            safe += c == '|' ? std::string("\\|") : std::string(1, c);
+        out += " " + safe + " |";
+    }
+    return out + "\n";
+}
+
+std::string toMarkdown(const ScheduleFamily& family) {
+    std::string bubbles;
+    const auto forms = familyForms(family);
+    const auto free = std::ranges::count(forms, false, &FamilyForm::latency);
+    for (const FamilyForm& form : forms) {
+        if (form.latency) continue;
+        if (!bubbles.empty()) bubbles += "<br>";
+        if (free > 1) bubbles += fmt::format("{}: ", fmt::join(form.flavors, ", "));
+        bubbles += form.kind == FormKind::Exact ? form.bubble : "no closed form";
+    }
+    return markdownRow({fmt::format("[{0}](schedules/{0}.md)", family.name),
+                        fmt::format("{}", fmt::join(family.flavors, ", ")),
+                        std::string(placementName(family.placement)), std::string(family.limits), bubbles});
+}
+
+std::string listText(const std::vector<const ScheduleFamily*>& families, bool markdown) {
     std::string text;
-    for (const ScheduleFamily& family : scheduleFamilies()) {
-        families.push_back(toJson(family));
-        text += (text.empty() ? "" : "\n") + toText(family);
+    if (markdown) {
+        text =
+            markdownRow({"family", "flavors", "placement", "limits", "bubble of a rank"}) + "|---|---|---|---|---|\n";
+        for (const ScheduleFamily* const family : families)
+            text += toMarkdown(*family);
+        return text;
     }
-    if (json) {
-        printJson({{"schedules", families}});
-    } else {
-        printText(text);
+    for (const ScheduleFamily* const family : families)
+        text += toText(*family) + "\n";
+    return text + paragraph("", kSymbols);
+}
+
+CommandResult list(const Options& options) {
+    std::vector<const ScheduleFamily*> families;
+    for (const std::string& name : options.names) {
+        families.push_back(findScheduleFamily(name));
+        if (families.back() == nullptr) {
+            return usageError(fmt::format("unknown schedule '{}'", name),
+                              "`bubblescope schedules` lists those there are");
+        }
     }
+    if (families.empty()) {
+        for (const ScheduleFamily& family : scheduleFamilies())
+            families.push_back(&family);
+    }
+    if (!options.json) {
+        printText(listText(families, options.markdown));
+        return 0;
+    }
+    Json documents = Json::array();
+    for (const ScheduleFamily* const family : families)
+        documents.push_back(toJson(*family));
+    printJson({{"schedules", documents}});
     return 0;
 }
 
 } // namespace
 
 void addSchedulesCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("schedules", "List the schedule families and their limits");
-    const auto json = std::make_shared<bool>(false);
-    command->add_flag("--json", *json, "As a JSON document");
-    command->callback([&action, json] { action = [json] { return list(*json); }; });
+    auto* const command = app.add_subcommand("schedules", "List the schedule families, their limits and formulas");
+    const auto options = std::make_shared<Options>();
+    command->add_option("names", options->names, "Only these families")->type_name("NAME");
+    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
+    command->add_flag("--markdown", options->markdown, "As a table in Markdown")->excludes(json);
+    command->callback([&action, options] { action = [options] { return list(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -1,15 +1,10 @@
 #include "app/cli/table.h"
 
+#include "app/cli/paragraph.h"
+
 #include <algorithm>
 
 namespace bubblescope::cli {
-namespace {
-
-std::size_t characters(const std::string& text) {
-    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-} // namespace
 
 std::string Table::text(std::size_t indent) const {
     std::vector<std::size_t> widths;

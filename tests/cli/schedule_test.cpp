@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bubblescope::test {
 namespace {
 
@@ -167,11 +169,40 @@ TEST(PartitionCommand, CutsLayersIntoStages) {
     EXPECT_EQ(runProgram({"partition", "--layers-per-rank", "5,1", "--vpp", "2"}).exit_code, 2);
 }
 
-TEST(SchedulesCommand, ListsFamilies) {
-    const auto list = runProgram({"schedules", "--json"}).json();
-    ASSERT_GE(list["schedules"].size(), 3U);
-    EXPECT_EQ(list["schedules"][0]["name"], "fthenb");
-    EXPECT_NE(runProgram({"schedules"}).out.find("also       gpipe"), std::string::npos);
+TEST(SchedulesCommand, ListsFamiliesWithTheirFormulas) {
+    const auto list = runProgram({"schedules", "--json"}).json()["schedules"];
+    ASSERT_GE(list.size(), 20U);
+    EXPECT_EQ(list[0]["name"], "fthenb");
+    std::size_t with_forms = 0;
+    for (const auto& family : list) {
+        ASSERT_FALSE(family["forms"].empty()) << family["name"];
+        for (const auto& form : family["forms"]) {
+            const bool exact = form["kind"] == "exact";
+            EXPECT_TRUE(exact ? !form["domain"].empty() : form.contains("note")) << family["name"];
+        }
+        with_forms += family["closed_form"].get<bool>() ? 1 : 0;
+    }
+    EXPECT_GE(with_forms, 15U);
+    const auto one = runProgram({"schedules", "1f1b", "--json"}).json()["schedules"];
+    ASSERT_EQ(one.size(), 1U);
+    EXPECT_EQ(one[0]["forms"][0]["bubble"], "(p−1)·(t_f+t_b)");
+    EXPECT_EQ(one[0]["forms"][0]["positions"].size(), 4U);
+    EXPECT_EQ(runProgram({"schedules", "nosuch"}).exit_code, 2);
+}
+
+TEST(SchedulesCommand, TextFitsATerminal) {
+    const std::string text = runProgram({"schedules"}).out;
+    EXPECT_NE(text.find("also         gpipe"), std::string::npos);
+    std::size_t width = 0;
+    std::size_t widest = 0;
+    for (const char c : text) {
+        width = c == '\n' ? 0 : width + ((c & 0xC0) != 0x80 ? 1 : 0);
+        widest = std::max(widest, width);
+    }
+    EXPECT_LE(widest, 100U);
+    const std::string table = runProgram({"schedules", "--markdown", "zb-h1", "gpipe"}).out;
+    EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 4);
+    EXPECT_NE(table.find("| [fthenb](schedules/fthenb.md) |"), std::string::npos);
 }
 
 TEST(ValidateCommand, ShowsTheDeadlockAndFails) {
