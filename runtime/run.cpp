@@ -193,6 +193,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     RunSummary summary;
     summary.losses = std::move(result.losses);
     BUBBLESCOPE_ASSIGN(summary.weights_digest, digestOf(result.stages, plan.routes()));
+    summary.memory = std::move(result.memory);
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;
     summary.max_lateness = result.max_lateness;

@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "runtime/model/stage_model.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -45,6 +46,7 @@ struct RunSummary {
     std::int64_t ops = 0;             ///< executed, one optimizer op per rank and step included; 0 for a reference
     std::int64_t late_ops = 0;        ///< ops whose end moved because they were done beyond the tolerance
     TimeNs max_lateness{0};
+    std::vector<MemoryUse> memory;    ///< by rank, at the moment when its total was largest; empty for a reference
     std::int64_t dropped_records = 0; ///< records lost because a ring was full
     std::vector<std::filesystem::path> files;
 };

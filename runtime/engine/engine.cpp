@@ -59,6 +59,7 @@ Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control) 
         result.losses.push_back(std::accumulate(shares.begin(), shares.end(), 0.0));
     result.stages = std::move(state.stages);
     for (const RankLoop& loop : loops) {
+        result.memory.push_back(loop.counts().memory);
         result.ops += loop.counts().ops;
         result.late_ops += loop.counts().late_ops;
         result.max_lateness = std::max(result.max_lateness, loop.counts().max_lateness);

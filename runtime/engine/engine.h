@@ -32,6 +32,7 @@ struct EngineConfig {
 struct EngineResult {
     std::vector<double> losses;                      ///< per step
     std::vector<std::unique_ptr<StageModel>> stages; ///< by stage, as trained
+    std::vector<MemoryUse> memory;                   ///< by rank, at the moment when its total was largest
     std::int64_t ops = 0;                            ///< optimizer ops included
     std::int64_t late_ops = 0;                       ///< ops whose end moved to the host's time
     TimeNs max_lateness{0};

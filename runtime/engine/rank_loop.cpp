@@ -102,6 +102,7 @@ void RankLoop::runTogether(std::span<const Op> ops) {
         current_ = ops[i];
         Tensor output = compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor());
         end = clock_.end(begin, nominal);
+        noteMemory();
         // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
         sendOutput(ops[i], std::move(output), end.time);
     }
@@ -257,6 +258,13 @@ void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nomin
         if (ring_ == nullptr) continue;
         ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, lateness}, stageOf(op), step_));
     }
+}
+
+void RankLoop::noteMemory() {
+    MemoryUse now;
+    for (int c = 0; c < schedule_.vpp; ++c)
+        now += model(schedule_.stageOf(rank_, Chunk{c})).memory();
+    if (now.total() > counts_.memory.total()) counts_.memory = now;
 }
 
 void RankLoop::recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end) {

@@ -43,6 +43,7 @@ struct RankCounts {
     std::int64_t ops = 0;
     std::int64_t late_ops = 0;
     TimeNs max_lateness{0};
+    MemoryUse memory; ///< when the rank held most
 };
 
 /// One rank: executes its list of ops, whatever the schedule. Lives on the rank's thread.
@@ -92,6 +93,7 @@ private:
     [[nodiscard]] std::vector<Tensor> sumGradients(TimeNs& ready);
     /// Holds the rank until the ops have ended, then records them.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
+    void noteMemory();
     void recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end);
     [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(rank_, op.chunk); }
     [[nodiscard]] StageModel& model(Stage stage) { return *state_.stages[stage.index()]; }

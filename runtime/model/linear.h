@@ -4,11 +4,16 @@
 #include "runtime/model/tensor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
+
+[[nodiscard]] inline std::int64_t bytesOf(const Tensor& tensor) {
+    return tensor.size() * static_cast<std::int64_t>(sizeof(float));
+}
 
 /// y = x·weight + bias; also the shape of its gradients.
 struct Linear {
@@ -37,6 +42,9 @@ public:
 
     /// The sum over all pieces, each of which must have been added; then starts anew.
     [[nodiscard]] std::vector<Linear> take();
+
+    /// How many gradients of the parameters' size are held: the sum and those that came early.
+    [[nodiscard]] std::int64_t held() const { return (next_ > 0 ? 1 : 0) + static_cast<std::int64_t>(early_.size()); }
 
 private:
     void addNext(std::vector<Linear> gradients);

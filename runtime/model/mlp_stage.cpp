@@ -27,12 +27,12 @@ MlpStage::MlpStage(const ModelConfig& config, StageTask task)
     : config_(config), task_(std::move(task)), first_(task_.place == 0), last_(task_.place == task_.places - 1),
       gradients_(task_.pieces) {
     const Synthetic synthetic(config.seed);
-    constexpr std::uint64_t kLinearsOfOneStage = std::uint64_t{1} << 20;
+    constexpr std::uint64_t kHead = std::uint64_t{1} << 40; // beyond any block's number
     const float scale = 0.5F / std::sqrt(static_cast<float>(config.width));
     const std::size_t linears = blocks() + (last_ ? 1 : 0);
     for (std::size_t i = 0; i < linears; ++i) {
         const Eigen::Index outputs = i < blocks() ? config.width : 1;
-        const std::uint64_t index = static_cast<std::uint64_t>(task_.place) * kLinearsOfOneStage + i;
+        const std::uint64_t index = i < blocks() ? static_cast<std::uint64_t>(task_.place) * blocks() + i : kHead;
         parameters_.push_back({synthetic.uniform(Synthetic::Stream::Weights, index, config.width, outputs, scale),
                                Eigen::RowVectorXf::Zero(outputs)});
     }
@@ -59,12 +59,14 @@ Tensor MlpStage::forward(Piece piece, Tensor input) {
         keep.loss_grad = difference * (2.0F / static_cast<float>(targets.size()));
         keep.inputs.push_back(std::exchange(x, Tensor()));
     }
+    kept_bytes_ += keep.bytes();
     kept_.insert_or_assign(piece, std::move(keep));
     return x;
 }
 
 Tensor MlpStage::backwardInput(Piece piece, Tensor output_grad) {
     Kept& keep = kept(piece);
+    kept_bytes_ -= keep.bytes();
     keep.output_grads.resize(parameters_.size());
     Tensor grad = std::move(output_grad);
     if (last_) {
@@ -77,6 +79,7 @@ Tensor MlpStage::backwardInput(Piece piece, Tensor output_grad) {
         keep.output_grads[i] = std::move(u_grad);
     }
     keep.activated.clear();
+    kept_bytes_ += keep.bytes();
     return grad;
 }
 
@@ -88,14 +91,12 @@ void MlpStage::backwardWeight(Piece piece) {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         gradients.push_back(weightGradient(keep.inputs[i], keep.output_grads[i]));
     gradients_.add(piece, std::move(gradients));
+    kept_bytes_ -= keep.bytes();
     kept_.erase(piece);
 }
 
 Tensor MlpStage::takeGradient() {
-    Eigen::Index size = 0;
-    for (const Linear& linear : parameters_)
-        size += linear.weight.size() + linear.bias.size();
-    Tensor column = Tensor::Zero(size, 1);
+    Tensor column = Tensor::Zero(parameterCount(), 1);
     Eigen::Index at = 0;
     const auto append = [&](const auto& values) {
         std::copy_n(values.data(), values.size(), column.data() + at);
@@ -132,6 +133,11 @@ double MlpStage::takeLoss() {
     return sum / static_cast<double>(task_.microbatches);
 }
 
+MemoryUse MlpStage::memory() const {
+    const std::int64_t weights = parameterCount() * static_cast<std::int64_t>(sizeof(float));
+    return {weights, weights * gradients_.held(), kept_bytes_};
+}
+
 std::uint64_t MlpStage::digest(std::uint64_t hash) const {
     for (const Linear& linear : parameters_)
         hash = hashBytes(hashBytes(hash, linear.weight), linear.bias);
@@ -142,6 +148,22 @@ MlpStage::Kept& MlpStage::kept(Piece piece) {
     const auto found = kept_.find(piece);
     if (found == kept_.end()) throw std::logic_error("a backward op came before its forward op");
     return found->second;
+}
+
+Eigen::Index MlpStage::parameterCount() const {
+    Eigen::Index count = 0;
+    for (const Linear& linear : parameters_)
+        count += linear.weight.size() + linear.bias.size();
+    return count;
+}
+
+std::int64_t MlpStage::Kept::bytes() const {
+    std::int64_t sum = bytesOf(loss_grad);
+    for (const auto* tensors : {&inputs, &activated, &output_grads}) {
+        for (const Tensor& tensor : *tensors)
+            sum += bytesOf(tensor);
+    }
+    return sum;
 }
 
 Tensor MlpStage::rowsOf(const Tensor& sample, int slice) const {

@@ -11,8 +11,9 @@
 namespace bubblescope::runtime {
 
 /// A stage of the model that ModelConfig describes: blocks x + gelu(x·weight + bias); the last stage adds a
-/// linear head with one output and the mean squared error. Parameters follow from (seed, place), data from
-/// (seed, sample), so any cut of the same stages into ranks computes the same numbers. Rows are independent of each
+/// linear head with one output and the mean squared error. Parameters follow from (seed, number of the block in the
+/// whole model), data from (seed, sample), so any cut of the same blocks into stages, and of stages into ranks,
+/// computes the same numbers. Rows are independent of each
 /// other; slice i of k of a micro-batch of R rows are its rows i·R/k … (i+1)·R/k − 1.
 class MlpStage final : public StageModel {
 public:
@@ -24,6 +25,7 @@ public:
     [[nodiscard]] Tensor takeGradient() override;
     void applyGradient(const Tensor& sum) override;
     [[nodiscard]] double takeLoss() override;
+    [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     /// The blocks' parameters in order, then the head's where there is one.
@@ -36,10 +38,13 @@ private:
         std::vector<Tensor> activated;    ///< arguments of each block's GELU; F to I
         std::vector<Tensor> output_grads; ///< of each linear; I to W
         Tensor loss_grad;                 ///< for the head's output; F to I
+
+        [[nodiscard]] std::int64_t bytes() const;
     };
 
     [[nodiscard]] std::size_t blocks() const { return static_cast<std::size_t>(config_.layers_per_stage); }
     [[nodiscard]] Kept& kept(Piece piece);
+    [[nodiscard]] Eigen::Index parameterCount() const;
     [[nodiscard]] Tensor rowsOf(const Tensor& sample, int slice) const;
 
     ModelConfig config_;
@@ -51,6 +56,7 @@ private:
     std::map<Microbatch, Samples> data_; ///< of the samples that pass, on the first and the last stage
     std::map<Piece, double> losses_;     ///< each piece's share of its micro-batch's loss
     std::map<Piece, Kept> kept_;
+    std::int64_t kept_bytes_ = 0;
 };
 
 } // namespace bubblescope::runtime

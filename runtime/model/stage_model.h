@@ -10,6 +10,22 @@
 
 namespace bubblescope::runtime {
 
+/// Bytes held for training, the data itself aside.
+struct MemoryUse {
+    std::int64_t weights = 0;
+    std::int64_t gradients = 0;   ///< for the weights: the sum, and what waits for its turn in it
+    std::int64_t activations = 0; ///< what forward and backward leave for later ops of their piece
+
+    [[nodiscard]] std::int64_t total() const { return weights + gradients + activations; }
+
+    MemoryUse& operator+=(const MemoryUse& other) {
+        weights += other.weights;
+        gradients += other.gradients;
+        activations += other.activations;
+        return *this;
+    }
+};
+
 /// The maths of one stage, as the engine sees it: one call per op. The stage keeps what its backward needs.
 /// Used by one thread at a time. Failures are exceptions; the engine turns them into the run's Error.
 class StageModel {
@@ -36,6 +52,9 @@ public:
 
     /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss.
     [[nodiscard]] virtual double takeLoss() = 0;
+
+    /// At this moment, between two calls; takes no time to speak of.
+    [[nodiscard]] virtual MemoryUse memory() const = 0;
 
     /// Continues an FNV-1a hash with the bytes of all parameters.
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;

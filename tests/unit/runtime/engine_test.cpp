@@ -106,6 +106,7 @@ TEST(Engine, CountsOpsAndLateOnes) {
             Tensor takeGradient() override { return model->takeGradient(); }
             void applyGradient(const Tensor& sum) override { model->applyGradient(sum); }
             double takeLoss() override { return model->takeLoss(); }
+            MemoryUse memory() const override { return model->memory(); }
             std::uint64_t digest(std::uint64_t hash) const override { return model->digest(hash); }
             std::unique_ptr<StageModel> model;
             FakeClock& clock;
@@ -135,6 +136,7 @@ public:
     Tensor takeGradient() override { return {}; }
     void applyGradient(const Tensor&) override {}
     double takeLoss() override { return 0.0; }
+    MemoryUse memory() const override { return {}; }
     std::uint64_t digest(std::uint64_t hash) const override { return hash; }
 
 private:
@@ -214,6 +216,7 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
             Tensor takeGradient() override { return {}; }
             void applyGradient(const Tensor&) override {}
             double takeLoss() override { return 0.0; }
+            MemoryUse memory() const override { return {}; }
             std::uint64_t digest(std::uint64_t hash) const override { return hash; }
             FakeClock* clock;
         };

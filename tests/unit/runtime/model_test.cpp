@@ -142,6 +142,23 @@ TEST(MlpStage, OrderOfMicrobatchesDoesNotChangeABit) {
     EXPECT_EQ(digestFor({2, 0, 3, 1}), ascending);
 }
 
+TEST(MlpStage, GradientsThatComeEarlyAreHeldUntilTheirTurn) {
+    Stages stages = makeStages(smallModel(), 1, 3);
+    MlpStage& stage = *stages[0];
+    const std::int64_t weights = stage.memory().weights;
+    EXPECT_EQ(stage.memory().total(), weights);
+    lossOf(stages, 3);
+    const std::int64_t activations = stage.memory().activations;
+    EXPECT_GT(activations, 0);
+    backward(stages, 2);
+    backward(stages, 1);
+    EXPECT_EQ(stage.memory().gradients, 2 * weights);
+    EXPECT_EQ(stage.memory().activations, activations / 3);
+    backward(stages, 0);
+    EXPECT_EQ(stage.memory().gradients, weights) << "all in the sum";
+    EXPECT_EQ(stage.memory().activations, 0);
+}
+
 TEST(MlpStage, WeightGradientsMayComeLater) {
     Stages at_once = makeStages(smallModel(), 1, 2);
     lossOf(at_once, 2);

@@ -82,6 +82,30 @@ TEST(RunPipeline, CutOfTheSameStagesDoesNotChangeABit) {
     EXPECT_EQ(four_ranks.weights_digest, v_shaped.weights_digest);
 }
 
+TEST(RunPipeline, CutOfTheSameBlocksDoesNotChangeABit) {
+    RunConfig thick = configOf(test::scheduleOf("1f1b", 2, 4)); // 2 stages of 2 blocks
+    RunConfig thin = configOf(test::scheduleOf("interleaved", 2, 4, 2));
+    thin.model.layers_per_stage = 1;
+    EXPECT_EQ(run(thick).losses, run(thin).losses);
+    EXPECT_EQ(run(thick).weights_digest, run(thin).weights_digest);
+}
+
+TEST(RunPipeline, MeasuresWhatEachRankHolds) {
+    // A micro-batch on one stage of two blocks: the input and the argument of each block's GELU, 12 x 6 floats each.
+    constexpr std::int64_t kTensor = std::int64_t{12} * 6 * 4;
+    constexpr std::int64_t kWeights = 2 * (12 * 12 + 12) * std::int64_t{4};
+    const RunSummary summary = run(configOf(test::scheduleOf("1f1b", 3, 6)));
+    ASSERT_EQ(summary.memory.size(), 3U);
+    for (int r = 0; r < 2; ++r) {
+        const MemoryUse& memory = summary.memory[Rank{r}.index()];
+        EXPECT_EQ(memory.weights, kWeights);
+        EXPECT_EQ(memory.gradients, kWeights) << "1F1B's backwards follow the order of the sum";
+        EXPECT_EQ(memory.activations, 4 * kTensor * (3 - r)) << "p - r micro-batches";
+    }
+    const RunSummary two_way = run(configOf(test::scheduleOf("chimera", 2, 4)));
+    EXPECT_GT(two_way.memory[0].weights, 2 * kWeights) << "two copies, and the head of one";
+}
+
 TEST(RunPipeline, SameSeedSameDigestOtherSeedOtherDigest) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4));
     const std::uint64_t digest = run(config).weights_digest;
