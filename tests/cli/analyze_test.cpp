@@ -49,8 +49,7 @@ TEST(AnalyzeCommand, ReadsPyTorchRuns) {
     const auto zbv = analyze("zbv_pp2_mb4_v2");
     EXPECT_EQ(zbv["schedule"]["schedule"], "zb-v");
     EXPECT_EQ(zbv["schedule"]["placement"], "v");
-    EXPECT_TRUE(zbv["steps"][0]["ranks"][0]["expected_bubble_ns"].is_null());
-    EXPECT_TRUE(zbv["steps"][0].contains("no_closed_form"));
+    EXPECT_GT(zbv["steps"][0]["ranks"][0]["expected_bubble_ns"].get<std::int64_t>(), 0);
 
     const auto bare = runProgram({"analyze", (folder / "1f1b_pp4_mb8").string()});
     EXPECT_EQ(bare.exit_code, 3) << "this run has no annotations";
