@@ -17,6 +17,10 @@
 // the greedy order, which was made for equal ops, sends forwards ahead or not depending on v, p and both times: no
 // form is known, and the bound that holds for any order is given.
 //
+// With transfers that take c ≤ t, t = t_f = t_b, and m = g·p: a round's way leads over v(p−1) borders and back, and the
+// next round follows it over all but one each way; 2(p−1)·c for the way of the first to the last rank and back come
+// on top. Longer transfers would let ranks fall behind that have an op to spare.
+//
 // Positions, m = g·p and t_f ≥ t_b, d = t_f−t_b: s·t_f and s·t_b at the outside. Rank s waits (p−s−1)·t_f until the
 // wave comes back to it for the first time, which is inside its warm-up in the first round when there is only
 // one (directly before the first backward where v = 2 lets it turn around at once) and inside the steady part
@@ -184,6 +188,23 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
                       "give such times, or use `bubblescope simulate`");
 }
 
+Result<ClosedForm> generalForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const TimeNs t = costs.times.forward;
+    const std::int64_t p = schedule.pp;
+    const std::int64_t m = schedule.microbatches;
+    const std::int64_t v = schedule.vpp;
+    if (t != costs.times.backward || costs.comm > t || m % p != 0) {
+        return usageError("with slow transfers hanayo's form holds for t_f = t_b, c ≤ t_f and m divisible by p",
+                          "use `bubblescope simulate`");
+    }
+    const TimeNs c = p > 1 ? costs.comm : TimeNs{0};
+    const TimeNs bubble = 2 * (p - 1) * (t + c) + 2 * (m / p) * (v * (p - 1) - 1) * c;
+    const std::string text = "(p−1)·(t_f+t_b+2·c) + 2·m/p·(v·(p−1)−1)·c";
+    return makespanForm(schedule, costs, 2 * m * v * t + bubble, text, "m·v·(t_f+t_b) + " + text,
+                        "m divisible by p, p ≥ 2, v even, t_f = t_b (of one chunk), c ≤ t_f; equal stages");
+}
+
 PeakForm peaks(const Schedule& schedule) {
     const int p = schedule.pp;
     const int m = schedule.microbatches;
@@ -196,8 +217,8 @@ PeakForm peaks(const Schedule& schedule) {
 } // namespace
 
 ScheduleFamily hanayoFamily() {
-    return {"hanayo", "Hanayo (waves)", {},   {}, Placement::V, "m ≥ 1, v even (two for each wave)",
-            generate, familyForm,       peaks};
+    return {"hanayo", "Hanayo (waves)", {},    {},         Placement::V, "m ≥ 1, v even (two for each wave)",
+            generate, familyForm,       peaks, generalForm};
 }
 
 } // namespace bubblescope
