@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::cli {
 namespace {
@@ -52,13 +54,41 @@ std::string item(std::string_view name, std::string_view text) {
     return text.empty() ? std::string{} : paragraph(fmt::format("    {:<11}  ", name), text);
 }
 
+/// Where ranks differ in what holds at a position, its expressions follow one another.
 std::string positionsText(const FamilyForm& form) {
     std::string text;
+    std::string_view last;
     for (const auto& at : form.positions) {
         const std::string kind = at.kind == form.kind ? "" : fmt::format(" ({})", formKindName(at.kind));
-        text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", at.position, at.expression, kind);
+        if (at.position == last) {
+            text += fmt::format(" or on other ranks {}{}", at.expression, kind);
+        } else {
+            text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", at.position, at.expression, kind);
+        }
+        last = at.position;
     }
     return text;
+}
+
+/// Each expression once, with whose orders it holds for where they differ.
+std::string peaksText(const std::vector<FamilyForm>& forms) {
+    std::vector<std::pair<std::string, std::vector<std::string_view>>> peaks;
+    for (const FamilyForm& form : forms) {
+        if (form.peaks.empty()) continue;
+        const std::string text = fmt::format("{} ({})", form.peaks, form.peaks_domain);
+        const auto known = std::ranges::find(peaks, text, [](const auto& entry) { return entry.first; });
+        auto& flavors = known != peaks.end() ? known->second : peaks.emplace_back(text, form.flavors).second;
+        for (const std::string_view flavor : form.flavors) {
+            if (std::ranges::find(flavors, flavor) == flavors.end()) flavors.push_back(flavor);
+        }
+    }
+    std::string out;
+    for (const auto& [text, flavors] : peaks) {
+        out += out.empty() ? "" : "; ";
+        if (peaks.size() > 1 && !flavors.empty()) out += fmt::format("{}: ", fmt::join(flavors, ", "));
+        out += text;
+    }
+    return out;
 }
 
 std::string toText(const FamilyForm& form, bool name_flavors) {
@@ -71,8 +101,6 @@ std::string toText(const FamilyForm& form, bool name_flavors) {
     } else {
         out += item("no form", form.note) + item(formKindName(form.kind), form.makespan);
     }
-    if (!form.latency && !form.peaks.empty())
-        out += item("activations", fmt::format("{} ({})", form.peaks, form.peaks_domain));
     return out;
 }
 
@@ -86,7 +114,7 @@ std::string toText(const ScheduleFamily& family) {
     const auto free = std::ranges::count(forms, false, &FamilyForm::latency);
     for (const FamilyForm& form : forms)
         out += toText(form, free > 1);
-    return out;
+    return out + item("activations", peaksText(forms));
 }
 
 constexpr std::string_view kSymbols =
@@ -115,6 +143,7 @@ std::string toMarkdown(const ScheduleFamily& family) {
         if (!bubbles.empty()) bubbles += "<br>";
         if (free > 1) bubbles += fmt::format("{}: ", fmt::join(form.flavors, ", "));
         bubbles += form.kind == FormKind::Exact ? form.bubble : "no closed form";
+        if (std::ranges::count(forms, form.flavors, &FamilyForm::flavors) > 1) bubbles += ", for " + form.domain;
     }
     return markdownRow({fmt::format("[{0}](schedules/{0}.md)", family.name),
                         fmt::format("{}", fmt::join(family.flavors, ", ")),

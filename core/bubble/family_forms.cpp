@@ -13,11 +13,12 @@ struct Size {
     int vpp;
 };
 
-// Every family's limits and every form's domain hold one of each at p = 4. Forms are looked for from the most
-// general times on, so that no symbol hides behind another.
+// At p = 4 every family's limits and every form's domain hold some of these. General times come first, so that no
+// symbol hides behind another where a form holds for all times.
 constexpr int kRanks = 4;
-constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2}, Size{4, 2}};
-constexpr std::array<std::array<int, 3>, 3> kTimes{{{5, 7, 3}, {5, 5, 3}, {5, 5, 5}}}; ///< F, I, W
+constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
+                            Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
+constexpr std::array<std::array<int, 3>, 4> kTimes{{{5, 7, 3}, {5, 5, 3}, {5, 5, 5}, {7, 4, 3}}}; ///< F, I, W
 
 CostModel costsOf(const std::array<int, 3>& times, bool latency) {
     CostModel costs;
@@ -43,19 +44,6 @@ std::optional<ClosedForm> formOf(const ScheduleFamily& family, std::string_view 
     return form.ok() ? std::optional(std::move(form).value()) : std::nullopt;
 }
 
-/// The most general exact form; where there is none, what is said instead at the first size that fits.
-std::optional<ClosedForm> bestForm(const ScheduleFamily& family, std::string_view flavor, bool latency) {
-    std::optional<ClosedForm> instead;
-    for (const auto& times : kTimes) {
-        for (const Size& size : kSizes) {
-            auto form = formOf(family, flavor, costsOf(times, latency), size);
-            if (form && form->exact()) return form;
-            if (form && !instead) instead = std::move(form);
-        }
-    }
-    return instead;
-}
-
 FamilyForm symbolsOf(const ClosedForm& form, bool latency) {
     FamilyForm out;
     out.latency = latency;
@@ -77,12 +65,27 @@ FamilyForm symbolsOf(const ClosedForm& form, bool latency) {
     return out;
 }
 
+/// Positions may differ between orders of one form: ranks without a steady phase have others.
 bool sayTheSame(const FamilyForm& a, const FamilyForm& b) {
-    const auto tied = [](const FamilyForm& f) {
-        return std::tie(f.latency, f.kind, f.bubble, f.makespan, f.domain, f.note, f.positions, f.peaks,
-                        f.peaks_domain);
-    };
+    const auto tied = [](const FamilyForm& f) { return std::tie(f.latency, f.kind, f.bubble, f.makespan, f.domain); };
     return tied(a) == tied(b);
+}
+
+/// All exact forms of one order, most general first; where there is none, what is said instead.
+std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
+    std::vector<FamilyForm> exact;
+    std::vector<FamilyForm> instead;
+    for (const auto& times : kTimes) {
+        for (const Size& size : kSizes) {
+            const auto found = formOf(family, flavor, costsOf(times, latency), size);
+            if (!found) continue;
+            FamilyForm form = symbolsOf(*found, latency);
+            auto& into = found->exact() ? exact : instead;
+            const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sayTheSame(f, form); });
+            if (!known && (found->exact() || instead.empty())) into.push_back(std::move(form));
+        }
+    }
+    return exact.empty() ? instead : exact;
 }
 
 } // namespace
@@ -92,12 +95,12 @@ std::vector<FamilyForm> familyForms(const ScheduleFamily& family) {
     std::vector<FamilyForm> forms;
     for (const bool latency : {false, true}) {
         for (const std::string_view flavor : flavors) {
-            const auto best = bestForm(family, flavor, latency);
-            if (!best || (latency && !best->exact())) continue;
-            FamilyForm form = symbolsOf(*best, latency);
-            const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sayTheSame(f, form); });
-            FamilyForm& into = same != forms.end() ? *same : forms.emplace_back(std::move(form));
-            if (!flavor.empty()) into.flavors.push_back(flavor);
+            for (FamilyForm& form : formsOf(family, flavor, latency)) {
+                if (latency && form.kind != FormKind::Exact) continue;
+                const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sayTheSame(f, form); });
+                FamilyForm& into = same != forms.end() ? *same : forms.emplace_back(std::move(form));
+                if (!flavor.empty()) into.flavors.push_back(flavor);
+            }
         }
     }
     return forms;

@@ -32,7 +32,8 @@ struct FamilyForm {
 };
 
 /// All forms of a family, for equal stages, orders of one form taken together: what closedForm() says of orders
-/// of a few ranks in which all symbols differ. Those for transfers with latency follow the others.
+/// of a few ranks, at sizes and times on all sides of the families' domains. Those for transfers with latency
+/// follow the others.
 [[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
 
 } // namespace bubblescope
