@@ -1,5 +1,5 @@
-// Generation, validation and simulation of schedules. `items_per_second` are ops; the argument is the
-// number of micro-batches at p = 64, so that equal rates show linear growth.
+// Generation, validation and simulation of schedules, on one thread. `items_per_second` are ops; the arguments
+// are p and m. Sizes span more than three decades of p·m·v, so that report.py can fit how times grow.
 
 #include "core/schedule/registry.h"
 #include "core/schedule/validate.h"
@@ -10,42 +10,77 @@
 namespace bubblescope {
 namespace {
 
-ScheduleSpec specOf(const benchmark::State& state, const char* name, int vpp) {
-    return {name, "", 64, static_cast<int>(state.range(0)), vpp};
+/// What is measured: a family at its number of chunks and at op times.
+struct Case {
+    const char* name;
+    int vpp;
+    OpTimes times = ScheduleSpec{}.times;
+};
+
+OpTimes unequal() {
+    return {TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'150'000}, TimeNs{850'000}, TimeNs{0}};
 }
 
-void generate(benchmark::State& state, const char* name, int vpp) {
-    std::int64_t ops = 0;
-    for (auto _ : state) {
-        const Schedule schedule = makeSchedule(specOf(state, name, vpp)).value();
-        ops += static_cast<std::int64_t>(schedule.opCount());
-        benchmark::DoNotOptimize(schedule);
-    }
-    state.SetItemsProcessed(ops);
+Schedule schedule(const benchmark::State& state, const Case& what) {
+    ScheduleSpec spec{what.name, "", static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), what.vpp};
+    spec.times = what.times;
+    return makeSchedule(spec).value();
 }
 
-void validation(benchmark::State& state, const char* name, int vpp) {
-    const Schedule schedule = makeSchedule(specOf(state, name, vpp)).value();
+void count(benchmark::State& state, const Schedule& done) {
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(done.opCount()));
+    state.counters["ops"] = static_cast<double>(done.opCount());
+}
+
+void generate(benchmark::State& state, const Case& what) {
     for (auto _ : state)
-        benchmark::DoNotOptimize(validate(schedule));
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(schedule.opCount()));
+        benchmark::DoNotOptimize(schedule(state, what));
+    count(state, schedule(state, what));
 }
 
-void simulation(benchmark::State& state, const char* name, int vpp) {
-    const Schedule schedule = makeSchedule(specOf(state, name, vpp)).value();
+void validation(benchmark::State& state, const Case& what) {
+    const Schedule order = schedule(state, what);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(validate(order));
+    count(state, order);
+}
+
+void simulation(benchmark::State& state, const Case& what) {
+    const Schedule order = schedule(state, what);
     CostModel costs;
-    costs.times = ScheduleSpec{}.times;
+    costs.times = what.times;
     for (auto _ : state)
-        benchmark::DoNotOptimize(simulate(schedule, costs));
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(schedule.opCount()));
+        benchmark::DoNotOptimize(simulate(order, costs));
+    count(state, order);
 }
 
-BENCHMARK_CAPTURE(generate, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
-BENCHMARK_CAPTURE(generate, interleaved_v4, "interleaved", 4)->RangeMultiplier(4)->Range(64, 1024);
-BENCHMARK_CAPTURE(generate, zbv_greedy, "zb-v", 2)->RangeMultiplier(4)->Range(64, 1024)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(validation, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
-BENCHMARK_CAPTURE(simulation, 1f1b, "1f1b", 1)->RangeMultiplier(8)->Range(64, 4096);
-BENCHMARK_CAPTURE(simulation, interleaved_v4, "interleaved", 4)->RangeMultiplier(4)->Range(64, 1024);
+/// From a toy to the largest in use; m is a multiple of p throughout.
+void sizes(benchmark::internal::Benchmark* bench) {
+    for (const auto& [p, m] : {std::pair{4, 16},
+                               {8, 16},
+                               {8, 64},
+                               {16, 64},
+                               {16, 128},
+                               {32, 128},
+                               {32, 256},
+                               {64, 256},
+                               {64, 512},
+                               {64, 1024},
+                               {128, 1024}})
+        bench->Args({p, m});
+    bench->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(generate, 1f1b, Case{"1f1b", 1})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, zb_v, Case{"zb-v", 2})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, zb_v_unequal, Case{"zb-v", 2, unequal()})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, v_half, Case{"v-half", 2})->Apply(sizes);
+BENCHMARK_CAPTURE(validation, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, 1f1b, Case{"1f1b", 1})->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, zb_v, Case{"zb-v", 2})->Apply(sizes);
+BENCHMARK_CAPTURE(simulation, v_half, Case{"v-half", 2})->Apply(sizes);
 
 } // namespace
 } // namespace bubblescope
