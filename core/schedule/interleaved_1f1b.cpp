@@ -15,6 +15,7 @@
 //   balanced            m div p groups as equal as can be, N the largest
 //   merged              the last group takes the remainder and is N
 //   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
+//   sail-sg, paddle-static-split   with split backwards: interleaved_split.cpp
 //
 // Closed form, with t_f and t_b the times of one chunk. A chunk's output comes back to the rank, for its
 // next chunk, p ops of its kind later. While every group has at least p members, the rank is that long
@@ -29,6 +30,7 @@
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
+#include "core/schedule/interleaved_split.h"
 #include "core/schedule/phase_order.h"
 
 #include <fmt/format.h>
@@ -114,12 +116,13 @@ bool isPaddleDynamic(std::string_view flavor) {
 }
 
 Status checkChunks(const ScheduleSpec& spec) {
-    if (spec.vpp < 2 && spec.flavor != "torch" && spec.flavor != "paddle-static") {
+    if (spec.vpp < 2 && spec.flavor != "torch" && !spec.flavor.starts_with("paddle-static")) {
         return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", spec.vpp),
                           "give --vpp 2, or use 1f1b");
     }
-    if (spec.group_size != 0 && spec.flavor != "megatron") {
-        return usageError("only interleaved (megatron) takes a group size", "leave --group-size or --flavor out");
+    if (spec.group_size != 0 && spec.flavor != "megatron" && spec.flavor != "sail-sg") {
+        return usageError("only interleaved (megatron, sail-sg) takes a group size",
+                          "leave --group-size or --flavor out");
     }
     return {};
 }
@@ -172,6 +175,7 @@ std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vect
 
 Result<Schedule> generate(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkChunks(spec));
+    if (isSplitInterleaved(spec.flavor)) return splitInterleaved(spec);
     BUBBLESCOPE_ASSIGN(const Grouping grouping, groupingOf(spec));
     const int v = spec.vpp;
     const int count = spec.microbatches * v;
@@ -212,6 +216,7 @@ ClosedForm positionsForm(const Schedule& schedule, const CostModel& costs, std::
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    if (isSplitInterleaved(schedule.flavor)) return splitInterleavedForm(schedule, costs);
     const int p = schedule.pp;
     const int v = schedule.vpp;
     const auto sizes = groupSizes(schedule);
@@ -237,10 +242,11 @@ ScheduleFamily interleaved1F1BFamily() {
             "Interleaved 1F1B (VPP)",
             {"vpp", "interleaved-1f1b"},
             {"megatron", "torch", "paddle-static", "paddle-dynamic", "paddle-dynamic-best-unbalanced", "balanced",
-             "merged", "unbalanced"},
+             "merged", "unbalanced", "sail-sg", "paddle-static-split"},
             Placement::Loop,
             "v ≥ 2; megatron: m divisible by p, or a group size that leaves no group below p; torch: m divisible by "
-            "m div p; paddle-dynamic: p > 2, m ≥ 2p; others: m ≥ p",
+            "m div p; paddle-dynamic: p > 2, m ≥ 2p; sail-sg: any m, group size up to p; paddle-static-split: "
+            "m = p; others: m ≥ p",
             generate,
             familyForm};
 }
