@@ -95,29 +95,30 @@ ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
     const TimeNs rank_zero =
         std::max((x.m + x.p - 1) * (x.f + x.i) + x.w, x.p * x.f + (x.p - 1) * x.i + x.m * (x.i + x.w));
     const TimeNs bubble = std::max(rank_zero - x.work(), (x.p - 1) * x.f + (x.p - x.m) * x.i);
-    const std::string late = "max(0, s−m+1)·t_i + min(s, m−1)·max(0, t_i−t_w)";
     FormBuilder form(schedule, costs, "m < p, v = 1, every t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
         const TimeNs start = s * x.f;
+        const TimeNs kept = std::min<std::int64_t>(s, x.m - 1) * std::min(x.i, x.w);
+        const TimeNs wait = below * x.i;
         std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start}};
         if (below == 0) {
             terms.push_back({Position::AfterCooldown, "T − m·(t_f+t_i+t_w) − s·t_f", bubble - start});
+        } else if (x.m <= x.p - s) { // no steady part
+            terms.push_back(
+                {Position::ForwardToBackward, "T − m·(t_f+t_i+t_w) − s·(t_f+t_i)", bubble - start - s * x.i});
+            terms.push_back({Position::InsideCooldown, "min(s, m−1)·min(t_i, t_w)", kept});
         } else {
-            const std::int64_t kept = std::min<std::int64_t>(s, x.m - 1);
-            const bool steady = x.m > x.p - s;
-            const std::string gaps = steady ? "max(0, min(p−m−1, p−s−2))·min(t_i, t_w)" : "min(s, m−1)·min(t_i, t_w)";
-            const TimeNs wait = below * x.i;
-            const TimeNs inside =
-                (steady ? std::max<std::int64_t>(0, std::min(x.p - x.m, below) - 1) : kept) * std::min(x.i, x.w);
-            const TimeNs behind = (s - kept) * x.i + kept * std::max(kNone, x.i - x.w);
+            const TimeNs gaps = std::max<std::int64_t>(0, std::min(x.p - x.m, below) - 1) * std::min(x.i, x.w);
+            const std::string count = "max(0, min(p−m, p−s−1)−1)";
             terms.push_back({Position::WarmupToSteady, "(p−s−1)·t_i", wait});
-            terms.push_back({Position::SteadyToCooldown,
-                             fmt::format("T − m·(t_f+t_i+t_w) − s·t_f − (p−s−1)·t_i − {} − {}", gaps, late),
-                             bubble - start - wait - inside - behind});
-            terms.push_back({Position::InsideCooldown, gaps, inside});
-            terms.push_back({Position::AfterCooldown, late, behind});
+            terms.push_back(
+                {Position::SteadyToCooldown,
+                 fmt::format("T − m·(t_f+t_i+t_w) − s·t_f − (p−1)·t_i + (min(s, m−1)−{})·min(t_i, t_w)", count),
+                 bubble - start - wait - s * x.i + kept - gaps});
+            terms.push_back({Position::InsideCooldown, count + "·min(t_i, t_w)", gaps});
         }
+        if (below > 0) terms.push_back({Position::AfterCooldown, "s·t_i − min(s, m−1)·min(t_i, t_w)", s * x.i - kept});
         form.addRank(s, std::move(terms));
     }
     return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",

@@ -19,21 +19,27 @@
 // ends. Then it has only backwards, of t_b each, while its neighbour still puts a pair between each two of
 // its own; so n−1 times, once for every rank outside it, it waits t_fb−t_b for the next gradient. After its
 // last op the outer ranks still run n−1 times an input gradient with a kept weight gradient, of which it did
-// the latter meanwhile: the end is (n−1)(I−W) away. The sum is (n−1)(t_fb + t_f − 2W), with I = t_f also written
-// (n−1)(t_fb + t_b − 3W). Other ranks idle as long or less, since they have fewer pairs and each pair saves
+// the latter meanwhile: the end is (n−1)(t_i−t_w) away. The sum is (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f also
+// written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle as long or less, since they have fewer pairs and each pair saves
 // t_f+t_b−t_fb of work.
 //
-// With I = t_f and W ≤ t_f the positions follow. Rank s has n−s−1 ranks further in. Before the steady part it
-// starts s·t_f late and can put off its first pair's forward by t_f. A far gradient comes out to it every t_fb
-// where it needs t_b, and goes back in through as many ranks: 2(n−s−1)(t_fb−t_b), less the one forward that it has
-// put off beyond what a pair takes, t_fb−t_b. Between steady part and cool-down it waits s·(t_fb−t_b) as the
-// innermost rank does; inside cool-down, for each rank further in, one input gradient from which only a weight
-// gradient is taken off, (n−s−1)(I−W), and as much behind it for each rank further out.
+// Slow input gradients, t_i > t_f, hold up the innermost rank's start instead: each of the n−1 ranks outside it
+// passes gradients on t_i−t_f later than it takes forwards, of which the first forward in stock hides one t_f:
+// (n−1)(t_fb + t_i − 2·t_w) − t_f. With t_w ≤ min(t_f, t_i) the larger of the two is the bubble.
 //
-// With other times the innermost rank may lose more elsewhere, and the step is the longest of five: as above;
-// with slow input gradients (n−1)(t_fb + I − 2W) − t_f, with slow weight gradients too (n−1)(t_fb − W) − t_f; with
-// slow forwards and W > I (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie differs from
-// rank to rank, and only totals are given.
+// Its positions. Rank s, with b = n−s−1 ranks further in, starts s·t_f late. Inside the steady part each of those
+// ranks makes it wait t_fb−t_b for a far gradient and as long for the answer to its own, but for one, for which
+// the first forward of the steady part leaves room, t_f of it in front. With t_f > t_i every further rank's
+// answer but one is late by t_f−t_i too, which moves min(t_f−t_i, t_fb−t_b) to the front; with t_f < t_i the ranks
+// further in hold it up by b·(t_i−t_f) inside, those further out by s·(t_i−t_f) in front. Between steady part and
+// cool-down rank s waits s·(t_fb−t_b), as the innermost rank does; inside cool-down, for each rank further in, for
+// an input gradient with only a weight gradient to do, b·(t_i−t_w), and as much behind its last op for each rank
+// further out.
+//
+// With longer weight gradients the innermost rank may lose more elsewhere, and the step is the longest of five: as
+// above; with slow weight gradients (n−1)(t_fb − t_w) − t_f; with slow forwards and t_w > t_i
+// (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie is not known, and only totals are
+// given.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -194,31 +200,52 @@ struct Folded {
     std::string_view ops; ///< what all ops of the innermost rank take
 };
 
-ClosedForm positions(const Schedule& schedule, const CostModel& costs, const Folded& fold, std::string_view domain) {
+/// Where no weight gradient is longer than a forward or an input gradient.
+ClosedForm positions(const Schedule& schedule, const CostModel& costs, const Folded& fold) {
     const OpTimes& t = costs.times;
-    const TimeNs saved_alone = costs.overlapped.value_or(t.forward + t.backward) - t.backward;
+    const TimeNs none{0};
+    const TimeNs lost = costs.overlapped.value_or(t.forward + t.backward) - t.backward;
     const TimeNs kept = t.input_grad - t.weight_grad;
+    const TimeNs slow_input = t.input_grad - t.forward;
+    const TimeNs moved = std::min(-slow_input, lost); // to the front, where forwards are the slower
+    const TimeNs held_up = (fold.n - 1) * slow_input;
     const bool mirrored = fold.n != schedule.pp;
-    const std::string s_name = mirrored ? "d" : "s";
-    const std::string inner_name = fmt::format("({}−{})", fold.borders, s_name);
+    const std::string place = mirrored ? "d" : "s";
+    const std::string inner_text = fmt::format("({}−{})", fold.borders, place);
     const std::string note = mirrored ? ", d = min(s, p−s−1)" : "";
-    FormBuilder form(schedule, costs, std::string(domain));
+    FormBuilder form(
+        schedule, costs,
+        "t_w ≤ min(t_f, t_i), max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
     for (int rank = 0; rank < schedule.pp; ++rank) {
         const std::int64_t s = mirrored ? std::min(rank, schedule.pp - 1 - rank) : rank;
         const std::int64_t inner = fold.n - s - 1;
-        std::vector<PositionTerm> terms{{Position::BeforeWarmup, s_name + "·t_f" + note, s * t.forward},
-                                        {Position::SteadyToCooldown, s_name + "·(t_fb−t_b)" + note, s * saved_alone},
-                                        {Position::InsideCooldown, inner_name + "·(I−W)" + note, inner * kept},
-                                        {Position::AfterCooldown, s_name + "·(I−W)" + note, s * kept}};
-        if (inner > 0) {
-            terms.push_back({Position::WarmupToSteady, "t_f", t.forward});
-            terms.push_back({Position::InsideSteady, fmt::format("(2·{}−1)·(t_fb−t_b){}", inner_name, note),
-                             (2 * inner - 1) * saved_alone});
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, place + "·t_f" + note, s * t.forward},
+                                        {Position::SteadyToCooldown, place + "·(t_fb−t_b)" + note, s * lost},
+                                        {Position::InsideCooldown, inner_text + "·(t_i−t_w)" + note, inner * kept},
+                                        {Position::AfterCooldown, place + "·(t_i−t_w)" + note, s * kept}};
+        const std::string inside = fmt::format("(2·{}−1)·(t_fb−t_b)", inner_text);
+        if (inner == 0) {
+            terms.push_back({Position::WarmupToSteady, fmt::format("max(0, ({})·(t_i−t_f)−t_f)", fold.borders),
+                             fold.n > 1 ? std::max(none, held_up - t.forward) : none});
+        } else if (slow_input <= none) {
+            terms.push_back({Position::WarmupToSteady,
+                             fmt::format("t_f + ({}−1)·min(t_f−t_i, t_fb−t_b){}", inner_text, note),
+                             t.forward + (inner - 1) * moved});
+            terms.push_back({Position::InsideSteady,
+                             fmt::format("{} − ({}−1)·min(t_f−t_i, t_fb−t_b){}", inside, inner_text, note),
+                             (2 * inner - 1) * lost - (inner - 1) * moved});
+        } else {
+            terms.push_back({Position::WarmupToSteady,
+                             fmt::format("{}·(t_i−t_f) + max(0, t_f−({})·(t_i−t_f)){}", place, fold.borders, note),
+                             s * slow_input + std::max(none, t.forward - held_up)});
+            terms.push_back({Position::InsideSteady, fmt::format("{} + {}·(t_i−t_f){}", inside, inner_text, note),
+                             (2 * inner - 1) * lost + inner * slow_input});
         }
         form.addRank(rank, std::move(terms));
     }
-    return form.finish(fmt::format("({})·(t_fb+t_b−3·W), the largest of all ranks", fold.borders),
-                       fmt::format("{} + ({})·(t_fb+t_b−3·W)", fold.ops, fold.borders));
+    return form.finish(
+        fmt::format("max(k·(t_fb+t_f−2·t_w), k·(t_fb+t_i−2·t_w)−t_f), k = {}, the largest of all ranks", fold.borders),
+        fmt::format("{} + R, R the largest bubble", fold.ops));
 }
 
 Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, const Folded& fold) {
@@ -229,10 +256,7 @@ Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, co
         return usageError("the form holds for pairs that take at least their longer half and at most both halves",
                           "give such a time, or use `bubblescope simulate`");
     }
-    if (t.input_grad == t.forward && t.weight_grad <= t.forward) {
-        return positions(schedule, costs, fold,
-                         "I = t_f, W ≤ t_f, t_b ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
-    }
+    if (t.weight_grad <= std::min(t.forward, t.input_grad)) return positions(schedule, costs, fold);
     const std::int64_t k = fold.n - 1;
     const TimeNs late = k * pair - t.forward;
     const TimeNs bubble =
@@ -240,13 +264,13 @@ Result<ClosedForm> dualForm(const Schedule& schedule, const CostModel& costs, co
                : std::max({k * (pair + t.forward - 2 * t.weight_grad), late + k * (t.input_grad - 2 * t.weight_grad),
                            late - k * t.weight_grad, k * (pair + t.forward - t.backward), k * t.forward});
     const TimeNs work = 2 * fold.m * both - (2 * fold.m - 2 * fold.n - 1) * (both - pair);
-    const std::string largest = fmt::format("max(k·(t_fb+t_f−2·W), k·(t_fb+I−2·W)−t_f, k·(t_fb−W)−t_f, "
+    const std::string largest = fmt::format("max(k·(t_fb+t_f−2·t_w), k·(t_fb+t_i−2·t_w)−t_f, k·(t_fb−t_w)−t_f, "
                                             "k·(t_fb+t_f−t_b), k·t_f)");
-    return makespanForm(schedule, costs, work + bubble,
-                        fmt::format("{}, k = {}, the largest of all ranks", largest, fold.borders),
-                        fmt::format("{} + {}, k = {}", fold.ops, largest, fold.borders),
-                        "every t_f, I and W, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers "
-                        "free");
+    return makespanForm(
+        schedule, costs, work + bubble, fmt::format("{}, k = {}, the largest of all ranks", largest, fold.borders),
+        fmt::format("{} + R, R the largest bubble", fold.ops),
+        "every t_f, t_i and t_w, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers "
+        "free");
 }
 
 Result<ClosedForm> dualPipeVForm(const Schedule& schedule, const CostModel& costs) {

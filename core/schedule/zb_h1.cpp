@@ -85,7 +85,6 @@ Result<ClosedForm> paddleForm(const Schedule& schedule, const CostModel& costs) 
         const TimeNs wait = (p - s - 1) * t.input_grad;
         const TimeNs late = s * std::min(t.input_grad, t.weight_grad);
         const TimeNs end = s * std::max(TimeNs{0}, t.input_grad - t.weight_grad);
-        const std::string rest = total + " − s·t_f − (p−s−1)·t_i";
         std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start},
                                         {Position::WarmupToSteady, "(p−s−1)·t_i", wait}};
         if (s == p - 1) {
@@ -93,8 +92,9 @@ Result<ClosedForm> paddleForm(const Schedule& schedule, const CostModel& costs) 
         } else {
             // Rank p−2's cool-down begins with its last input gradient, so that what is before it is one bubble.
             const TimeNs inside = s == p - 2 ? TimeNs{0} : late;
-            const std::string behind = s == p - 2 ? " − s·max(0, t_i−t_w)" : " − s·t_i";
-            terms.push_back({Position::SteadyToCooldown, rest + behind, bubble - start - wait - inside - end});
+            const std::string rest = s == p - 2 ? "(p−s−1)·t_i − s·max(0, t_i−t_w)" : "(p−1)·t_i";
+            terms.push_back(
+                {Position::SteadyToCooldown, total + " − s·t_f − " + rest, bubble - start - wait - inside - end});
             if (s < p - 2) terms.push_back({Position::InsideCooldown, "s·min(t_i, t_w)", inside});
             terms.push_back({Position::AfterCooldown, "s·max(0, t_i−t_w)", end});
         }

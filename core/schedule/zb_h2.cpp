@@ -19,9 +19,12 @@
 // to its end every rank still idles (p−1)·t_f, unless the next step's forwards fill that.
 //
 // With fewer micro-batches rank s has w = min(m, 2(p−s)−1) forwards in its warm-up and l = min(2s, m−1) weight
-// gradients behind its last input gradient, and the step is the longest of three ways through a rank: all its
-// work from its first input gradient on; the last input gradient's way from the last rank, and the weight
-// gradients behind it; or that of input gradient l, from which on the rank runs without a pause.
+// gradients more than one behind its last input gradient. It ends with the longest of three: all its work from its
+// first input gradient on; the last input gradient's way from the last rank, and the weight gradients behind
+// it; or that of input gradient l, from which on it runs without a pause. The step ends with the last rank to end.
+// Consolidated, input gradient k of rank s comes as late as the ranks j ≤ s above it allow, of which each has
+// m−1−k input gradients and m−max(0, k−2j) weight gradients still to run behind its own: E(k) before the end. What
+// lies between those of the first and the last input gradient of the cool-down, work aside, is the bubble inside.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -99,26 +102,84 @@ ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
                     std::int64_t{schedule.microbatches} * (t.forward + t.backward));
 }
 
-ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
-    const TimeNs f = costs.times.forward;
-    const TimeNs i = costs.times.input_grad;
-    const TimeNs w = costs.times.weight_grad;
-    const std::int64_t p = schedule.pp;
-    const std::int64_t m = schedule.microbatches;
-    TimeNs makespan{0};
-    for (std::int64_t s = 0; s < p; ++s) {
-        const std::int64_t warmup = std::min(m, 2 * (p - s) - 1);
-        const std::int64_t kept = std::min(2 * s, m - 1);
-        const TimeNs first = std::max((s + warmup) * f, p * f + (p - s - 1) * i);
-        makespan = std::max({makespan, first + (m - warmup) * f + m * (i + w),
-                             (m + p - 1) * f + (m + p - s - 1) * i + (kept + 1) * w,
-                             (p + kept) * f + (m + p - s - 1) * i + m * w});
+/// Fewer than 2p−1 micro-batches: sizes and times in short.
+struct FewCase {
+    FewCase(const Schedule& schedule, const CostModel& costs)
+        : p(schedule.pp), m(schedule.microbatches), f(costs.times.forward), i(costs.times.input_grad),
+          w(costs.times.weight_grad) {}
+
+    [[nodiscard]] std::int64_t warmup(std::int64_t s) const { return std::min(m, 2 * (p - s) - 1); }
+    [[nodiscard]] std::int64_t kept(std::int64_t s) const { return std::min(2 * s, m - 1); }
+    [[nodiscard]] TimeNs work() const { return m * (f + i + w); }
+    /// When rank s has run all its ops.
+    [[nodiscard]] TimeNs endOf(std::int64_t s) const {
+        const TimeNs first = std::max((s + warmup(s)) * f, p * f + (p - s - 1) * i);
+        const TimeNs last_gradients = (m + p - s - 1) * i;
+        return std::max({first + (m - warmup(s)) * f + m * (i + w),
+                         (m + p - 1) * f + last_gradients + (kept(s) + 1) * w,
+                         (p + kept(s)) * f + last_gradients + m * w});
     }
-    return makespanForm(schedule, costs, makespan, "T − m·(t_f+t_i+t_w), T the makespan",
-                        "T = max over s of max((s+w)·t_f, p·t_f+(p−s−1)·t_i) + (m−w)·t_f + m·(t_i+t_w), "
-                        "(m+p−1)·t_f + (m+p−s−1)·t_i + (l+1)·t_w and (p+l)·t_f + (m+p−s−1)·t_i + m·t_w, "
-                        "w = min(m, 2·(p−s)−1), l = min(2·s, m−1)",
-                        "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    /// How long before the end of the step input gradient k of rank s must end.
+    [[nodiscard]] TimeNs before(std::int64_t s, std::int64_t k) const {
+        TimeNs longest{0};
+        for (std::int64_t j = 0; j <= s; ++j)
+            longest = std::max(longest, (s - j + m - 1 - k) * i + (m - std::max<std::int64_t>(0, k - 2 * j)) * w);
+        return longest;
+    }
+
+    std::int64_t p;
+    std::int64_t m;
+    TimeNs f;
+    TimeNs i;
+    TimeNs w;
+};
+
+std::vector<PositionTerm> fewTerms(const FewCase& x, std::int64_t s, TimeNs bubble) {
+    const TimeNs start = s * x.f;
+    std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start}};
+    if (s == x.p - 1) {
+        terms.push_back({Position::AfterCooldown, "T − m·(t_f+t_i+t_w) − s·t_f", bubble - start});
+        return terms;
+    }
+    const bool steady = x.warmup(s) < x.m;
+    const std::int64_t first = steady ? x.m - x.warmup(s) + 1 : 0; // of cool-down, but for its first gap
+    const std::int64_t weights = std::max<std::int64_t>(0, x.m - 1 - std::max(first, 2 * s));
+    const TimeNs end = x.before(s, x.m - 1) - (x.kept(s) + 1) * x.w;
+    const TimeNs inside = x.before(s, first) - x.before(s, x.m - 1) - (x.m - 1 - first) * x.i - weights * x.w;
+    const TimeNs wait = steady ? (x.p - s - 1) * std::max(TimeNs{0}, x.i - x.f) : TimeNs{0};
+    terms.push_back(
+        {Position::InsideCooldown,
+         fmt::format("E({0}) − E(m−1) − (m−1−{0})·t_i − max(0, m−1−max({0}, 2·s))·t_w", steady ? "2·s+m−2·p+2" : "0"),
+         inside});
+    terms.push_back({Position::AfterCooldown,
+                     "E(m−1) − min(2·s+1, m)·t_w, E(k) = max over j ≤ s of (s−j+m−1−k)·t_i + (m−max(0, k−2·j))·t_w",
+                     end});
+    const TimeNs rest = bubble - start - wait - inside - end;
+    if (steady) {
+        terms.push_back({Position::WarmupToSteady, "(p−s−1)·max(0, t_i−t_f)", wait});
+        terms.push_back({Position::SteadyToCooldown, "T − m·(t_f+t_i+t_w) − the rank's other bubbles", rest});
+    } else {
+        terms.push_back({Position::ForwardToBackward, "T − m·(t_f+t_i+t_w) − the rank's other bubbles", rest});
+    }
+    return terms;
+}
+
+ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const FewCase x(schedule, costs);
+    TimeNs makespan{0};
+    TimeNs span{0};
+    for (std::int64_t s = 0; s < x.p; ++s) {
+        makespan = std::max(makespan, x.endOf(s));
+        span = std::max(span, x.endOf(s) - s * x.f);
+    }
+    FormBuilder form(schedule, costs, "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s)
+        form.addRank(s, fewTerms(x, s, makespan - x.work()));
+    return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",
+                                "T = max over s of max((s+w)·t_f, p·t_f+(p−s−1)·t_i) + (m−w)·t_f + m·(t_i+t_w), "
+                                "(m+p−1)·t_f + (m+p−s−1)·t_i + (l+1)·t_w and (p+l)·t_f + (m+p−s−1)·t_i + m·t_w, "
+                                "w = min(m, 2·(p−s)−1), l = min(2·s, m−1)"),
+                    span - x.work(), x.work());
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {

@@ -20,11 +20,16 @@
 // ("zero bubble"), and what is left is that the last rank starts late. Counted on the span of the rank that takes
 // longest from its first op to its last, the bubble is 2(p−1)(t_i−t_w).
 //
-// Other times hold up other rounds. With k = p−1: slow forwards make the V fill at 2·t_f a rank, and what the
-// weight gradients, the input gradients or both can fill of that leaves (2k−1)·t_f − (k−1)·t_i,
-// (2k−1)·t_f + t_i − 2k·t_w, 2k·t_f − k·t_i − t_w or 2k·t_f − (2k+1)·t_w; slow weight gradients hold up the round
-// of which each rank has one less than its neighbour, max(t_f, t_i) + (k−1)·t_w. The largest of the seven is
-// the bubble for all times; which gaps lie where then differs from rank to rank, and only totals are given.
+// With t_w ≤ t_i < t_f it is the forwards that hold up the V: every rank further in makes rank s wait t_f−t_i before
+// its first gradient and t_f−t_w in the rounds that fill the V, every rank further out t_f−t_i in those that empty
+// it, less min(t_f−t_i, t_w) once, which the last round's weight gradient hides:
+// (p−1)(2·t_f − t_i + max(0, t_i−2·t_w)) − min(t_f−t_i, t_w).
+//
+// Longer weight gradients hold up other rounds. With k = p−1 the bubble is the largest of seven terms: 2k(t_i−t_w)
+// and k·t_i from above, (2k−1)·t_f + t_i − 2k·t_w, (2k−1)·t_f − (k−1)·t_i, 2k·t_f − k·t_i − t_w and
+// 2k·t_f − (2k+1)·t_w where forwards are slow and hidden in turn by what is there, and max(t_f, t_i) + (k−1)·t_w
+// where each rank has one weight gradient less than its neighbour. They hold for all times; where the gaps then
+// lie is not known, and only totals are given.
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
@@ -148,25 +153,45 @@ TimeNs fixedBubble(std::int64_t k, const OpTimes& t) {
                      (2 * k - 1) * f + i - 2 * k * w, 2 * k * f - k * i - w, 2 * k * f - (2 * k + 1) * w});
 }
 
-/// For m ≥ 2p−1 and t_w ≤ t_f ≤ t_i.
+/// For m ≥ 2p−1 and t_w ≤ min(t_f, t_i).
 ClosedForm positions(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
     const std::int64_t p = schedule.pp;
+    const TimeNs none{0};
+    const TimeNs slow = t.forward - t.input_grad;
+    const TimeNs hidden = p > 1 ? std::min(slow, t.weight_grad) : none;
     const TimeNs gap = t.input_grad - t.weight_grad;
-    FormBuilder form(schedule, costs, "m ≥ 2p−1, t_w ≤ t_f ≤ t_i (of one chunk); equal stages, transfers free");
+    FormBuilder form(schedule, costs, "m ≥ 2p−1, t_w ≤ min(t_f, t_i) (of one chunk); equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = p - s - 1;
-        const Position drain = s == 0 ? Position::SteadyToCooldown : Position::InsideCooldown;
-        form.addRank(s,
-                     {{Position::BeforeWarmup, "s·t_f", s * t.forward},
-                      {Position::WarmupToSteady, "s·(t_i−t_f)", s * (t.input_grad - t.forward)},
-                      {Position::InsideSteady, "(p−s−1)·(t_i−t_w)", below * gap},
-                      {drain, "(p−s−1)·max(t_w, t_i−t_w)", below * std::max(t.weight_grad, gap)},
-                      {Position::AfterCooldown, "s·max(0, t_i−2·t_w)", s * std::max(TimeNs{0}, gap - t.weight_grad)}});
+        PositionTerm drain{s == 0 ? Position::SteadyToCooldown : Position::InsideCooldown, "(p−s−1)·max(t_w, t_i−t_w)",
+                           below * std::max(t.weight_grad, gap)};
+        std::vector<PositionTerm> terms{
+            {Position::BeforeWarmup, "s·t_f", s * t.forward},
+            {Position::AfterCooldown, "s·max(0, t_i−2·t_w)", s * std::max(none, gap - t.weight_grad)}};
+        if (slow <= none) {
+            terms.push_back({Position::WarmupToSteady, "s·(t_i−t_f)", -s * slow});
+            terms.push_back({Position::InsideSteady, "(p−s−1)·(t_i−t_w)", below * gap});
+        } else {
+            terms.push_back({Position::WarmupToSteady, "(p−s−1)·(t_f−t_i)", below * slow});
+            terms.push_back({Position::InsideSteady, "(p−s−1)·(t_f−t_w)", below * (slow + gap)});
+            if (s == 0) {
+                drain.expression += " − min(t_f−t_i, t_w)";
+                drain.value -= hidden;
+            } else {
+                terms.push_back({Position::SteadyToCooldown, "s·(t_f−t_i) − min(t_f−t_i, t_w)", s * slow - hidden});
+            }
+        }
+        terms.push_back(std::move(drain));
+        form.addRank(s, std::move(terms));
     }
-    const std::string total = "(p−1)·max(t_i, 2·(t_i−t_w))";
-    return withSpan(form.finish(total, "2·m·(t_f+t_i+t_w) + " + total), 2 * (p - 1) * gap,
-                    2 * std::int64_t{schedule.microbatches} * (t.forward + t.input_grad + t.weight_grad));
+    const std::string total =
+        slow <= none ? "(p−1)·max(t_i, 2·(t_i−t_w))" : "(p−1)·(2·t_f−t_i + max(0, t_i−2·t_w)) − min(t_f−t_i, t_w)";
+    ClosedForm result = form.finish(total, "2·m·(t_f+t_i+t_w) + " + total);
+    const TimeNs work = 2 * std::int64_t{schedule.microbatches} * (t.forward + t.input_grad + t.weight_grad);
+    const TimeNs on_span =
+        slow <= none ? 2 * (p - 1) * gap : (p - 1) * (2 * slow + gap) + std::max(none, (p - 1) * gap - hidden);
+    return withSpan(std::move(result), on_span, work);
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
@@ -185,10 +210,10 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
         return usageError("the closed form of zb-v holds for m ≥ 2p−1",
                           "`bubblescope simulate` gives the bubbles for any m");
     }
-    if (t.weight_grad <= t.forward && t.forward <= t.input_grad) return positions(schedule, costs);
+    if (t.weight_grad <= std::min(t.forward, t.input_grad)) return positions(schedule, costs);
     const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
     return makespanForm(schedule, costs, work + fixedBubble(p - 1, t), std::string(kFixedBubble),
-                        fmt::format("2·m·(t_f+t_i+t_w) + {}", kFixedBubble),
+                        "2·m·(t_f+t_i+t_w) + R, R the bubble",
                         "m ≥ 2p−1, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
 }
 
