@@ -1,36 +1,12 @@
 #include "core/bubble/analysis.h"
 
-#include "core/base/median.h"
 #include "core/bubble/consolidate.h"
+#include "core/timeline/typical_costs.h"
 
 #include <algorithm>
 
 namespace bubblescope {
 namespace {
-
-/// Medians over all ranks and chunks: robust against the one slow stage that the comparison should show.
-CostModel typicalCosts(const StepTimeline& step) {
-    std::array<std::vector<TimeNs>, 5> alone;
-    std::array<std::vector<TimeNs>, 5> paired;
-    std::vector<TimeNs> pairs;
-    for (const auto& ops : step.ranks) {
-        for (const TimelineOp& op : ops) {
-            (op.op.overlapped ? paired : alone)[static_cast<std::size_t>(op.op.kind)].push_back(op.duration());
-            if (op.op.overlapped) pairs.push_back(op.duration());
-        }
-    }
-    // The half of a pair lasts as long as the pair, which says little of the op's own time.
-    const auto of = [&](OpKind kind) {
-        const auto index = static_cast<std::size_t>(kind);
-        return median(alone[index].empty() ? paired[index] : alone[index]);
-    };
-    CostModel costs;
-    costs.times = {of(OpKind::Forward), of(OpKind::Backward), of(OpKind::BackwardInput), of(OpKind::BackwardWeight),
-                   of(OpKind::Optimizer)};
-    if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
-    if (!pairs.empty()) costs.overlapped = median(pairs);
-    return costs;
-}
 
 PerPosition<TimeNs> sumByPosition(const std::vector<Bubble>& bubbles) {
     PerPosition<TimeNs> sums{};
@@ -65,7 +41,8 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     analysis.index = step.index;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    const CostModel costs = typicalCosts(step);
+    CostModel costs = typicalCosts(step);
+    costs.comm = TimeNs{0}; // the forms by position know free transfers only
     analysis.typical = costs.times;
     analysis.bubbles = findBubbles(step);
 

@@ -16,7 +16,7 @@ std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps) {
     for (const StepTimeline& step : steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind == OpKind::Optimizer) continue;
+                if (op.op.kind == OpKind::Optimizer || op.op.overlapped) continue;
                 durations[r * chunks + op.op.chunk.index()][static_cast<std::size_t>(op.op.kind)].push_back(
                     op.duration());
             }

@@ -8,7 +8,8 @@
 
 namespace bubblescope {
 
-/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run.
+/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run on
+/// their own. Halves of overlapped pairs do not count: they last as long as the pair.
 struct StageTimes {
     Rank rank;
     Chunk chunk;

@@ -3,6 +3,7 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/run.h"
+#include "core/timeline/typical_costs.h"
 #include "core/trace/trace.h"
 
 #include <fmt/format.h>
@@ -89,7 +90,7 @@ void nameSchedule(Run& run, DiagnosticLog& log) {
         observed.name = run.info->schedule;
         observed.flavor = run.info->flavor;
     }
-    ScheduleMatch match = matchSchedule(observed);
+    ScheduleMatch match = matchSchedule(observed, typicalCosts(run.steps.front()));
     run.schedule = std::move(match.schedule);
     run.departure = match.departure;
     run.closest = std::move(match.closest);

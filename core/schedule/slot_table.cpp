@@ -8,27 +8,6 @@ namespace {
 
 constexpr int kPeriod = 6; ///< a micro-batch is six units of work on every rank
 
-constexpr std::size_t index(Pass pass) {
-    return static_cast<std::size_t>(pass);
-}
-
-constexpr bool isForward(Pass pass) {
-    return pass == Pass::Forward0 || pass == Pass::Forward1;
-}
-
-constexpr bool isInputGrad(Pass pass) {
-    return pass == Pass::InputGrad0 || pass == Pass::InputGrad1;
-}
-
-/// Forwards of chunk 0 and input gradients of chunk 1 travel from the first rank to the last.
-constexpr bool travelsDown(Pass pass) {
-    return pass == Pass::Forward0 || pass == Pass::InputGrad1;
-}
-
-constexpr int chunkOf(Pass pass) {
-    return pass == Pass::Forward1 || pass == Pass::InputGrad1 ? 1 : 0;
-}
-
 } // namespace
 
 SlotTable::SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/schedule/op.h"
+#include "core/schedule/v_pass.h"
 
 #include <array>
 #include <cstdint>
@@ -8,11 +9,7 @@
 
 namespace bubblescope {
 
-/// What a micro-batch does on a rank that holds two chunks along a V. The first four are its way through the
-/// rank; a weight gradient belongs to the oldest input gradient that has none yet.
-enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, WeightGrad, None };
-
-/// Ranks by slots, each slot one unit of time, for schedules that repeat a *building block*: the slots in
+/// Ranks by slots, each slot one unit of time, for V-shaped schedules that repeat a *building block*: the slots in
 /// which one micro-batch passes every rank, copied every six slots for the next. Steady state is then perfect
 /// and memory known; what is loose at either end is moved together here, without using more memory.
 class SlotTable {

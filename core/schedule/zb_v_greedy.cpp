@@ -11,6 +11,8 @@
 
 #include "core/schedule/zb_v_greedy.h"
 
+#include "core/schedule/v_pass.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -21,7 +23,7 @@ namespace bubblescope {
 namespace {
 
 using Time = std::int64_t;
-constexpr Time kUnset = -1;
+constexpr Time kNoInput = -1; ///< arrival of an input that is not waited for
 
 struct Fill {
     bool before_forward = true;
@@ -29,213 +31,259 @@ struct Fill {
 };
 
 struct Run {
-    std::vector<std::vector<Op>> ranks;
+    std::vector<Pass> passes;  ///< 6·m per rank, in the order of execution
     std::vector<Time> bubbles; ///< idle time since the first forward, per rank
-    Time worst = 0;
+    Time worst = 0;            ///< the largest of them
 };
 
-class GreedyRun {
+/// When passes ended, for the neighbour that waits for them, a row for each pass and rank. Only as many
+/// micro-batches are kept as neighbours ever lie apart, so that all of it stays in the cache.
+class EndTimes {
 public:
-    /// `before`: the run that this one is to improve on, nullptr for the first.
-    GreedyRun(const ZbVGreedyInput& in, Fill fill, const Run* before)
-        : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
-          comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), fill_(fill),
-          ranks_(static_cast<std::size_t>(in.pp)),
-          ends_(4 * static_cast<std::size_t>(in.pp) * static_cast<std::size_t>(in.microbatches), kUnset) {
-        for (RankState& rank : ranks_)
-            rank.ops.reserve(6 * static_cast<std::size_t>(m_));
-        if (before == nullptr) return;
-        give_up_ = before->worst;
-        for (std::size_t r = 0; r < ranks_.size(); ++r)
-            ranks_[r].allowance = before->worst - before->bubbles[r];
+    explicit EndTimes(std::size_t rows) : times_(rows * window_) {}
+
+    [[nodiscard]] Time at(std::size_t row, int microbatch) const { return times_[place(row, microbatch)]; }
+
+    /// `unread`: micro-batches before this one that the neighbour has not taken over.
+    void set(std::size_t row, int microbatch, Time time, int unread) {
+        while (unread >= static_cast<int>(window_))
+            widen();
+        times_[place(row, microbatch)] = time;
     }
 
-    /// Nothing when memory did not suffice or the run before was no worse.
-    std::optional<Run> play() {
+private:
+    [[nodiscard]] std::size_t place(std::size_t row, int microbatch) const {
+        return row * window_ + (static_cast<std::size_t>(microbatch) & (window_ - 1));
+    }
+
+    /// Every time goes to both places that it can have in a window twice as wide.
+    void widen() {
+        std::vector<Time> wide;
+        wide.reserve(2 * times_.size());
+        for (auto row = times_.begin(); row != times_.end(); row += static_cast<std::ptrdiff_t>(window_)) {
+            wide.insert(wide.end(), row, row + static_cast<std::ptrdiff_t>(window_));
+            wide.insert(wide.end(), row, row + static_cast<std::ptrdiff_t>(window_));
+        }
+        times_ = std::move(wide);
+        window_ *= 2;
+    }
+
+    std::size_t window_ = 8; ///< a power of two
+    std::vector<Time> times_;
+};
+
+/// Plays runs, one at a time.
+class Greedy {
+public:
+    explicit Greedy(const ZbVGreedyInput& in)
+        : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
+          comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), ends_(4 * static_cast<std::size_t>(p_)) {}
+
+    /// False when memory did not suffice, or when the run that this one is to improve on was no worse.
+    bool play(Fill fill, const Run* before, Run& out) {
+        start(fill, before, out);
         fillDown();
-        if (going_) fillUp();
-        for (int round = 0; going_ && round < 2 * m_; ++round) {
+        if (going()) fillUp();
+        for (int round = 0; going() && round < 2 * m_; ++round) {
             inputGradients();
             forwards();
         }
-        if (!going_) return std::nullopt;
-        Run run;
+        if (!going()) return false;
+        out.bubbles.clear();
         for (int r = 0; r < p_; ++r) {
-            while (hasWeights(r))
-                putWeight(r);
-            run.bubbles.push_back(rank(r).bubble);
-            run.ranks.push_back(std::move(rank(r).ops));
+            while (rank(r).pending > 0)
+                putWeight(rank(r));
+            out.bubbles.push_back(rank(r).bubble);
         }
-        run.worst = worst_;
-        return run;
+        out.worst = worst_;
+        return true;
     }
 
 private:
     struct RankState {
-        std::vector<Op> ops;
-        std::array<int, 2> forwards{};    ///< done, by chunk
-        std::array<int, 2> input_grads{}; ///< done, by chunk
-        std::array<int, 2> weight_grads{};
-        std::vector<std::uint8_t> input_grad_chunks; ///< in the order done; their weight gradients follow in it
-        std::size_t next_weight = 0;
         Time now = 0;
         Time bubble = 0;
         Time allowance = 0; ///< idle time this rank may have at least
         std::int64_t held = 0;
+        std::array<int, 4> done{}; ///< by pass
+        int pending = 0;           ///< input gradients done whose weight gradients are not
+        Pass* next = nullptr;      ///< where the next pass goes in Run::passes
     };
+
+    void start(Fill fill, const Run* before, Run& out) {
+        fill_ = fill;
+        worst_ = 0;
+        fits_ = true;
+        give_up_ = before != nullptr ? before->worst : std::numeric_limits<Time>::max();
+        const std::size_t stride = 6 * static_cast<std::size_t>(m_);
+        out.passes.resize(static_cast<std::size_t>(p_) * stride);
+        ranks_.assign(static_cast<std::size_t>(p_), {});
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            RankState& rank = ranks_[r];
+            if (before != nullptr) rank.allowance = before->worst - before->bubbles[r];
+            rank.next = out.passes.data() + r * stride;
+        }
+    }
+
+    /// False once the run does not fit into memory or can no longer improve on the one before: bubbles only grow.
+    [[nodiscard]] bool going() const { return fits_ && worst_ < give_up_; }
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
 
-    /// End of a forward or input gradient, kUnset before it is placed.
-    Time& end(bool forward, int chunk, int r, int microbatch) {
-        const int row = (forward ? 0 : 2) + chunk;
-        return ends_[(static_cast<std::size_t>(row) * static_cast<std::size_t>(p_) + static_cast<std::size_t>(r)) *
-                         static_cast<std::size_t>(m_) +
-                     static_cast<std::size_t>(microbatch)];
+    template <Pass pass>
+    int& done(int r) {
+        return rank(r).done[index(pass)];
     }
 
-    /// The rank that the next op's input comes from, or none at the V's tips. Forwards of chunk 0 and input
-    /// gradients of chunk 1 travel towards the last rank, the others towards the first.
-    [[nodiscard]] std::optional<int> source(bool forward, int chunk, int r) const {
-        const int from = forward == (chunk == 0) ? r - 1 : r + 1;
-        return from >= 0 && from < p_ ? std::optional(from) : std::nullopt;
+    /// From a rank to the next that a pass travels to.
+    template <Pass pass>
+    static constexpr int kStep = travelsDown(pass) ? 1 : -1;
+
+    template <Pass pass>
+    [[nodiscard]] bool atStart(int r) const {
+        return r == (travelsDown(pass) ? 0 : p_ - 1);
+    }
+    template <Pass pass>
+    [[nodiscard]] bool atEnd(int r) const {
+        return r == (travelsDown(pass) ? p_ - 1 : 0);
     }
 
-    /// When the input of a rank's next forward or input gradient arrives.
-    std::optional<Time> arrival(bool forward, int chunk, int r) {
-        const auto from = source(forward, chunk, r);
-        if (!from) return std::nullopt;
-        return end(forward, chunk, *from, done(forward, chunk, r)) + comm_;
+    /// Whether the neighbour has done what a rank's next pass needs, if it needs anything.
+    template <Pass pass>
+    bool available(int r) {
+        return atStart<pass>(r) || done<pass>(r - kStep<pass>) > done<pass>(r);
     }
 
-    int& done(bool forward, int chunk, int r) {
-        auto& counts = forward ? rank(r).forwards : rank(r).input_grads;
-        return counts[static_cast<std::size_t>(chunk)];
+    [[nodiscard]] std::size_t row(Pass pass, int r) const {
+        return index(pass) * static_cast<std::size_t>(p_) + static_cast<std::size_t>(r);
     }
 
-    void put(bool forward, int chunk, int r) {
+    /// When the input of a rank's next pass arrives from its neighbour, if it waits for one that is on its way.
+    template <Pass pass>
+    Time arrival(int r) {
+        if (atStart<pass>(r) || !available<pass>(r)) return kNoInput;
+        return ends_.at(row(pass, r - kStep<pass>), done<pass>(r)) + comm_;
+    }
+
+    template <Pass pass>
+    void put(int r) {
+        put<pass>(r, arrival<pass>(r));
+    }
+
+    template <Pass pass>
+    void put(int r, Time arrives) {
         RankState& state = rank(r);
-        if (forward && state.held + sizes_.forward > limit_) going_ = false;
-        if (!going_) return;
-        int& count = done(forward, chunk, r);
-        const Time start = std::max(state.now, arrival(forward, chunk, r).value_or(state.now));
-        if (state.forwards[0] > 0) state.bubble += start - state.now;
+        int& count = state.done[index(pass)];
+        const Time start = std::max(state.now, arrives);
+        if (pass != Pass::Forward0 || count > 0) state.bubble += start - state.now;
         worst_ = std::max(worst_, state.bubble);
-        if (worst_ >= give_up_) going_ = false;
-        state.now = start + (forward ? f_ : i_);
-        end(forward, chunk, r, count) = state.now;
-        state.held += forward ? sizes_.forward : -sizes_.input_grad;
-        state.ops.push_back({forward ? OpKind::Forward : OpKind::BackwardInput, Microbatch{count}, Chunk{chunk}});
-        if (!forward) state.input_grad_chunks.push_back(static_cast<std::uint8_t>(chunk));
-        ++count;
+        state.now = start + (isForward(pass) ? f_ : i_);
+        const int unread = atEnd<pass>(r) ? 0 : count - done<pass>(r + kStep<pass>);
+        ends_.set(row(pass, r), count++, state.now, unread);
+        *state.next++ = pass;
+        if constexpr (isForward(pass)) {
+            state.held += sizes_.forward;
+            if (state.held > limit_) fits_ = false;
+        } else {
+            state.held -= sizes_.input_grad;
+            ++state.pending;
+        }
     }
 
-    bool hasWeights(int r) { return rank(r).next_weight < rank(r).input_grad_chunks.size(); }
-
-    void putWeight(int r) {
-        RankState& state = rank(r);
-        const std::uint8_t chunk = state.input_grad_chunks[state.next_weight++];
+    void putWeight(RankState& state) {
+        --state.pending;
         state.now += w_;
         state.held -= sizes_.weight_grad;
-        state.ops.push_back({OpKind::BackwardWeight, Microbatch{state.weight_grads[chunk]++}, Chunk{int{chunk}}});
+        *state.next++ = Pass::WeightGrad;
     }
 
     /// Chunk 0's forwards to the last rank and chunk 1's back to the first; while they travel, outer ranks
     /// take more of chunk 0, a whole front of ranks at a time.
     void fillDown() {
         for (int r = 0; r < p_; ++r)
-            put(true, 0, r);
-        for (int r = p_ - 1; r >= 0 && going_; --r) {
-            const Time back = arrival(true, 1, r).value_or(0);
-            while (r < p_ - 1 && going_ && rank(r).held + sizes_.forward * (2 + 2 * r) <= limit_ &&
-                   rank(r).now + f_ <= back && rank(r).forwards[0] < m_) {
+            put<Pass::Forward0>(r);
+        for (int r = p_ - 1; r >= 0 && going(); --r) {
+            const RankState& state = rank(r);
+            const Time back = arrival<Pass::Forward1>(r);
+            while (r < p_ - 1 && going() && state.held + sizes_.forward * (2 + 2 * r) <= limit_ &&
+                   state.now + f_ <= back && done<Pass::Forward0>(r) < m_) {
                 for (int front = 0; front <= r; ++front)
-                    put(true, 0, front);
+                    put<Pass::Forward0>(front);
             }
-            put(true, 1, r);
+            put<Pass::Forward1>(r);
         }
     }
 
     /// Inner ranks take forwards of either chunk in turn until they have as many as their outer neighbour,
     /// which they will need before the first gradients come.
     void fillUp() {
-        int chunk = 0;
+        bool chunk1 = false;
         for (int r = 1; r < p_; ++r) {
             const auto behind = [&] {
-                const auto& inner = rank(r).forwards;
-                const auto& outer = rank(r - 1).forwards;
+                const auto& inner = rank(r).done;
+                const auto& outer = rank(r - 1).done;
                 return inner[0] + inner[1] < outer[0] + outer[1] || (inner[1] <= outer[1] && outer[1] < m_);
             };
-            while (going_ && behind()) {
+            while (going() && behind()) {
                 for (int front = p_ - 1; front >= r; --front) {
-                    if (done(true, chunk, front) < m_) put(true, chunk, front);
+                    if (chunk1 && done<Pass::Forward1>(front) < m_) put<Pass::Forward1>(front);
+                    if (!chunk1 && done<Pass::Forward0>(front) < m_) put<Pass::Forward0>(front);
                 }
-                chunk = 1 - chunk;
+                chunk1 = !chunk1;
             }
         }
     }
 
-    void freeForForward(int r) {
-        while (rank(r).held + sizes_.forward > limit_ && hasWeights(r))
-            putWeight(r);
-    }
-
-    /// Weight gradients into the gap before a rank's next op: all that fit, and where `short_too` one that
-    /// does not, if the gap would make this rank the worst.
-    void fillGap(bool forward, int chunk, int r, bool short_too) {
-        const auto ready = arrival(forward, chunk, r);
-        if (!ready) return;
+    /// A rank's next pass, after weight gradients in the gap before it: all that fit, and where `short_too` one
+    /// that does not, if the gap would make this rank the worst.
+    template <Pass pass>
+    void putAfterGap(int r, bool short_too) {
         RankState& state = rank(r);
-        while (hasWeights(r) && *ready >= state.now + w_)
-            putWeight(r);
+        const Time arrives = arrival<pass>(r);
+        while (arrives >= state.now + w_ && state.pending > 0)
+            putWeight(state);
         const Time may_idle = std::max(worst_, state.allowance) - state.bubble;
-        if (short_too && hasWeights(r) && *ready - state.now > may_idle) putWeight(r);
+        if (short_too && arrives - state.now > may_idle && state.pending > 0) putWeight(state);
+        put<pass>(r, arrives);
     }
 
     [[nodiscard]] bool takesChunk0Gradient(int r) {
-        const RankState& state = rank(r);
-        if (state.input_grads[1] <= state.input_grads[0]) return false;
-        if (r == p_ - 1 || state.input_grads[1] >= m_) return true;
-        return end(false, 0, r + 1, state.input_grads[0]) != kUnset;
+        const auto& count = rank(r).done;
+        if (count[index(Pass::InputGrad1)] <= count[index(Pass::InputGrad0)]) return false;
+        return count[index(Pass::InputGrad1)] >= m_ || available<Pass::InputGrad0>(r);
     }
 
     void inputGradients() {
         towards_first_.clear();
-        for (int r = 0; r < p_; ++r) {
-            if (takesChunk0Gradient(r)) towards_first_.push_back(r);
-        }
-        std::size_t next = 0;
-        for (auto it = towards_first_.rbegin(); it != towards_first_.rend(); ++it) {
-            fillGap(false, 0, *it, true);
-            put(false, 0, *it);
-        }
-        for (int r = 0; r < p_; ++r) {
-            if (next < towards_first_.size() && towards_first_[next] == r) {
-                ++next;
-                continue;
-            }
-            fillGap(false, 1, r, fill_.before_input_grad_1);
-            put(false, 1, r);
-        }
+        towards_last_.clear();
+        for (int r = 0; r < p_; ++r)
+            (takesChunk0Gradient(r) ? towards_first_ : towards_last_).push_back(r);
+        for (auto it = towards_first_.rbegin(); it != towards_first_.rend(); ++it)
+            putAfterGap<Pass::InputGrad0>(*it, true);
+        for (const int r : towards_last_)
+            putAfterGap<Pass::InputGrad1>(r, fill_.before_input_grad_1);
     }
 
-    /// Which chunk a rank's next forward is of; chunk 1 first, none where its input is not on its way yet.
-    std::optional<int> nextForward(int r) {
-        const auto& count = rank(r).forwards;
-        if (count[1] >= m_) return std::nullopt;
-        if (count[1] >= count[0]) return 0;
-        if (r == p_ - 1 || end(true, 1, r + 1, count[1]) != kUnset) return 1;
-        if (count[0] < m_ && (r == 0 || end(true, 0, r - 1, count[0]) != kUnset)) return 0;
-        return std::nullopt;
+    template <Pass pass>
+    void forward(int r) {
+        RankState& state = rank(r);
+        while (state.held + sizes_.forward > limit_ && state.pending > 0)
+            putWeight(state);
+        putAfterGap<pass>(r, fill_.before_forward);
     }
 
+    /// One forward a rank, of chunk 1 if it can. A rank whose chunk 1 has caught up takes chunk 0 in any case, others
+    /// only what is on its way.
     void forwards() {
-        for (int r = 0; r < p_ && going_; ++r) {
-            const auto chunk = nextForward(r);
-            if (!chunk) continue;
-            freeForForward(r);
-            fillGap(true, *chunk, r, fill_.before_forward);
-            put(true, *chunk, r);
+        for (int r = 0; r < p_; ++r) {
+            const int first = done<Pass::Forward0>(r);
+            const int second = done<Pass::Forward1>(r);
+            if (second >= m_) continue;
+            if (second < first && available<Pass::Forward1>(r)) {
+                forward<Pass::Forward1>(r);
+            } else if (second >= first || (first < m_ && available<Pass::Forward0>(r))) {
+                forward<Pass::Forward0>(r);
+            }
         }
     }
 
@@ -249,33 +297,71 @@ private:
     std::int64_t limit_;
     Fill fill_;
     std::vector<RankState> ranks_;
-    std::vector<Time> ends_;
+    std::size_t end_stride_;
+    EndTimes ends_;
     std::vector<int> towards_first_;
-    Time worst_ = 0;                                  ///< largest bubble of all ranks; bubbles only grow
-    Time give_up_ = std::numeric_limits<Time>::max(); ///< a largest bubble of this or more is of no use
-    bool going_ = true;                               ///< false: does not fit into memory, or is of no use
+    std::vector<int> towards_last_;
+    Time worst_ = 0;   ///< largest bubble of all ranks
+    Time give_up_ = 0; ///< a largest bubble of this or more is of no use
+    bool fits_ = true;
 };
+
+/// A weight gradient is that of the oldest input gradient without.
+std::vector<Op> opsOf(const Pass* passes, int microbatches) {
+    const Pass* const end = passes + 6 * static_cast<std::size_t>(microbatches);
+    const Pass* input_grad = passes;
+    std::vector<Op> ops;
+    ops.reserve(static_cast<std::size_t>(end - passes));
+    std::array<int, 4> done{};
+    std::array<int, 2> weights{};
+    for (const Pass* pass = passes; pass != end; ++pass) {
+        if (*pass == Pass::WeightGrad) {
+            while (!isInputGrad(*input_grad))
+                ++input_grad;
+            const int chunk = chunkOf(*input_grad++);
+            ops.push_back(
+                {OpKind::BackwardWeight, Microbatch{weights[static_cast<std::size_t>(chunk)]++}, Chunk{chunk}});
+        } else {
+            const OpKind kind = isForward(*pass) ? OpKind::Forward : OpKind::BackwardInput;
+            ops.push_back({kind, Microbatch{done[index(*pass)]++}, Chunk{chunkOf(*pass)}});
+        }
+    }
+    return ops;
+}
+
+/// The best run of all ways to fill.
+std::optional<Run> bestRun(const ZbVGreedyInput& input) {
+    Greedy greedy(input);
+    std::optional<Run> best;
+    Run run;
+    Run next;
+    for (const bool before_input_grad : {true, false}) {
+        for (const bool before_forward : {true, false}) {
+            const Fill fill{before_forward, before_input_grad};
+            if (!greedy.play(fill, nullptr, run)) continue;
+            while (run.worst > 0 && greedy.play(fill, &run, next))
+                std::swap(run, next);
+            if (!best) {
+                best.emplace(run);
+            } else if (run.worst < best->worst) {
+                std::swap(*best, run);
+            }
+            if (best->worst == 0) return best; // nothing can be better
+        }
+    }
+    return best;
+}
 
 } // namespace
 
 std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput& input) {
-    std::optional<Run> best;
-    for (const bool before_input_grad : {true, false}) {
-        for (const bool before_forward : {true, false}) {
-            const Fill fill{before_forward, before_input_grad};
-            auto run = GreedyRun(input, fill, nullptr).play();
-            if (!run) continue;
-            while (run->worst > 0) {
-                auto next = GreedyRun(input, fill, &*run).play();
-                if (!next) break;
-                run = std::move(next);
-            }
-            if (!best || run->worst < best->worst) best = std::move(run);
-            if (best->worst == 0) return std::move(best->ranks); // nothing can be better
-        }
-    }
+    const auto best = bestRun(input);
     if (!best) return std::nullopt;
-    return std::move(best->ranks);
+    std::vector<std::vector<Op>> ranks;
+    const std::size_t stride = 6 * static_cast<std::size_t>(input.microbatches);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(input.pp); ++r)
+        ranks.push_back(opsOf(best->passes.data() + r * stride, input.microbatches));
+    return ranks;
 }
 
 } // namespace bubblescope

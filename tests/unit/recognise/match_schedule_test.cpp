@@ -1,4 +1,7 @@
 #include "core/recognise/match_schedule.h"
+
+#include "core/simulate/simulate.h"
+#include "core/timeline/typical_costs.h"
 #include "tests/unit/recognise/step_maker.h"
 
 #include <gtest/gtest.h>
@@ -30,6 +33,40 @@ TEST(MatchSchedule, TellsWhereAnOrderLeavesTheClosest) {
     EXPECT_EQ(match.departure->index, 5U);
     EXPECT_EQ(match.departure->observed, observed.ranks[2][5]);
     EXPECT_EQ(match.departure->expected, observed.ranks[2][6]);
+}
+
+/// Orders that depend on more than p, m and v.
+TEST(MatchSchedule, FindsGroupsLimitsAndTimesByWhatTheyMakeOfTheOrder) {
+    ScheduleSpec grouped{"interleaved", "megatron", 4, 12, 2};
+    grouped.group_size = 6;
+    ScheduleSpec limited{"zb-v", "greedy", 4, 12, 2};
+    limited.memory_limit = 10;
+    ScheduleSpec timed{"zb-v", "greedy", 4, 12, 2};
+    timed.times = makeOpTimes(TimeNs{1'000'000}, {}, TimeNs{1'800'000}, TimeNs{300'000}).value();
+    timed.comm = TimeNs{100'000};
+    ScheduleSpec both = timed;
+    both.name = "zb-auto";
+    both.flavor = "";
+    both.vpp = 1;
+    both.memory_limit = 6;
+    for (const ScheduleSpec& spec : {grouped, limited, timed, both}) {
+        const Schedule schedule = makeSchedule(spec).value();
+        ScheduleSpec plain = spec;
+        plain.group_size = plain.memory_limit = 0;
+        plain.times = ScheduleSpec{}.times;
+        plain.comm = TimeNs{0};
+        EXPECT_NE(makeSchedule(plain).value().ranks, schedule.ranks) << "the parameters should matter";
+
+        CostModel costs;
+        costs.times = spec.times;
+        costs.comm = spec.comm;
+        const StepTimeline step = simulate(schedule, costs).value();
+        Schedule observed = executedOrder(step);
+        observed.name = spec.name;
+        const ScheduleMatch match = matchSchedule(observed, typicalCosts(step));
+        EXPECT_EQ(match.schedule.name, spec.name);
+        EXPECT_FALSE(match.departure.has_value());
+    }
 }
 
 TEST(MatchSchedule, KnowsNoFamilyForAnUnknownPlacement) {
