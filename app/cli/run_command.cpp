@@ -1,111 +1,86 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/recorded_run.h"
+#include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
+#include "app/cli/svg_options.h"
 #include "runtime/run.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <system_error>
+#include <optional>
 
 namespace bubblescope::cli {
 namespace {
 
 struct Options {
     ScheduleOptions schedule;
+    std::vector<std::string> compare;
+    SvgOptions svg;
     std::string backend = "cpu";
     std::string out;
     int steps = 5;
     runtime::ModelConfig model;
+    std::optional<int> layers;
     bool no_pace = false;
     std::string pace_tolerance;
     bool json = false;
 };
 
-/// Where a run without --out records, so that it can be analysed all the same; gone afterwards.
-class TemporaryFolder {
-public:
-    static Result<TemporaryFolder> make() {
-        std::string path = (std::filesystem::temp_directory_path() / "bubblescope-XXXXXX").string();
-        if (mkdtemp(path.data()) == nullptr)
-            return runError("no temporary folder for the trace can be made", "give --out DIR");
-        return TemporaryFolder(path);
-    }
-    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-    TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
-
+/// All but the schedule.
 Result<runtime::RunConfig> configure(const Options& options) {
     if (options.backend != "cpu") {
         return usageError(fmt::format("this build has no backend '{}'", options.backend), "use --backend cpu");
     }
     runtime::RunConfig config;
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
-    BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     if (!options.pace_tolerance.empty()) {
         BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
     }
     config.model = options.model;
+    config.model.layers_per_stage = options.layers.value_or(1);
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
 }
 
-std::string trainingText(const runtime::RunSummary& summary) {
-    std::string out = "Loss by step:";
-    for (const double loss : summary.losses)
-        out += fmt::format(" {:.6f}", loss);
-    return out + fmt::format("\nWeights' digest: {:016x}\n\n", summary.weights_digest);
-}
-
-Json trainingJson(const runtime::RunSummary& summary) {
-    return {{"losses", summary.losses},
-            {"weights_digest", fmt::format("{:016x}", summary.weights_digest)},
-            {"ops", summary.ops},
-            {"late_ops", summary.late_ops},
-            {"max_lateness_ns", summary.max_lateness.count()},
-            {"dropped_records", summary.dropped_records}};
-}
-
-CommandResult execute(runtime::RunConfig config, const Options& options) {
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(const runtime::RunSummary summary, runtime::runPipeline(config, control));
-    BUBBLESCOPE_ASSIGN(const Run run, loadRun(summary.files, control));
-    const RunReport report = analyzeRun(run);
-    printProblems(run.problems);
+CommandResult runOne(runtime::RunConfig config, const Options& options) {
+    BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
+    std::vector<RecordedRun> runs;
+    BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out));
+    const RecordedRun& recorded = runs.front();
+    printProblems(recorded.run.problems);
+    BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     if (options.json) {
-        Json document = analysisJson(run, report);
-        document["training"] = trainingJson(summary);
-        printJson(document);
+        printJson(toJson(recorded));
         return 0;
     }
-    printText(trainingText(summary) + analysisText(run, report, {}));
+    printText(trainingText(recorded.training) + analysisText(recorded.run, recorded.report, {}));
     if (!options.out.empty()) {
         printText(fmt::format("\nTrace written to {0}; look at it with `bubblescope view {0}`\n", options.out));
     }
     return 0;
 }
 
+CommandResult compare(const runtime::RunConfig& base, const Options& options) {
+    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs,
+                       planComparison({options.schedule, options.compare, options.layers}, base.times, base));
+    BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out));
+    BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
+    if (options.json) {
+        printJson(comparisonJson(runs));
+        return 0;
+    }
+    printText(comparisonText(runs));
+    if (!options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
+    return 0;
+}
+
 CommandResult run(const Options& options) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options));
-    if (!options.out.empty()) {
-        config.out_dir = options.out;
-        return execute(std::move(config), options);
-    }
-    BUBBLESCOPE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
-    config.out_dir = folder.path();
-    return execute(std::move(config), options);
+    if (!options.compare.empty()) return compare(config, options);
+    return runOne(std::move(config), options);
 }
 
 } // namespace
@@ -116,6 +91,12 @@ void addRunCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
+    command
+        ->add_option("--compare", options->compare,
+                     "Train the same model with these too, at equal work: NAME, NAME/FLAVOR or /FLAVOR; shows a table. "
+                     "Times are those of the first schedule's ops")
+        ->type_name("LIST")
+        ->delimiter(',');
     command->add_option("--backend", options->backend, "Where ops execute: cpu")->type_name("NAME");
     command->add_option("--steps", options->steps, "Training steps (5)")
         ->check(CLI::Range(1, 1'000'000))
@@ -129,13 +110,14 @@ void addRunCommand(CLI::App& app, Action& action) {
     command->add_option("--width", options->model.width, "Features of the model")
         ->check(CLI::Range(1, 8192))
         ->type_name("N");
-    command->add_option("--layers", options->model.layers_per_stage, "Layers in each chunk")
+    command->add_option("--layers", options->layers, "Layers in each chunk (of the first schedule) (1)")
         ->check(CLI::Range(1, 1000))
         ->type_name("N");
     command->add_option("--rows", options->model.rows, "Samples of a micro-batch")
         ->check(CLI::Range(1, 65536))
         ->type_name("N");
     command->add_option("--seed", options->model.seed, "Seed of weights and data")->type_name("N");
+    options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return run(*options); }; });
 }

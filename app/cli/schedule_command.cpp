@@ -26,8 +26,8 @@ CommandResult print(const Options& options) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
     if (options.svg.wanted()) {
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-        const Drawn drawn{schedule, step};
-        BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}, costs));
+        const Drawn drawn{schedule, step, costs};
+        BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}));
     }
     if (options.csv) {
         BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(schedule));

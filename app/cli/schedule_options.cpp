@@ -51,10 +51,10 @@ void ScheduleOptions::addTimes(CLI::App& command) {
     command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
 }
 
-Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor,
-                                           const CostModel& times) const {
-    return makeSchedule({name, flavor, pp_, microbatches_, vpp_, group_size_, memory_limit_, sequence_slices_,
-                         times.times, times.comm});
+Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor, const CostModel& times,
+                                           int vpp) const {
+    return makeSchedule(
+        {name, flavor, pp_, microbatches_, vpp, group_size_, memory_limit_, sequence_slices_, times.times, times.comm});
 }
 
 Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
@@ -62,14 +62,16 @@ Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
     if (name_.empty()) {
         return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
     }
-    return generate(name_, flavor_, times);
+    return generate(name_, flavor_, times, vpp_);
 }
 
-Result<Schedule> ScheduleOptions::sibling(const std::string& name, const CostModel& times) const {
+Result<Schedule> ScheduleOptions::sibling(const std::string& name, const CostModel& times,
+                                          std::optional<int> vpp) const {
     if (!file_.empty()) return usageError("a schedule file has no siblings to compare with", "use --schedule instead");
     const auto slash = name.find('/');
     const std::string family = name.substr(0, slash);
-    return generate(family.empty() ? name_ : family, slash == std::string::npos ? "" : name.substr(slash + 1), times);
+    return generate(family.empty() ? name_ : family, slash == std::string::npos ? "" : name.substr(slash + 1), times,
+                    vpp.value_or(vpp_));
 }
 
 Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {

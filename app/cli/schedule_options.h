@@ -25,12 +25,16 @@ public:
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 
     /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the
-    /// family that --schedule names.
-    [[nodiscard]] Result<Schedule> sibling(const std::string& name, const CostModel& times) const;
+    /// family that --schedule names. `vpp` takes the place of --vpp where given.
+    [[nodiscard]] Result<Schedule> sibling(const std::string& name, const CostModel& times,
+                                           std::optional<int> vpp = {}) const;
+
+    /// True if --schedule or --schedule-file says which schedule is meant.
+    [[nodiscard]] bool given() const { return !name_.empty() || !file_.empty(); }
 
 private:
-    [[nodiscard]] Result<Schedule> generate(const std::string& name, const std::string& flavor,
-                                            const CostModel& times) const;
+    [[nodiscard]] Result<Schedule> generate(const std::string& name, const std::string& flavor, const CostModel& times,
+                                            int vpp) const;
 
     std::string name_;
     std::string flavor_;

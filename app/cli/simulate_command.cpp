@@ -142,8 +142,8 @@ Result<Simulated> execute(Schedule schedule, const CostModel& costs) {
 Status draw(const Options& options, std::span<const Simulated> runs, const CostModel& costs) {
     std::vector<Drawn> drawn;
     for (const Simulated& run : runs)
-        drawn.push_back({run.schedule, run.step});
-    return options.svg.write(drawn, costs);
+        drawn.push_back({run.schedule, run.step, costs});
+    return options.svg.write(drawn);
 }
 
 CommandResult compare(const Options& options, Simulated first, const CostModel& costs) {

@@ -56,8 +56,9 @@ std::string heading(const Schedule& schedule) {
 }
 
 /// The times the schedule uses, then what they led to.
-std::string details(const Drawn& drawn, const CostModel& costs) {
+std::string details(const Drawn& drawn) {
     const Schedule& schedule = drawn.schedule;
+    const CostModel& costs = drawn.costs;
     const OpTimes& t = costs.times;
     std::string times = costs.stages.empty() ? "" : "times per stage";
     const auto add = [&](std::string_view name, TimeNs time) {
@@ -94,7 +95,7 @@ void SvgOptions::add(CLI::App& command) {
     command.add_flag("--svg-consolidated", consolidated_, "Draw the consolidated step too")->needs(file);
 }
 
-Status SvgOptions::write(std::span<const Drawn> drawn, const CostModel& costs) const {
+Status SvgOptions::write(std::span<const Drawn> drawn) const {
     if (!wanted()) return {};
     svg::DrawOptions options;
     options.width = width_;
@@ -109,9 +110,9 @@ Status SvgOptions::write(std::span<const Drawn> drawn, const CostModel& costs) c
     std::deque<StepTimeline> consolidated; // keeps its elements in place
     std::vector<svg::Panel> panels;
     for (const Drawn& one : drawn) {
-        panels.push_back({one.step, heading(one.schedule), details(one, costs)});
+        panels.push_back({one.step, heading(one.schedule), details(one)});
         if (!consolidated_) continue;
-        const auto form = closedForm(one.schedule, costs);
+        const auto form = closedForm(one.schedule, one.costs);
         consolidated.push_back(consolidate(one.step, form.ok() ? form.value().beforeSteady() : std::vector<TimeNs>{}));
         panels.push_back({consolidated.back(), "Consolidated", "The same step, re-timed within its slack"});
     }

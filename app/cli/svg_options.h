@@ -14,10 +14,11 @@
 
 namespace bubblescope::cli {
 
-/// A simulated schedule to draw.
+/// A step to draw, and the times it came about with.
 struct Drawn {
     const Schedule& schedule;
     const StepTimeline& step;
+    const CostModel& costs;
 };
 
 /// The options of a drawing, for the commands that have a step to draw.
@@ -27,7 +28,7 @@ public:
 
     [[nodiscard]] bool wanted() const { return !file_.empty(); }
     /// Draws the steps below one another and says where; does nothing without --svg.
-    [[nodiscard]] Status write(std::span<const Drawn> drawn, const CostModel& costs) const;
+    [[nodiscard]] Status write(std::span<const Drawn> drawn) const;
 
 private:
     std::string file_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace bubblescope::test {
 namespace {
 
@@ -63,6 +65,56 @@ TEST(RunCommand, TakesASchedulesFile) {
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.json()["schedule"]["schedule"], "dualpipe");
     EXPECT_EQ(result.json()["trace"]["problems"].size(), 0U);
+}
+
+std::vector<std::string> comparison(const std::string& names, std::vector<std::string> more) {
+    std::vector<std::string> words{"run", "--compare",  names, "--pp",    "4", "--microbatches", "8", "--forward",
+                                   "2ms", "--backward", "4ms", "--steps", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(RunCommand, ComparesSchedulesOnOneModelAtEqualWork) {
+    const ScratchFolder scratch;
+    // So tolerant that the emulated clock alone says how long ops take.
+    const auto result = runProgram(comparison(
+        "1f1b,interleaved,zb-h1,zb-v,dualpipev",
+        {"--pace-tolerance", "1000s", "--json", "--out", scratch.file("traces"), "--svg", scratch.file("steps.svg")}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    ASSERT_EQ(document["schedules"].size(), 5U);
+    const auto column = [&](const char* key) {
+        std::vector<std::int64_t> values;
+        for (const auto& schedule : document["schedules"])
+            values.push_back(schedule[key].get<std::int64_t>());
+        return values;
+    };
+    EXPECT_EQ(column("vpp"), (std::vector<std::int64_t>{1, 2, 1, 2, 2}));
+    EXPECT_EQ(column("makespan_ns"),
+              (std::vector<std::int64_t>{66'000'000, 57'000'000, 54'000'000, 51'000'000, 54'000'000}))
+        << "with half the time an op where a rank has two chunks";
+    const auto& first = document["schedules"][0]["run"]["training"];
+    for (const auto& schedule : document["schedules"]) {
+        EXPECT_EQ(schedule["run"]["training"]["weights_digest"], first["weights_digest"]);
+        EXPECT_EQ(schedule["run"]["training"]["losses"], first["losses"]);
+        EXPECT_GT(schedule["peak_memory_bytes"], 0);
+    }
+    EXPECT_TRUE(std::filesystem::exists(scratch.file("traces/zb-v-greedy/rank3.pftrace")));
+    EXPECT_TRUE(std::filesystem::exists(scratch.file("steps.svg")));
+}
+
+TEST(RunCommand, ComparisonsSayWhereWeightsDifferAndWhatCannotBeCut) {
+    const auto table = runProgram(comparison("1f1b,chimera", {"--no-pace"}));
+    ASSERT_EQ(table.exit_code, 0) << table.err;
+    EXPECT_NE(table.out.find("differ in the last bits"), std::string::npos) << table.out;
+
+    const auto uneven = runProgram(comparison("1f1b,interleaved", {"--no-pace", "--layers", "3"}));
+    EXPECT_EQ(uneven.exit_code, 2);
+    EXPECT_NE(uneven.err.find("give --layers 2"), std::string::npos) << uneven.err;
+
+    const auto unknown = runProgram(comparison("1f1b,no-such", {"--no-pace"}));
+    EXPECT_EQ(unknown.exit_code, 2);
+    EXPECT_NE(unknown.err.find("no-such"), std::string::npos) << unknown.err;
 }
 
 TEST(RunCommand, SaysHowManyRowsSlicesNeed) {

@@ -1,0 +1,89 @@
+#include "app/cli/recorded_run.h"
+
+#include "app/cli/analysis_output.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace bubblescope::cli {
+namespace {
+
+/// Where a run without a folder records, so that it can be analysed all the same; gone afterwards.
+class TemporaryFolder {
+public:
+    static Result<TemporaryFolder> make() {
+        std::string path = (std::filesystem::temp_directory_path() / "bubblescope-XXXXXX").string();
+        if (mkdtemp(path.data()) == nullptr)
+            return runError("no temporary folder for the trace can be made", "give --out DIR");
+        return TemporaryFolder(path);
+    }
+    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+    TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem::path& folder) {
+    config.out_dir = folder;
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(runtime::RunSummary training, runtime::runPipeline(config, control));
+    BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
+    RunReport report = analyzeRun(run);
+    return RecordedRun{std::move(training), std::move(run), std::move(report)};
+}
+
+Json memoryJson(const std::vector<runtime::MemoryUse>& memory) {
+    Json ranks = Json::array();
+    for (const runtime::MemoryUse& rank : memory) {
+        ranks.push_back({{"rank", ranks.size()},
+                         {"weights_bytes", rank.weights},
+                         {"gradients_bytes", rank.gradients},
+                         {"activations_bytes", rank.activations}});
+    }
+    return ranks;
+}
+
+} // namespace
+
+Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out) {
+    if (!out.empty()) return recordInto(std::move(config), out);
+    BUBBLESCOPE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
+    return recordInto(std::move(config), folder.path());
+}
+
+Json toJson(const RecordedRun& recorded) {
+    const runtime::RunSummary& training = recorded.training;
+    Json document = analysisJson(recorded.run, recorded.report);
+    document["training"] = {{"losses", training.losses},
+                            {"weights_digest", digestText(training.weights_digest)},
+                            {"peak_memory", memoryJson(training.memory)},
+                            {"ops", training.ops},
+                            {"late_ops", training.late_ops},
+                            {"max_lateness_ns", training.max_lateness.count()},
+                            {"dropped_records", training.dropped_records}};
+    return document;
+}
+
+std::string trainingText(const runtime::RunSummary& training) {
+    std::string out = "Loss by step:";
+    for (const double loss : training.losses)
+        out += fmt::format(" {:.6f}", loss);
+    return out + fmt::format("\nWeights' digest: {}\n\n", digestText(training.weights_digest));
+}
+
+std::string digestText(std::uint64_t digest) {
+    return fmt::format("{:016x}", digest);
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,194 @@
+#include "app/cli/run_comparison.h"
+
+#include "app/cli/table.h"
+#include "core/cost/recut.h"
+#include "core/timeline/typical_costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <numeric>
+#include <utility>
+
+namespace bubblescope::cli {
+namespace {
+
+std::string titleOf(const Schedule& schedule) {
+    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
+}
+
+/// With --vpp, or else with the smallest number of chunks that the schedule takes.
+Result<Schedule> withChunks(const ScheduleOptions& options, const std::string& name, const CostModel& times) {
+    Result<Schedule> asked = options.sibling(name, times);
+    if (asked.ok()) return asked;
+    constexpr int kMostChunks = 4;
+    for (int vpp = 1; vpp <= kMostChunks; ++vpp) {
+        if (auto made = options.sibling(name, times, vpp); made.ok()) return made;
+    }
+    return asked;
+}
+
+Result<std::vector<Schedule>> schedulesOf(const Comparison& comparison, const CostModel& times) {
+    std::vector<Schedule> schedules;
+    if (comparison.schedule.given()) {
+        BUBBLESCOPE_ASSIGN(schedules.emplace_back(), comparison.schedule.schedule(times));
+    }
+    for (const std::string& name : comparison.names) {
+        BUBBLESCOPE_ASSIGN(schedules.emplace_back(), withChunks(comparison.schedule, name, times));
+    }
+    return schedules;
+}
+
+/// Blocks on each rank.
+Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<int> layers) {
+    int even = 1;
+    for (const Schedule& schedule : schedules)
+        even = std::lcm(even, chunksOfModel(schedule));
+    if (!layers) return even;
+    const int first = chunksOfModel(schedules.front());
+    const int blocks = *layers * first;
+    for (const Schedule& schedule : schedules) {
+        const int chunks = chunksOfModel(schedule);
+        if (blocks % chunks == 0) continue;
+        return usageError(fmt::format("the {} layers of a rank do not cut evenly into the {} chunks of {}", blocks,
+                                      chunks, titleOf(schedule)),
+                          fmt::format("give --layers {} or leave it out", std::lcm(even, first) / first));
+    }
+    return blocks;
+}
+
+/// Weights that are equal bit for bit share a letter.
+std::vector<std::size_t> weightGroups(const std::vector<RecordedRun>& runs) {
+    std::vector<std::uint64_t> seen;
+    std::vector<std::size_t> groups;
+    for (const RecordedRun& run : runs) {
+        const auto found = std::ranges::find(seen, run.training.weights_digest);
+        groups.push_back(static_cast<std::size_t>(found - seen.begin()));
+        if (found == seen.end()) seen.push_back(run.training.weights_digest);
+    }
+    return groups;
+}
+
+std::string weightsText(const std::vector<RecordedRun>& runs) {
+    const std::vector<std::size_t> groups = weightGroups(runs);
+    std::string out = fmt::format("\nAll trained the same model for {} steps, to a loss of {:.6f}.",
+                                  runs.front().training.losses.size(), runs.front().training.losses.back());
+    if (std::ranges::max(groups) == 0) {
+        return out + fmt::format(" Their weights are equal bit for bit ({}).\n",
+                                 digestText(runs.front().training.weights_digest));
+    }
+    return out + " Weights are equal bit for bit where the last column says the same;\ntwo pipelines and slices of a "
+                 "sequence sum the same gradients in another order and differ in the last bits.\n";
+}
+
+std::string lateText(const std::vector<RecordedRun>& runs) {
+    std::int64_t ops = 0;
+    std::int64_t late = 0;
+    for (const RecordedRun& run : runs) {
+        ops += run.training.ops;
+        late += run.training.late_ops;
+    }
+    if (late == 0) return {};
+    return fmt::format("The machine was too late for {} of {} ops, which end when they really ended: a calmer machine, "
+                       "longer op times or\na larger --pace-tolerance give the schedules' own bubbles.\n",
+                       late, ops);
+}
+
+/// The rank that held most.
+const runtime::MemoryUse& largest(const std::vector<runtime::MemoryUse>& memory) {
+    return *std::ranges::max_element(memory, {}, &runtime::MemoryUse::total);
+}
+
+std::string kibibytes(std::int64_t bytes) {
+    return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+}
+
+const StepAnalysis& typicalStep(const RecordedRun& recorded) {
+    return recorded.report.steps[recorded.report.typical_step];
+}
+
+} // namespace
+
+Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& comparison, const CostModel& times,
+                                                       const runtime::RunConfig& base) {
+    BUBBLESCOPE_ASSIGN(std::vector<Schedule> schedules, schedulesOf(comparison, times));
+    BUBBLESCOPE_ASSIGN(const int blocks, blocksPerRank(schedules, comparison.layers));
+    const int first = chunksOfModel(schedules.front());
+    std::vector<runtime::RunConfig> configs;
+    for (Schedule& schedule : schedules) {
+        runtime::RunConfig& config = configs.emplace_back(base);
+        const int chunks = chunksOfModel(schedule);
+        config.model.layers_per_stage = blocks / chunks;
+        BUBBLESCOPE_ASSIGN(config.times, recut(times, first, chunks));
+        config.schedule = std::move(schedule);
+    }
+    return configs;
+}
+
+Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs, const std::string& out) {
+    std::vector<RecordedRun> runs;
+    for (const runtime::RunConfig& config : configs) {
+        const Schedule& schedule = config.schedule;
+        const std::string name = schedule.name + (schedule.flavor.empty() ? "" : "-" + schedule.flavor);
+        const std::string folder = out.empty() ? "" : (std::filesystem::path(out) / name).string();
+        BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(config, folder));
+        printProblems(runs.back().run.problems);
+    }
+    return runs;
+}
+
+std::string comparisonText(const std::vector<RecordedRun>& runs) {
+    Table table({{"schedule", Table::Align::Left},
+                 {"chunks"},
+                 {"makespan"},
+                 {"bubble rate"},
+                 {"closed form"},
+                 {"over ideal"},
+                 {"peak memory"},
+                 {"activations"},
+                 {"weights"}});
+    const std::vector<std::size_t> groups = weightGroups(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const StepAnalysis& step = typicalStep(runs[i]);
+        const runtime::MemoryUse& memory = largest(runs[i].training.memory);
+        table.row({titleOf(runs[i].run.schedule), fmt::format("{}", runs[i].run.schedule.vpp), formatTime(step.wall),
+                   fmt::format("{:.2f} %", 100 * step.rates.over_makespan),
+                   step.form ? fmt::format("{:.2f} %", 100 * step.form->bubble_rate) : "none",
+                   fmt::format("{:.2f} %", 100 * step.rates.over_ideal), kibibytes(memory.total()),
+                   kibibytes(memory.activations), std::string(1, static_cast<char>('a' + groups[i] % 26))});
+    }
+    return table.text(0) + weightsText(runs) + lateText(runs);
+}
+
+Json comparisonJson(const std::vector<RecordedRun>& runs) {
+    Json documents = Json::array();
+    for (const RecordedRun& run : runs) {
+        const StepAnalysis& step = typicalStep(run);
+        Json document = {{"schedule", run.run.schedule.name},
+                         {"flavor", run.run.schedule.flavor},
+                         {"vpp", run.run.schedule.vpp},
+                         {"makespan_ns", step.wall.count()},
+                         {"bubble_rate", step.rates.over_makespan},
+                         {"span_bubble_rate", step.rates.span},
+                         {"over_ideal", step.rates.over_ideal},
+                         {"expected_bubble_rate", step.form ? Json(step.form->bubble_rate) : Json()},
+                         {"peak_memory_bytes", largest(run.training.memory).total()}};
+        document["run"] = toJson(run);
+        documents.push_back(std::move(document));
+    }
+    return {{"schedules", documents}};
+}
+
+Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs) {
+    std::deque<CostModel> costs; // keeps its elements in place
+    std::vector<Drawn> drawn;
+    for (const RecordedRun& recorded : runs) {
+        const StepTimeline& step = recorded.run.steps[recorded.report.typical_step];
+        drawn.push_back({recorded.run.schedule, step, costs.emplace_back(typicalCosts(step))});
+    }
+    return svg.write(drawn);
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "app/cli/recorded_run.h"
+#include "app/cli/schedule_options.h"
+#include "app/cli/svg_options.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// `run --compare`: one model, trained by several schedules one after the other.
+struct Comparison {
+    const ScheduleOptions& schedule; ///< which is the first, if it names one
+    std::vector<std::string> names;  ///< of the others: NAME, NAME/FLAVOR or /FLAVOR
+    /// Blocks in each chunk of the first schedule; none = as few as all schedules can cut evenly.
+    std::optional<int> layers;
+};
+
+/// The runs to make: `base` with each schedule and with the times of its ops. All train the same model on the
+/// same data, so that a schedule with more chunks a rank has smaller ones: its op times shrink by as much.
+/// `times` are those of one op of the first schedule. Each schedule takes --vpp, or if it cannot, the
+/// smallest number of chunks that it can. Usage error where the blocks of a rank cannot be cut evenly.
+[[nodiscard]] Result<std::vector<runtime::RunConfig>>
+planComparison(const Comparison& comparison, const CostModel& times, const runtime::RunConfig& base);
+
+/// Makes the runs, each recorded in a folder of its name below `out` if that is not empty.
+[[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
+                                                         const std::string& out);
+
+/// A table, and what became of the weights.
+[[nodiscard]] std::string comparisonText(const std::vector<RecordedRun>& runs);
+[[nodiscard]] Json comparisonJson(const std::vector<RecordedRun>& runs);
+
+/// Draws each run's typical step; does nothing without --svg.
+[[nodiscard]] Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs);
+
+} // namespace bubblescope::cli
