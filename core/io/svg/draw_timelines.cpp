@@ -23,6 +23,7 @@ constexpr double kSmallestLabelSize = 7.5;
 constexpr double kRowGap = 3;
 constexpr double kTickRoom = 80; ///< between labelled marks of the axis
 constexpr double kLeastPlot = 100;
+constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyond, sums of times could overflow
 
 /// Breaks text at spaces into lines no wider than `width`.
 std::vector<std::string> wrapped(std::string_view text, double size, double width) {
@@ -71,14 +72,18 @@ public:
 
 private:
     Status prepare() {
-        if (panels_.empty()) return usageError("there is no step to draw");
         TimeNs longest{0};
         std::size_t ranks = 0;
         for (const Panel& panel : panels_) {
             longest = std::max(longest, lastEnd(panel.step));
             ranks = std::max(ranks, panel.step.ranks.size());
         }
+        if (ranks == 0) return usageError("there is no step to draw");
         to_ = options_.to.value_or(longest);
+        if (options_.from < TimeNs{0} || to_ > kLatest) {
+            return usageError(fmt::format("the time range to draw must lie between 0 and {}", shortTime(kLatest)),
+                              "the range counts from the begin of the step");
+        }
         if (to_ <= options_.from) {
             return usageError(
                 fmt::format("the time range to draw, {} to {}, is empty", shortTime(options_.from), shortTime(to_)),

@@ -237,6 +237,12 @@ TEST(Svg, RefusesWhatCannotBeDrawn) {
     EXPECT_THAT(message({.ranks = {Rank{2}}}), testing::HasSubstr("no rank 2"));
     EXPECT_THAT(message({.from = TimeNs{5}, .to = TimeNs{5}}), testing::HasSubstr("empty"));
     EXPECT_THAT(message({.from = step.wall()}), testing::HasSubstr("empty"));
+    EXPECT_THAT(message({.to = TimeNs::max()}), testing::HasSubstr("between 0 and"));
+    EXPECT_THAT(message({.from = TimeNs{-1}}), testing::HasSubstr("between 0 and"));
+    EXPECT_EQ(message({.to = TimeNs{1'000'000'000'000'000'000}, .width = 200}), "");
+    const StepTimeline nothing;
+    const Panel without_ranks{nothing, "", ""};
+    EXPECT_FALSE(drawTimelines({&without_ranks, 1}, {.to = TimeNs{1}}).ok());
     EXPECT_THAT(message({.width = 90}), testing::HasSubstr("no room"));
     EXPECT_EQ(message({}), "");
     EXPECT_FALSE(drawTimelines({}, {}).ok());
