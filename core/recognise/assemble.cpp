@@ -98,9 +98,18 @@ private:
     std::optional<std::string> fault_;
 };
 
-StepTimeline emptyStep(const Layout& layout, std::int64_t index) {
+/// Step, then replica.
+using StepKey = std::pair<std::int64_t, std::int64_t>;
+
+std::string nameStep(StepKey key) {
+    return key.second == 0 ? fmt::format("step {}", key.first)
+                           : fmt::format("step {}, replica {}", key.first, key.second);
+}
+
+StepTimeline emptyStep(const Layout& layout, StepKey key) {
     StepTimeline step;
-    step.index = static_cast<int>(index);
+    step.index = static_cast<int>(key.first);
+    step.replica = static_cast<int>(key.second);
     step.pp = layout.pp;
     step.microbatches = layout.microbatches;
     step.vpp = layout.vpp;
@@ -171,7 +180,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 
 Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout, const std::string& where,
                                                 DiagnosticLog& log) {
-    std::map<std::int64_t, std::pair<StepTimeline, Tally>> steps;
+    std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
     bool any_backward = false;
     for (const FoundOp& op : found.ops) {
         if (!layout.rank_of_home.contains(op.home)) continue; // an optimizer's on a rank without pipeline ops
@@ -181,7 +190,10 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                op.start,
                                op.end,
                                op.lateness};
-        auto& [step, tally] = steps.try_emplace(op.step, emptyStep(layout, op.step), Tally(layout)).first->second;
+        const StepKey key{op.step, op.replica};
+        auto known = steps.find(key);
+        if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
+        auto& [step, tally] = known->second;
         step.ranks[place.rank.index()].push_back(timed);
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
@@ -189,15 +201,15 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
 
     std::vector<StepTimeline> complete;
     std::optional<std::string> first_fault;
-    std::map<std::int64_t, std::size_t> place_of_step;
-    for (auto& [index, entry] : steps) {
+    std::map<StepKey, std::size_t> place_of_step;
+    for (auto& [key, entry] : steps) {
         const auto fault = entry.second.fault(any_backward);
         if (!fault) {
-            place_of_step[index] = complete.size();
+            place_of_step[key] = complete.size();
             complete.push_back(std::move(entry.first));
             continue;
         }
-        const std::string text = fmt::format("step {}: {}", index, *fault);
+        const std::string text = fmt::format("{}: {}", nameStep(key), *fault);
         log.add("incomplete-step", text, "steps that miss ops, or hold one twice, are not analysed");
         if (!first_fault) first_fault = text;
     }
@@ -208,7 +220,7 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
             "record at least one whole step on all pipeline ranks");
     }
     for (const FoundComm& comm : found.comm) {
-        if (const auto place = place_of_step.find(comm.step); place != place_of_step.end()) {
+        if (const auto place = place_of_step.find({comm.step, comm.replica}); place != place_of_step.end()) {
             addComm(comm, layout, complete[place->second], log);
         }
     }

@@ -27,6 +27,7 @@ struct FoundOp {
     TimeNs lateness{0};
     std::int64_t sequence = 0; ///< slice of the sequence
     bool overlapped = false;   ///< half of a pair; the other half has the same times
+    std::int64_t replica = 0;  ///< which of several equal pipelines (data parallelism)
 };
 
 struct FoundComm {
@@ -39,6 +40,7 @@ struct FoundComm {
     TimeNs start{0};
     TimeNs end{0};
     std::int64_t sequence = 0;
+    std::int64_t replica = 0;
 };
 
 /// What `part` counts.
@@ -70,5 +72,10 @@ struct Rule {
 [[nodiscard]] FoundOps findMegatronOps(const Trace& trace, DiagnosticLog& log);
 [[nodiscard]] FoundOps findTorchActions(const Trace& trace, DiagnosticLog& log);
 [[nodiscard]] FoundOps findTorchGPipe(const Trace& trace, DiagnosticLog& log);
+[[nodiscard]] FoundOps findStragglerOps(const Trace& trace, DiagnosticLog& log);
+[[nodiscard]] FoundOps findNvtxOps(const Trace& trace, DiagnosticLog& log);
+/// For traces without annotations: forwards and backwards told apart by what PyTorch records of autograd, numbered in
+/// their order between sends and receives.
+[[nodiscard]] FoundOps inferTorchOps(const Trace& trace, DiagnosticLog& log);
 
 } // namespace bubblescope

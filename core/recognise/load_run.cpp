@@ -2,6 +2,7 @@
 #include "core/recognise/assemble.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/match_schedule.h"
+#include "core/recognise/replicas.h"
 #include "core/recognise/run.h"
 #include "core/timeline/typical_costs.h"
 #include "core/trace/trace.h"
@@ -64,9 +65,10 @@ Error nothingRecognised(const Trace& trace, const std::string& where) {
                                     [](const TraceFile& file) { return file.format == "kineto"; });
     return inputError(
         where, fmt::format("no pipeline op found: looked for {}; found {}", looked_for, found),
-        kineto ? "PyTorch's Schedule1F1B and versions from before autumn 2025 annotate no ops; multi-stage schedules "
-                 "and GPipe of later ones do"
-               : "");
+        kineto
+            ? "where ops are not annotated, as by PyTorch's Schedule1F1B, they are told by their sends and receives: "
+              "record the operators of the host too, on all pipeline ranks"
+            : "");
 }
 
 void describeInput(const Trace& trace, Run& run) {
@@ -116,6 +118,7 @@ Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl&
     run.info = recognised.found.info;
     if (control.stopRequested()) return cancelledError();
 
+    BUBBLESCOPE_TRY(splitReplicas(recognised.found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(recognised.found, where));
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(recognised.found, layout, where, log));
     if (control.stopRequested()) return cancelledError();

@@ -1,3 +1,4 @@
+#include "core/recognise/gpu_work.h"
 #include "core/recognise/torch_annotations.h"
 
 #include <fmt/format.h>
@@ -54,11 +55,20 @@ constexpr std::array kTransfers{
     Transfer{"RECV_B", CommKind::Receive, Payload::Gradient, 0},
 };
 
+/// On a GPU an op takes the time of the kernels that its scope launched, not the host's.
+bool takeGpuTimes(FoundOp& op, const RankAnnotations& rank, const GpuWork& gpu) {
+    const auto work = gpu.launchedIn(rank.file, 0, op.start, op.end);
+    if (!work) return false;
+    op.start = work->start;
+    op.end = work->end;
+    return true;
+}
+
 /// Turns the scopes of one rank into ops and transfers.
 class ActionReader {
 public:
-    ActionReader(const RankAnnotations& rank, FoundOps& found, DiagnosticLog& log)
-        : rank_(rank), found_(found), log_(log), steps_(rank, log) {}
+    ActionReader(const RankAnnotations& rank, const GpuWork& gpu, FoundOps& found, DiagnosticLog& log)
+        : rank_(rank), gpu_(gpu), found_(found), steps_(rank, log) {}
 
     void read() {
         for (const Annotation& scope : rank_.scopes) {
@@ -74,25 +84,39 @@ private:
 
     void readAction(const Annotation& scope) {
         const std::string_view text = scope.name.substr(kActionPrefix.size());
-        if (text.starts_with('(')) {
-            log_.add("overlapped-pair", fmt::format("rank {}, '{}'", rank_.rank, scope.name),
-                     "overlapped pairs of a forward and a backward are not told apart and are left out");
-            return;
-        }
+        if (text.starts_with('(')) return readPair(scope, text);
         const auto action = parseAction(text);
         if (!action || action->microbatch < 0) return;
         for (const Transfer& transfer : kTransfers) {
             if (transfer.name == action->kind) return addTransfer(scope, *action, transfer);
         }
-        const auto kind = action->kind.size() == 1 ? opKindFromLetter(action->kind.front()) : std::nullopt;
-        if (!kind || *kind == OpKind::Optimizer) return;
+        if (const auto op = opOf(*action, scope)) addOp(*op, scope);
+    }
+
+    /// `(<stage>F<micro-batch>;<stage>B<micro-batch>)OVERLAP_F_B`: two ops in one scope.
+    void readPair(const Annotation& scope, std::string_view text) {
+        const std::size_t middle = text.find(';');
+        const std::size_t end = text.find(')');
+        if (middle == std::string_view::npos || end == std::string_view::npos || end < middle) return;
+        for (const std::string_view half : {text.substr(1, middle - 1), text.substr(middle + 1, end - middle - 1)}) {
+            const auto action = parseAction(half);
+            auto op = action ? opOf(*action, scope) : std::nullopt;
+            if (!op) continue;
+            op->overlapped = true;
+            addOp(*op, scope);
+        }
+    }
+
+    static std::optional<FoundOp> opOf(const Action& action, const Annotation& scope) {
+        const auto kind = action.kind.size() == 1 ? opKindFromLetter(action.kind.front()) : std::nullopt;
+        if (!kind || *kind == OpKind::Optimizer || action.microbatch < 0) return std::nullopt;
         FoundOp op;
         op.kind = *kind;
-        op.microbatch = action->microbatch;
-        op.part = action->stage;
+        op.microbatch = action.microbatch;
+        op.part = action.stage;
         op.start = scope.start;
         op.end = scope.end;
-        addOp(op, scope);
+        return op;
     }
 
     void addTransfer(const Annotation& scope, const Action& action, const Transfer& transfer) {
@@ -114,10 +138,12 @@ private:
     }
 
     void addOp(FoundOp op, const Annotation& scope) {
-        const auto step = steps_.stepOf(scope);
+        const auto step = op.overlapped && op.kind != OpKind::Forward ? pair_step_ : steps_.stepOf(scope);
+        if (op.overlapped && op.kind == OpKind::Forward) pair_step_ = step;
         if (!step) return;
         op.home = rank_.rank;
         op.step = *step;
+        if (takeGpuTimes(op, rank_, gpu_)) return found_.ops.push_back(op);
         const bool forward = op.kind == OpKind::Forward;
         if (forward || producesInputGradient(op.kind)) {
             const Payload payload = forward ? Payload::Activation : Payload::Gradient;
@@ -128,9 +154,10 @@ private:
     }
 
     const RankAnnotations& rank_;
+    const GpuWork& gpu_;
     FoundOps& found_;
-    DiagnosticLog& log_;
     StepFinder steps_;
+    std::optional<std::int64_t> pair_step_; ///< of the forward of the pair at hand: one scope is asked for once
     std::map<TransferKey, TimeNs> arrivals_;
 };
 
@@ -171,8 +198,15 @@ FoundOps findTorchActions(const Trace& trace, DiagnosticLog& log) {
     FoundOps found;
     found.parts = Parts::Stages;
     DiagnosticLog own_log; // of no interest if the trace holds no actions
-    for (const RankAnnotations& rank : torchAnnotations(trace, own_log))
-        ActionReader(rank, found, own_log).read();
+    const std::vector<RankAnnotations> ranks = torchAnnotations(trace, own_log);
+    const auto is_action = [](const Annotation& scope) { return scope.name.starts_with(kActionPrefix); };
+    if (std::none_of(ranks.begin(), ranks.end(), [&](const RankAnnotations& rank) {
+            return std::any_of(rank.scopes.begin(), rank.scopes.end(), is_action);
+        }))
+        return {};
+    const GpuWork gpu(trace);
+    for (const RankAnnotations& rank : ranks)
+        ActionReader(rank, gpu, found, own_log).read();
     found = onlyWithPipelineOps(std::move(found));
     if (found.ops.empty()) return found;
     append(log, own_log);
@@ -183,17 +217,23 @@ FoundOps findTorchGPipe(const Trace& trace, DiagnosticLog& log) {
     FoundOps found;
     found.parts = Parts::OneAHome;
     DiagnosticLog own_log;
+    std::optional<GpuWork> gpu; // made for the first op: most traces are not GPipe's
     std::int64_t stage = 0;
     for (const RankAnnotations& rank : torchAnnotations(trace, own_log)) {
         StepFinder steps(rank, own_log);
         for (const Annotation& scope : rank.scopes) {
             auto op = gpipeOp(scope);
             const bool pipeline = op.has_value();
+            if (pipeline && !gpu) gpu.emplace(trace);
             if (!op) op = optimizerOp(scope);
             const auto step = op ? steps.stepOf(scope) : std::nullopt;
             if (!step) continue;
             op->home = rank.rank;
             op->step = *step;
+            if (pipeline && takeGpuTimes(*op, rank, *gpu)) {
+                found.ops.push_back(*op);
+                continue;
+            }
             const auto posted = pipeline ? receivePostedIn(rank, scope.start, scope.end) : std::nullopt;
             if (posted && posted->end <= scope.end) {
                 const Payload payload = op->kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;

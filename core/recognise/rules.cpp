@@ -13,6 +13,12 @@ std::span<const Rule> recognitionRules() {
              findTorchActions},
         Rule{"PyTorch GPipe", "", "annotations 'Forward <i>' and 'Backward <i>' as PyTorch's GPipe writes them",
              findTorchGPipe},
+        Rule{"ByteDance timeline", "", "slices 'forward-compute' and 'backward-compute' with args step and mb_id",
+             findStragglerOps},
+        Rule{"NVTX", "", "NVTX ranges 'F<i>', 'B<i>', 'I<i>', 'W<i>', with '.<chunk>' behind where a rank has several",
+             findNvtxOps},
+        Rule{"inferred from the order of compute and transfers", "",
+             "without annotations, PyTorch operators between sends and receives", inferTorchOps},
     };
     return kRules;
 }

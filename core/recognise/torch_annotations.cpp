@@ -46,9 +46,11 @@ std::vector<RankAnnotations> torchAnnotations(const Trace& trace, DiagnosticLog&
     std::map<std::int64_t, RankAnnotations> by_rank;
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         if (trace.sliceCategories()[slice] != wanted) continue;
-        const std::int64_t rank = ranks[trace.tracks()[trace.sliceTracks()[slice]].file];
+        const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
+        const std::int64_t rank = ranks[file];
         RankAnnotations& out = by_rank[rank];
         out.rank = rank;
+        out.file = file;
         addAnnotation(out, {trace.name(slice), trace.start(slice), trace.end(slice)});
     }
     std::vector<RankAnnotations> all;

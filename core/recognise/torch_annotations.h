@@ -19,6 +19,7 @@ struct Annotation {
 /// The annotations of one rank, by start, with those apart that have a meaning of their own.
 struct RankAnnotations {
     std::int64_t rank = 0;
+    std::uint32_t file = 0; ///< of the trace; the last, if several are of this rank
     std::vector<Annotation> scopes;
     std::vector<Annotation> receives; ///< gloo:recv: from the call to the arrival, across other scopes
     struct Step {

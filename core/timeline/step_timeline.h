@@ -42,7 +42,8 @@ struct CommSpan {
 /// traces. Times count from the origin of the trace (simulation: 0 = begin of the step).
 /// Immutable once built by its producer.
 struct StepTimeline {
-    int index = 0; ///< number of the step in its run
+    int index = 0;   ///< number of the step in its run
+    int replica = 0; ///< which of several equal pipelines that ran it (data parallelism)
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;

@@ -163,13 +163,39 @@ TEST_F(RealTraces, TorchZeroBubbleV) {
     EXPECT_EQ(run_.schedule.placement, Placement::V);
 }
 
-TEST(UnrecognisedTraces, Torch1F1BWithoutAnnotationsSaysSo) {
+// Stock PyTorch's Schedule1F1B leaves no annotation: the order of sends, receives and operators tells.
+TEST_F(RealTraces, TorchOneFOneBWithoutAnnotations) {
     BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/1f1b_pp4_mb8");
-    const auto loaded = load("torch-pp-cpu-gloo/1f1b_pp4_mb8");
-    ASSERT_FALSE(loaded.ok());
-    EXPECT_EQ(loaded.error().kind, ErrorKind::Input);
-    EXPECT_THAT(loaded.error().message, HasSubstr("no pipeline op found"));
-    EXPECT_THAT(loaded.error().hint, HasSubstr("Schedule1F1B"));
+    ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/1f1b_pp4_mb8"));
+
+    ASSERT_EQ(run_.steps.size(), 2U);
+    EXPECT_EQ(run_.steps[0].index, 2);
+    EXPECT_EQ(run_.steps[0].pp, 4);
+    EXPECT_EQ(run_.steps[0].microbatches, 8);
+    EXPECT_EQ(run_.steps[0].vpp, 1);
+    EXPECT_EQ(run_.schedule.name, "1f1b");
+    EXPECT_FALSE(run_.departure.has_value());
+    // Rank 1's first forward: from its first aten::linear, 6684.164 us into ProfilerStep#2, to the end of aten::detach.
+    const TimelineOp& first = run_.steps[0].ranks[1].front();
+    EXPECT_EQ(first.duration(), TimeNs{5'246'631});
+}
+
+TEST_F(RealTraces, ByteDanceTimeline) {
+    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
+    ASSERT_NO_FATAL_FAILURE(open("bytedance-straggler/timeline-ST.json.gz"));
+
+    ASSERT_EQ(run_.steps.size(), 64U) << "32 steps on each of two replicas";
+    EXPECT_EQ(run_.steps[0].index, 23);
+    EXPECT_EQ(run_.steps[0].replica, 0);
+    EXPECT_EQ(run_.steps[1].index, 23);
+    EXPECT_EQ(run_.steps[1].replica, 1);
+    EXPECT_EQ(run_.steps[0].pp, 4);
+    EXPECT_EQ(run_.steps[0].microbatches, 4);
+    EXPECT_EQ(run_.schedule.name, "1f1b");
+    for (const StepTimeline& step : run_.steps) {
+        for (const auto& comm : step.comm)
+            EXPECT_GE(comm.size(), 8U);
+    }
 }
 
 TEST(UnrecognisedTraces, OtherKinetoTracesSayWhatWasFound) {

@@ -120,12 +120,136 @@ TEST_F(ForeignTraces, TorchWaitsAreCutOutOfOps) {
     EXPECT_EQ(send.peer, Rank{0});
 }
 
-TEST_F(ForeignTraces, TorchOverlappedPairsAreCountedNotGuessed) {
-    writeKineto(0, annotation("PP:0F0", 0, 10) + annotation("PP:(0F1;0B0)OVERLAP_F_B", 10, 20) +
-                       annotation("PP:0B1", 20, 30));
+TEST_F(ForeignTraces, TorchOverlappedPairsAreTwoOps) {
+    std::string events;
+    for (int step = 0; step < 200; step += 100) {
+        events += annotation("PP:0F0", step, step + 10) + annotation("PP:(0F1;0B0)OVERLAP_F_B", step + 10, step + 20) +
+                  annotation("PP:0B1", step + 20, step + 30);
+    }
+    writeKineto(0, events);
     const auto run = load();
-    ASSERT_FALSE(run.ok());
-    EXPECT_THAT(run.error().message, HasSubstr("none of the 1 steps is complete"));
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(run.value().steps.size(), 2U);
+    const auto& ops = run.value().steps[1].ranks[0];
+    ASSERT_EQ(ops.size(), 4U);
+    EXPECT_TRUE(ops[1].op.overlapped && ops[2].op.overlapped);
+    EXPECT_EQ(ops[1].start, ops[2].start);
+    EXPECT_EQ(ops[1].end, ops[2].end);
+    EXPECT_EQ(countOf(run.value().problems, "overlapping-ops"), 0);
+}
+
+// The host runs ahead: the scopes are short, the kernels that they launched say when the op ran.
+TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
+    const auto launch = [](int at, int id) {
+        return fmt::format(
+            R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":1,)"
+            R"("args":{{"correlation":{}}}}},)",
+            at, id);
+    };
+    const auto kernel = [](const char* name, int start, int end, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},)"
+                           R"("args":{{"correlation":{}}}}},)",
+                           name, start, end - start, id);
+    };
+    writeKineto(0, annotation("PP:0F0", 0, 10) + launch(2, 1) + launch(4, 2) + launch(6, 3) +
+                       annotation("PP:0B0", 10, 20) + launch(12, 4) + launch(14, 5) + kernel("gemm", 50, 80, 1) +
+                       kernel("gemm", 80, 90, 2) + kernel("ncclDevKernel_SendRecv", 90, 200, 3) +
+                       kernel("graph", 210, 250, 4) + kernel("graph", 250, 300, 4)); // 5 left nothing on the device
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const auto& ops = run.value().steps.at(0).ranks[0];
+    EXPECT_EQ(ops[0].end - ops[0].start, TimeNs{40'000});
+    EXPECT_EQ(ops[1].start - ops[0].start, TimeNs{160'000});
+    EXPECT_EQ(ops[1].duration(), TimeNs{90'000});
+}
+
+TEST_F(ForeignTraces, NvtxRangesNameOps) {
+    std::string events;
+    const auto range = [&events](const char* name, int start, int end) {
+        events += fmt::format(R"({{"ph":"X","cat":"nvtx","name":"{}","pid":1,"tid":1,"ts":{},"dur":{}}},)", name, start,
+                              end - start);
+    };
+    for (int step = 0; step < 300; step += 100) {
+        range("F0", step, step + 10);
+        range("F1", step + 10, step + 20);
+        range("Flush", step + 20, step + 21);
+        range("B0", step + 21, step + 30);
+        range("W0", step + 30, step + 40);
+        range("B1", step + 40, step + 50);
+        range("W1", step + 50, step + 60);
+        range("Optimizer", step + 60, step + 70);
+    }
+    writeKineto(0, events);
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().annotation, "NVTX");
+    ASSERT_EQ(run.value().steps.size(), 3U);
+    const auto& ops = run.value().steps[2].ranks[0];
+    ASSERT_EQ(ops.size(), 7U);
+    EXPECT_EQ(ops[2].op.kind, OpKind::BackwardInput) << "with W ranges, B is the gradient for the input";
+    EXPECT_EQ(ops[3].op.kind, OpKind::BackwardWeight);
+    EXPECT_EQ(ops[6].op.kind, OpKind::Optimizer);
+}
+
+// Two ranks, three micro-batches, no annotations: rank 0 runs F F B F B B, rank 1 F B F B F B.
+TEST_F(ForeignTraces, OrderOfComputeAndTransfersTellsOps) {
+    std::string events;
+    int now = 0;
+    const auto add = [&](const char* name, int lasts, int peer = -1) {
+        const std::string args = peer < 0 ? "" : fmt::format(R"(,"args":{{"Concrete Inputs":["","","{}","0"]}})", peer);
+        events += fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"{}","pid":1,"tid":1,"ts":{},"dur":{}{}}},)", name,
+                              now, lasts, args);
+        now += lasts;
+    };
+    const auto step = [&](int index, const std::string& order, bool first) {
+        const int begin = now;
+        for (const char what : order) {
+            const int peer = first ? 1 : 0;
+            if (what == 'F') {
+                if (!first) add("c10d::recv_", 2, peer);
+                add("aten::linear", 30);
+                add("aten::gelu", 10);
+                if (first) add("c10d::send", 2, peer);
+            } else {
+                if (first) add("c10d::recv_", 2, peer);
+                add("aten::empty", 1); // too little for a forward
+                add("autograd::engine::evaluate_function: AddmmBackward0", 60);
+                if (!first) add("c10d::send", 2, peer);
+            }
+        }
+        events += annotation(fmt::format("ProfilerStep#{}", index), begin, now);
+    };
+    for (const int rank : {0, 1}) {
+        events.clear();
+        now = 0;
+        for (const int index : {4, 5})
+            step(index, rank == 0 ? "FFBFBB" : "FBFBFB", rank == 0);
+        writeKineto(rank, events);
+    }
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().schedule.name, "1f1b");
+    EXPECT_EQ(run.value().schedule.microbatches, 3);
+    ASSERT_EQ(run.value().steps.size(), 2U);
+    EXPECT_EQ(run.value().steps[0].index, 4);
+    EXPECT_EQ(run.value().steps[0].ranks[0][0].duration(), TimeNs{40'000});
+    EXPECT_EQ(countOf(run.value().problems, "inferred"), 1);
+}
+
+TEST_F(ForeignTraces, ReplicasAreToldApart) {
+    for (int replica = 0; replica < 2; ++replica) {
+        const int late = replica * 5;
+        writeKineto(replica, annotation("PP:0F0", late, late + 10) + annotation("PP:0B0", late + 60, late + 80));
+        writeKineto(replica + 2,
+                    annotation("PP:1F0", late + 10, late + 20) + annotation("PP:1B0", late + 40, late + 60));
+    }
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(run.value().steps.size(), 2U);
+    EXPECT_EQ(run.value().steps[0].pp, 2);
+    EXPECT_EQ(run.value().steps[0].replica, 0);
+    EXPECT_EQ(run.value().steps[1].replica, 1);
+    EXPECT_EQ(run.value().steps[1].begin, TimeNs{5'000});
 }
 
 TEST_F(ForeignTraces, OpsOfOneRankNeverOverlap) {
@@ -136,14 +260,14 @@ TEST_F(ForeignTraces, OpsOfOneRankNeverOverlap) {
     EXPECT_EQ(countOf(run.value().problems, "overlapping-ops"), 1);
 }
 
-TEST_F(ForeignTraces, ReplicasAndMissingRanksAreErrors) {
+TEST_F(ForeignTraces, MissingRanksAreErrors) {
     writeV();
     std::filesystem::remove(folder_.path() / "r1.json");
     EXPECT_THAT(load().error().message, HasSubstr("no rank ran stage 1"));
 
     writeV();
     writeKineto(2, annotation("PP:0F0", 0, 10) + annotation("PP:3F0", 30, 40));
-    EXPECT_THAT(load().error().message, HasSubstr("stage 0 ran on ranks 0 and 2"));
+    EXPECT_THAT(load().error().message, HasSubstr("2 ranks ran stage 0, but 1 ran stage 1"));
 }
 
 TEST_F(ForeignTraces, NumbersThatCannotBeAreErrors) {
