@@ -59,6 +59,7 @@ Json stepJson(const StepAnalysis& step) {
              {"accounting", {{"compute_ns", account.busy.count()}, {"bubble_ns", account.bubble.count()}}}});
     }
     Json document = {{"index", step.index},
+                     {"replica", step.replica},
                      {"wall_ns", step.wall.count()},
                      {"bubble_rate", step.rates.over_makespan},
                      {"span_bubble_rate", step.rates.span},

@@ -8,6 +8,12 @@
 namespace bubblescope::cli {
 namespace {
 
+/// "7", or "7 of replica 1" where several pipelines ran the same step.
+std::string stepName(const StepAnalysis& step) {
+    return step.replica == 0 ? fmt::format("{}", step.index)
+                             : fmt::format("{} of replica {}", step.index, step.replica);
+}
+
 constexpr auto kLeft = Table::Align::Left;
 
 std::string percent(double share) {
@@ -64,7 +70,7 @@ std::string stepsText(const RunReport& report) {
     constexpr std::size_t kMost = 40;
     for (std::size_t i = 0; i < std::min(report.steps.size(), kMost); ++i) {
         const StepAnalysis& step = report.steps[i];
-        table.row({fmt::format("{}", step.index), formatTime(step.wall), percent(step.rates.over_makespan),
+        table.row({stepName(step), formatTime(step.wall), percent(step.rates.over_makespan),
                    step.form ? percent(step.form->bubble_rate) : "none", formatTime(step.typical.forward),
                    formatTime(step.typical.backward)});
     }
@@ -164,8 +170,8 @@ std::string analysisText(const Run& run, const RunReport& report, std::optional<
         if (candidate.index == step) shown = &candidate;
     }
     std::string out = headText(run) + pacingText(run) + stepsText(report);
-    out +=
-        fmt::format("\nStep {}{}\n", shown->index, step ? "" : ", the one of median length (--step N shows another)");
+    out += fmt::format("\nStep {}{}\n", stepName(*shown),
+                       step ? "" : ", the one of median length (--step N shows another)");
     return out + ranksText(*shown) + positionsText(*shown) + stagesText(run, report) + anomaliesText(report);
 }
 

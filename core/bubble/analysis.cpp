@@ -39,6 +39,7 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
 StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     StepAnalysis analysis;
     analysis.index = step.index;
+    analysis.replica = step.replica;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
     CostModel costs = typicalCosts(step);

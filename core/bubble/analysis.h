@@ -24,6 +24,7 @@ struct RankAccount {
 /// A step set against theory. Shared by the command line and the GUI.
 struct StepAnalysis {
     int index = 0;
+    int replica = 0; ///< as in StepTimeline
     TimeNs wall{0};
     BubbleRates rates;              ///< as executed
     OpTimes typical;                ///< median time per op kind, what the closed form was fed with
