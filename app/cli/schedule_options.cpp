@@ -3,6 +3,9 @@
 #include "core/schedule/registry.h"
 #include "core/schedule/schedule_json.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace bubblescope::cli {
 namespace {
 
@@ -49,12 +52,20 @@ void ScheduleOptions::addTimes(CLI::App& command) {
     command.add_option("--overlapped", overlapped_, "Time of an overlapped forward and backward (their sum)")
         ->type_name("TIME");
     command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
+    command
+        .add_option("--loss", loss_,
+                    "Time of the loss, by which the last stage's forward and either half of its backward take longer "
+                    "(0)")
+        ->type_name("TIME");
 }
 
 Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor, const CostModel& times,
                                            int vpp) const {
-    return makeSchedule(
-        {name, flavor, pp_, microbatches_, vpp, group_size_, memory_limit_, sequence_slices_, times.times, times.comm});
+    ScheduleSpec spec{name,          flavor,           pp_,         microbatches_, vpp, group_size_,
+                      memory_limit_, sequence_slices_, times.times, times.comm};
+    BUBBLESCOPE_ASSIGN(const auto loss, optionalTime(loss_));
+    spec.loss = loss.value_or(TimeNs{0});
+    return makeSchedule(spec);
 }
 
 Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
@@ -86,7 +97,28 @@ Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
     if (!backward && !(input_grad && weight_grad)) backward = 2 * forward;
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(forward, backward, input_grad, weight_grad));
     model.comm = comm.value_or(TimeNs{0});
+    BUBBLESCOPE_ASSIGN(const auto loss, optionalTime(loss_));
+    if (loss) BUBBLESCOPE_TRY(addLoss(model, *loss));
     return model;
+}
+
+Status ScheduleOptions::addLoss(CostModel& model, TimeNs loss) const {
+    constexpr std::int64_t kMostStages = 1'000'000;
+    const std::int64_t stages = std::int64_t{pp_} * vpp_;
+    if (!file_.empty() || stages > kMostStages) {
+        return usageError("--loss needs --schedule and no more than a million stages", "leave --loss out");
+    }
+    const ScheduleFamily* const family = findScheduleFamily(name_);
+    if (family == nullptr || stages < 1) return {}; // the schedule will say what is wrong
+    model.stages.assign(static_cast<std::size_t>(stages), model.times);
+    for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, routes(family->placement)); ++k) {
+        OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
+        last.forward += loss;
+        last.input_grad += loss;
+        last.weight_grad += loss;
+        last.backward += 2 * loss;
+    }
+    return {};
 }
 
 } // namespace bubblescope::cli

@@ -35,6 +35,8 @@ public:
 private:
     [[nodiscard]] Result<Schedule> generate(const std::string& name, const std::string& flavor, const CostModel& times,
                                             int vpp) const;
+    /// The last stage of each pipeline computes the loss.
+    [[nodiscard]] Status addLoss(CostModel& model, TimeNs loss) const;
 
     std::string name_;
     std::string flavor_;
@@ -51,6 +53,7 @@ private:
     std::optional<std::string> weight_grad_;
     std::optional<std::string> overlapped_;
     std::optional<std::string> comm_;
+    std::optional<std::string> loss_;
 };
 
 } // namespace bubblescope::cli

@@ -32,6 +32,7 @@ struct ScheduleSpec {
     TimeNs comm{0};
     /// For families that make room by weight gradients; memory_limit counts sizes.forward each.
     ActivationSizes sizes = {};
+    TimeNs loss{0}; ///< of the last stage's forward and of either half of its backward, beside `times`
 };
 
 /// A family of schedules: its names, its limits, how its orders are made and what bubbles theory gives

@@ -3,6 +3,7 @@
 // Who orders it:
 //   greedy       weight gradients where the times leave room, within a memory limit (zb_v_greedy.cpp)
 //   handcrafted  one fixed pattern, whatever the times; torch has the same
+//   paddle       greedily too, for any number of chunks, and with the time of the loss (zb_v_paddle.cpp)
 //
 // The fixed pattern on rank s, with 0 and 1 for the chunks: 2(p−s)−1 times F0, s times F1 F0, p−s times
 // F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 go on), s times I0 I1,
@@ -35,6 +36,7 @@
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
 #include "core/schedule/zb_v_greedy.h"
+#include "core/schedule/zb_v_paddle.h"
 
 #include <fmt/format.h>
 
@@ -122,7 +124,25 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
     return schedule;
 }
 
+Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
+    if (spec.vpp < 2) {
+        return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp), "give --vpp 2");
+    }
+    ZbVPaddleInput input{spec.pp, spec.microbatches, spec.vpp, spec.times, spec.loss, spec.comm, spec.sizes};
+    if (spec.memory_limit > 0) input.memory_limit = spec.memory_limit * spec.sizes.forward;
+    auto ranks = zbVPaddleOrder(input);
+    if (!ranks) {
+        return usageError(
+            fmt::format("zb-v (paddle) does not fit into {} activations on {} ranks", spec.memory_limit, spec.pp),
+            "give a larger --memory-limit, or none");
+    }
+    Schedule schedule = emptySchedule(spec, Placement::V);
+    schedule.ranks = std::move(*ranks);
+    return schedule;
+}
+
 Result<Schedule> generate(const ScheduleSpec& spec) {
+    if (spec.flavor == "paddle") return generatePaddle(spec);
     if (spec.vpp != 2) return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp), "give --vpp 2");
     if (spec.flavor == "greedy") return generateGreedy(spec);
     if (spec.memory_limit > 0) {
@@ -198,8 +218,8 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const OpTimes& t = costs.times;
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
-    if (schedule.flavor == "greedy") {
-        return usageError("the greedy order of zb-v follows the times and has no closed form",
+    if (schedule.flavor == "greedy" || schedule.flavor == "paddle") {
+        return usageError("the greedy orders of zb-v follow the times and have no closed form",
                           "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
     }
     if (!isFixed(schedule)) {
@@ -220,23 +240,28 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
 PeakForm peaks(const Schedule& schedule) {
     const int p = schedule.pp;
     const int m = schedule.microbatches;
+    const int v = schedule.vpp;
     if (isFixed(schedule)) {
         return peakForm(schedule, "min(m+1+s, 2·m, 2·p)", "every m", [=](int s) {
             return std::min({m + 1 + s, 2 * m, 2 * p});
         });
     }
     return peakForm(
-        schedule, "2·m", "any order of zb-v; its memory limit is no part of the order", [=](int) { return 2 * m; },
+        schedule, "v·m", "any order of zb-v; its memory limit is no part of the order", [=](int) { return v * m; },
         FormKind::UpperBound);
 }
 
 } // namespace
 
 ScheduleFamily zbVFamily() {
-    return {"zb-v",       "ZB-V",
-            {},           {"greedy", "handcrafted", "torch"},
-            Placement::V, "m ≥ 1, v = 2; greedy: --memory-limit 2p (default) or more",
-            generate,     familyForm,
+    return {"zb-v",
+            "ZB-V",
+            {},
+            {"greedy", "handcrafted", "torch", "paddle"},
+            Placement::V,
+            "m ≥ 1, v = 2 (paddle: 2 or more); greedy: --memory-limit 2p (default) or more; paddle: any that suffices",
+            generate,
+            familyForm,
             peaks};
 }
 

@@ -142,6 +142,23 @@ TEST(SimulateCommand, DrawsTimelines) {
     EXPECT_EQ(runProgram(with("schedule", kOneFOneB, {"--svg", scratch.file("no/folder.svg")})).exit_code, 3);
 }
 
+TEST(SimulateCommand, LossSlowsTheLastStage) {
+    const auto simulated = runProgram(with("simulate", kOneFOneB, {"--loss", "1ms", "--json"}));
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    EXPECT_EQ(simulated.json()["makespan_ns"], 189'000'000); // three stages of 15 ms, then eight times 18 ms
+
+    const auto order = [](const std::string& loss) {
+        return runProgram({"schedule", "--schedule", "zb-v", "--flavor", "paddle", "--pp", "4", "--microbatches", "4",
+                           "--vpp", "3", "--loss", loss, "--json"})
+            .json()["ranks"];
+    };
+    EXPECT_EQ(order("0ms").size(), 4U);
+    EXPECT_NE(order("0ms"), order("5ms"));
+    const ScratchFolder scratch;
+    const std::string file = scratch.write("s.json", runProgram(with("schedule", kOneFOneB, {"--json"})).out).string();
+    EXPECT_EQ(runProgram({"simulate", "--schedule-file", file, "--loss", "1ms"}).exit_code, 2);
+}
+
 TEST(SimulateCommand, TraceComesBackThroughAnalyze) {
     const ScratchFolder scratch;
     const std::string trace = scratch.file("t.pftrace");

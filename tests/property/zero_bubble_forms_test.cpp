@@ -118,6 +118,9 @@ TEST(ZeroBubbleForms, MemoryLimitsHold) {
                     wanted.name = "zb-v";
                     wanted.vpp = 2;
                     expectWithin(wanted);
+                    wanted.flavor = "paddle";
+                    wanted.vpp = 2 + m % 3;
+                    if (makeSchedule(wanted).ok()) expectWithin(wanted);
                 }
             }
         }
