@@ -4,8 +4,10 @@
 #include "core/io/file_bytes.h"
 #include "core/io/load_progress.h"
 #include "core/io/nsys/reader.h"
+#include "core/io/paddle/job_log.h"
 #include "core/io/perfetto/reader.h"
 #include "core/io/sniff.h"
+#include "core/io/torchtitan/event_log.h"
 #include "core/io/trace_files.h"
 #include "core/trace/trace_builder.h"
 
@@ -29,6 +31,8 @@ Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilde
     switch (sniffFormat(bytes.text())) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
     case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
+    case FileFormat::PaddleLog: return paddle::readJobLog(bytes.text(), where, builder, log, progress);
+    case FileFormat::TorchtitanLog: return torchtitan::readEventLog(bytes.text(), where, builder, log, progress);
     case FileFormat::Perfetto: return perfetto::readPerfetto(bytes.text(), where, builder, log, progress);
     case FileFormat::Empty: return inputError(where, "is empty");
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");

@@ -1,5 +1,7 @@
 #include "core/io/sniff.h"
 
+#include "core/io/paddle/job_log.h"
+#include "core/io/torchtitan/event_log.h"
 #include "core/io/unpack.h"
 
 #include <cstddef>
@@ -38,8 +40,10 @@ FileFormat sniffFormat(std::string_view beginning) {
     if (beginning.empty()) return FileFormat::Empty;
     if (packingOf(beginning)) return FileFormat::Packed;
     if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
+    if (torchtitan::looksLikeEventLog(beginning)) return FileFormat::TorchtitanLog;
     if (looksLikeJson(beginning)) return FileFormat::Json;
     if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
+    if (paddle::looksLikeJobLog(beginning)) return FileFormat::PaddleLog;
     return FileFormat::Unknown;
 }
 

@@ -4,9 +4,10 @@
 
 namespace bubblescope {
 
-enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, Unknown };
+enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, TorchtitanLog, Unknown };
 
-/// Tells a file's format from its first bytes; 256 of them are enough. Names of files are not looked at:
+/// Tells a file's format from its beginning. 256 bytes are enough but for logs, where the lines that matter may come
+/// later: within the first megabyte. Names of files are not looked at:
 /// traces travel under all sorts of them.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
 

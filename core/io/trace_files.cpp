@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <string>
@@ -48,11 +47,13 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
 
 bool looksLikeTrace(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
-    std::array<char, 256> beginning{};
-    stream.read(beginning.data(), beginning.size());
+    std::vector<char> beginning(std::size_t{64} << 10);
+    stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
     switch (sniffFormat({beginning.data(), static_cast<std::size_t>(stream.gcount())})) {
     case FileFormat::Json:
     case FileFormat::Sqlite:
+    case FileFormat::PaddleLog:
+    case FileFormat::TorchtitanLog:
     case FileFormat::Perfetto: return true;
     case FileFormat::Packed: {
         const std::string name = file.filename().string();

@@ -15,6 +15,11 @@ std::span<const Rule> recognitionRules() {
              findTorchGPipe},
         Rule{"ByteDance timeline", "", "slices 'forward-compute' and 'backward-compute' with args step and mb_id",
              findStragglerOps},
+        Rule{"PaddlePaddle jobs", "",
+             "jobs 'forward<chunk>', 'backward<chunk>' … of PaddlePaddle's executors, or 'F<i>_VP<chunk>' of its "
+             "dynamic "
+             "graph",
+             findPaddleOps},
         Rule{"NVTX", "", "NVTX ranges 'F<i>', 'B<i>', 'I<i>', 'W<i>', with '.<chunk>' behind where a rank has several",
              findNvtxOps},
         Rule{"inferred from the order of compute and transfers", "",

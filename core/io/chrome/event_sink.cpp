@@ -49,8 +49,8 @@ void EventSink::add(const Event& event) {
     case 'X': complete(event); break;
     case 'B':
     case 'E':
-        pairing_.add(
-            {trackFor(event), event.phase == 'E', *event.time, text(event.name), text(event.category), argsOf(event)});
+        pairing_.add({trackFor(event), event.phase == 'E', timeOf(event), text(event.name), text(event.category),
+                      argsOf(event)});
         break;
     case 'b':
     case 'n':
@@ -58,7 +58,7 @@ void EventSink::add(const Event& event) {
     case 'i':
     case 'I':
     case 'R':
-        builder_.addInstant({trackFor(event), *event.time, text(event.name), text(event.category), argsOf(event)});
+        builder_.addInstant({trackFor(event), timeOf(event), text(event.name), text(event.category), argsOf(event)});
         break;
     case 's':
     case 't':
@@ -68,6 +68,18 @@ void EventSink::add(const Event& event) {
     }
 }
 
+// PaddlePaddle's dynamic graph writes milliseconds where microseconds belong: of today's dates, the one is a thousandth
+// of the other, so the two cannot be taken for each other.
+TimeNs EventSink::timeOf(const Event& event) {
+    constexpr TimeNs kYear2001{1'000'000'000'000'000}; // in milliseconds, read as microseconds
+    const std::string_view category = builder_.text(text(event.category));
+    if (*event.time < kYear2001 || *event.time >= 10 * kYear2001 || !category.ends_with("pipeline timeline"))
+        return *event.time;
+    log_.add("milliseconds", EventPlace{where_, event.offset}.text(),
+             "times are milliseconds, not microseconds as the format wants; they are read as such");
+    return *event.time * 1000;
+}
+
 void EventSink::complete(const Event& event) {
     TimeNs duration = event.duration.value_or(TimeNs{0});
     if (duration < TimeNs{0}) {
@@ -75,16 +87,17 @@ void EventSink::complete(const Event& event) {
                  "events that end before they start are shown without duration");
         duration = TimeNs{0};
     }
-    builder_.addSlice({trackFor(event), *event.time, duration, text(event.name), text(event.category), argsOf(event)});
+    builder_.addSlice(
+        {trackFor(event), timeOf(event), duration, text(event.name), text(event.category), argsOf(event)});
 }
 
 void EventSink::async(const Event& event) {
     const TrackId track = asyncTrackFor(event);
     if (event.phase == 'n') {
-        builder_.addInstant({track, *event.time, text(event.name), text(event.category), argsOf(event)});
+        builder_.addInstant({track, timeOf(event), text(event.name), text(event.category), argsOf(event)});
         return;
     }
-    pairing_.addAsync({track, event.phase == 'e', *event.time, text(event.name), text(event.category), argsOf(event)},
+    pairing_.addAsync({track, event.phase == 'e', timeOf(event), text(event.name), text(event.category), argsOf(event)},
                       event.id);
 }
 
@@ -140,14 +153,14 @@ void EventSink::counter(const Event& event) {
             continue;
         StringId name = text(event.name);
         if (args.size() > 1) name = builder_.intern(fmt::format("{} {}", builder_.text(name), arg.name));
-        builder_.addCounter(event.pid.is_text ? 0 : event.pid.number, name, *event.time, value);
+        builder_.addCounter(event.pid.is_text ? 0 : event.pid.number, name, timeOf(event), value);
     }
 }
 
 void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
     const std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
-    builder_.addFlow({id, *event.time, trackFor(event), kNoId, false});
+    builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, false});
 }
 
 void EventSink::finish() {

@@ -44,6 +44,7 @@ private:
     [[nodiscard]] TrackId asyncTrackFor(const Event& event);
     [[nodiscard]] ArgSetId argsOf(const Event& event);
     [[nodiscard]] std::string_view argsText(const Event& event) const;
+    [[nodiscard]] TimeNs timeOf(const Event& event);
     void complete(const Event& event);
     void async(const Event& event);
     void metadata(const Event& event);

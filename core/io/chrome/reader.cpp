@@ -38,6 +38,7 @@ private:
     End object();
     End field(std::string_view key);
     End events();
+    End lines();
     bool oneEvent();
     void badEvent(std::size_t begin);
     void add(const EventBatch& batch);
@@ -55,6 +56,7 @@ private:
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
+    bool is_event_ = false;     ///< the top-level object is one itself
     std::int64_t entries_ = 0;  ///< of that array
     std::int64_t readable_ = 0; ///< those that are events
     std::string keys_;          ///< of the top-level object, for the error
@@ -63,7 +65,11 @@ private:
 Status Reader::read() {
     if (bytes_.text().starts_with("\xEF\xBB\xBF")) scanner_.moveTo(3); // a byte-order mark
     is_array_ = scanner_.peek() == '[';
-    const End end = is_array_ ? events() : object();
+    End end = is_array_ ? events() : object();
+    if (!is_array_ && end == End::Whole && is_event_) {
+        scanner_.moveTo(0);
+        end = lines();
+    }
     if (end == End::Stopped) return cancelledError();
     BUBBLESCOPE_TRY(judge(end));
     builder_.file(builder_.currentFile()).format = kineto_ ? "kineto" : "chrome";
@@ -114,6 +120,7 @@ Reader::End Reader::field(std::string_view key) {
     if (key == "traceEvents" && scanner_.peek() == '[') return events();
     const auto value = scanner_.value();
     if (!value) return damaged();
+    if (key == "ph") is_event_ = true;
     if (keys_.size() < 100) keys_ += fmt::format("{}{}", keys_.empty() ? "" : ", ", key);
 
     if (key == "baseTimeNanoseconds") {
@@ -160,6 +167,17 @@ Reader::End Reader::events() {
         if (!border) return damaged();
         badEvent(whole ? scanner_.offset() : begin);
         scanner_.moveTo(*border);
+    }
+    return End::Whole;
+}
+
+/// Events one behind the other, without an array around them: a log that is appended to, or one taken from an array.
+Reader::End Reader::lines() {
+    has_events_ = true;
+    while (scanner_.peek() != '\0') {
+        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        if (scanner_.peek() != '{' || !oneEvent()) return damaged();
+        (void)scanner_.accept(',');
     }
     return End::Whole;
 }

@@ -191,6 +191,76 @@ TEST_F(ForeignTraces, NvtxRangesNameOps) {
     EXPECT_EQ(ops[6].op.kind, OpKind::Optimizer);
 }
 
+TEST_F(ForeignTraces, PaddleJobLogs) {
+    for (const int worker : {0, 1}) {
+        std::string text = "grep me not\nI1020 standalone_executor.cc:217] Schedule Profiler start at step 15\n";
+        const auto job = [&](const char* type, int microbatch, double start, double end) {
+            text += fmt::format("I1020 09:15:07 1 standalone_executor.cc:217] Profiler Info: Job ({0}), type = {1}, "
+                                "micro_batch_id = {0}, job_start_time = 16977933072{2:.6f}, job_end_time = "
+                                "16977933072{3:.6f}\n",
+                                microbatch, type, start, end);
+        };
+        for (const int step : {10, 50}) {
+            job("forward", 0, step + 2 * worker, step + 2 * worker + 1.5);
+            job("backward", 0, step + 8 - 3 * worker, step + 10.5 - 3 * worker);
+            job("optimizer", 0, step + 12, step + 13);
+        }
+        text += "Profiler Info: Job (3), type = forward, micro_ba";
+        folder_.write(fmt::format("log/workerlog.{}", worker), text);
+    }
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().format, "paddle");
+    ASSERT_EQ(run.value().steps.size(), 2U);
+    EXPECT_EQ(run.value().steps[0].pp, 2);
+    EXPECT_EQ(run.value().steps[0].ranks[1][0].start - run.value().steps[0].ranks[0][0].start, TimeNs{2'000'000});
+    EXPECT_EQ(run.value().steps[0].ranks[0][0].duration(), TimeNs{1'500'000});
+    EXPECT_EQ(countOf(run.value().problems, "bad-event"), 2);
+}
+
+TEST_F(ForeignTraces, PaddleDynamicGraphWritesMillisecondsOneEventALine) {
+    std::string text;
+    const auto event = [&](const char* name, int rank, std::int64_t start, std::int64_t end) {
+        for (const auto& [phase, time] : {std::pair("B", start), std::pair("E", end)}) {
+            text +=
+                fmt::format(R"({{"name": "{}", "cat": "virtual pipeline timeline", "ph": "{}", "pid": 0, "tid": {}, )"
+                            R"("ts": {}, "cname": "thread_state_running"}})"
+                            "\n",
+                            name, phase, rank + 1, 1'700'000'000'000 + time);
+        }
+    };
+    for (const int rank : {0, 1}) {
+        event("F0_VP0", rank, 10 * rank, 10 * rank + 10);
+        event("F0_VP1", rank, 20 + 10 * rank, 30 + 10 * rank);
+        event("B0_VP1", rank, 60 - 20 * rank, 80 - 20 * rank);
+        event("B0_VP0", rank, 100 - 20 * rank, 120 - 20 * rank);
+    }
+    folder_.write("profile_record_tmp_file_for_rank_0", text);
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(run.value().steps.size(), 1U);
+    EXPECT_EQ(run.value().steps[0].vpp, 2);
+    EXPECT_EQ(run.value().steps[0].wall(), TimeNs{120'000'000});
+    EXPECT_EQ(countOf(run.value().problems, "milliseconds"), 16);
+}
+
+TEST_F(ForeignTraces, PaddleProfilerKeepsTheExactStartInAnArg) {
+    std::string events;
+    const auto event = [&](const char* name, int start, const char* exact, double lasts) {
+        events += fmt::format(R"json({{"name":"{}[{:.3f} us]","pid":1,"tid":"1(C++)","ts":{},"dur":{},"ph":"X",)json"
+                              R"json("cat":"UserDefined","args":{{"start_time":"{} us"}}}},)json",
+                              name, lasts, start, lasts, exact);
+    };
+    event("forward0-0", 100, "100.400", 10.2);
+    event("backward0-0", 110, "110.700", 20.1);
+    folder_.write("w.json", R"({"schemaVersion":"1.0.2","traceEvents":[)" + events + "{} ]}");
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const auto& ops = run.value().steps.at(0).ranks[0];
+    EXPECT_EQ(ops[1].start - ops[0].start, TimeNs{10'300});
+    EXPECT_EQ(ops[0].duration(), TimeNs{10'200});
+}
+
 // Two ranks, three micro-batches, no annotations: rank 0 runs F F B F B B, rank 1 F B F B F B.
 TEST_F(ForeignTraces, OrderOfComputeAndTransfersTellsOps) {
     std::string events;
