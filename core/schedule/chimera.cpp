@@ -109,7 +109,8 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const std::string gap = long_backward ? "(t_b−t_f)" : "(t_f−t_b)";
     const std::string note = ", d = min(s, p−s−1), h = p/2−1−d";
     FormBuilder form(schedule, costs,
-                     "p even, m divisible by p, every t_f and t_b (of one chunk); equal stages, transfers free");
+                     fmt::format("p even, m divisible by p, {} (of one chunk); equal stages, transfers free",
+                                 long_backward ? "t_b > t_f" : "t_b ≤ t_f"));
     for (int s = 0; s < p; ++s) {
         const int outer = std::min(s, p - 1 - s);
         const int inner = p / 2 - 1 - outer;

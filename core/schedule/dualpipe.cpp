@@ -213,9 +213,9 @@ ClosedForm positions(const Schedule& schedule, const CostModel& costs, const Fol
     const std::string place = mirrored ? "d" : "s";
     const std::string inner_text = fmt::format("({}−{})", fold.borders, place);
     const std::string note = mirrored ? ", d = min(s, p−s−1)" : "";
-    FormBuilder form(
-        schedule, costs,
-        "t_w ≤ min(t_f, t_i), max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free");
+    FormBuilder form(schedule, costs,
+                     fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk); equal stages, transfers free",
+                                 slow_input <= none ? "t_w ≤ t_i ≤ t_f" : "t_w ≤ t_f < t_i"));
     for (int rank = 0; rank < schedule.pp; ++rank) {
         const std::int64_t s = mirrored ? std::min(rank, schedule.pp - 1 - rank) : rank;
         const std::int64_t inner = fold.n - s - 1;

@@ -147,10 +147,10 @@ std::vector<PositionTerm> fewTerms(const FewCase& x, std::int64_t s, TimeNs bubb
     const TimeNs end = x.before(s, x.m - 1) - (x.kept(s) + 1) * x.w;
     const TimeNs inside = x.before(s, first) - x.before(s, x.m - 1) - (x.m - 1 - first) * x.i - weights * x.w;
     const TimeNs wait = steady ? (x.p - s - 1) * std::max(TimeNs{0}, x.i - x.f) : TimeNs{0};
-    terms.push_back(
-        {Position::InsideCooldown,
-         fmt::format("E({0}) − E(m−1) − (m−1−{0})·t_i − max(0, m−1−max({0}, 2·s))·t_w", steady ? "2·s+m−2·p+2" : "0"),
-         inside});
+    terms.push_back({Position::InsideCooldown,
+                     steady ? "E(n) − E(m−1) − (m−1−n)·t_i − max(0, m−1−max(n, 2·s))·t_w, n = 2·s+m−2·p+2"
+                            : "E(0) − E(m−1) − (m−1)·t_i − max(0, m−1−2·s)·t_w",
+                     inside});
     terms.push_back({Position::AfterCooldown,
                      "E(m−1) − min(2·s+1, m)·t_w, E(k) = max over j ≤ s of (s−j+m−1−k)·t_i + (m−max(0, k−2·j))·t_w",
                      end});

@@ -181,7 +181,9 @@ ClosedForm positions(const Schedule& schedule, const CostModel& costs) {
     const TimeNs slow = t.forward - t.input_grad;
     const TimeNs hidden = p > 1 ? std::min(slow, t.weight_grad) : none;
     const TimeNs gap = t.input_grad - t.weight_grad;
-    FormBuilder form(schedule, costs, "m ≥ 2p−1, t_w ≤ min(t_f, t_i) (of one chunk); equal stages, transfers free");
+    FormBuilder form(schedule, costs,
+                     fmt::format("m ≥ 2p−1, {} (of one chunk); equal stages, transfers free",
+                                 slow <= none ? "t_w ≤ t_f ≤ t_i" : "t_w ≤ t_i < t_f"));
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = p - s - 1;
         PositionTerm drain{s == 0 ? Position::SteadyToCooldown : Position::InsideCooldown, "(p−s−1)·max(t_w, t_i−t_w)",
@@ -218,12 +220,8 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const OpTimes& t = costs.times;
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
-    if (schedule.flavor == "greedy" || schedule.flavor == "paddle") {
-        return usageError("the greedy orders of zb-v follow the times and have no closed form",
-                          "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
-    }
     if (!isFixed(schedule)) {
-        return usageError(fmt::format("no closed form is known for zb-v ({})", schedule.flavor),
+        return usageError("the greedy orders of zb-v follow the times and have no closed form",
                           "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
     }
     if (m < 2 * p - 1) {
