@@ -23,7 +23,10 @@ CASES = {
     "interleaved_v4": ("interleaved 1F1B, v = 4", 4),
     "zb_v": ("ZB-V, greedy, equal times", 2),
     "zb_v_unequal": ("ZB-V, greedy, times 1 : 1.15 : 0.85", 2),
+    "zb_v_paddle_v3": ("ZB-V, Paddle's, v = 3, times 1 : 1.15 : 0.85", 3),
     "v_half": ("V-Half", 2),
+    "v_min": ("V-Min", 2),
+    "v_1f1b": ("V-1F1B", 2),
 }
 
 GENERATE = {
@@ -43,6 +46,7 @@ RECORDED = {
     ("generate", "interleaved_v4", "Megatron-LM's table"): 0.027,
     ("generate", "zb_v", "sail-sg's greedy search"): 2.88,
     ("generate", "v_half", "sail-sg's program"): 93.5,
+    ("generate", "v_min", "sail-sg's program"): 62.5,
     ("simulation", "1f1b", "a dataflow simulator"): 0.14,
     ("simulation", "interleaved_v4", "a dataflow simulator"): 0.58,
 }

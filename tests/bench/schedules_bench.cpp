@@ -15,6 +15,7 @@ struct Case {
     const char* name;
     int vpp;
     OpTimes times = ScheduleSpec{}.times;
+    const char* flavor = "";
 };
 
 OpTimes unequal() {
@@ -22,7 +23,8 @@ OpTimes unequal() {
 }
 
 Schedule schedule(const benchmark::State& state, const Case& what) {
-    ScheduleSpec spec{what.name, "", static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), what.vpp};
+    ScheduleSpec spec{what.name, what.flavor, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
+                      what.vpp};
     spec.times = what.times;
     return makeSchedule(spec).value();
 }
@@ -75,7 +77,10 @@ BENCHMARK_CAPTURE(generate, 1f1b, Case{"1f1b", 1})->Apply(sizes);
 BENCHMARK_CAPTURE(generate, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
 BENCHMARK_CAPTURE(generate, zb_v, Case{"zb-v", 2})->Apply(sizes);
 BENCHMARK_CAPTURE(generate, zb_v_unequal, Case{"zb-v", 2, unequal()})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, zb_v_paddle_v3, Case{"zb-v", 3, unequal(), "paddle"})->Apply(sizes);
 BENCHMARK_CAPTURE(generate, v_half, Case{"v-half", 2})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, v_min, Case{"v-min", 2})->Apply(sizes);
+BENCHMARK_CAPTURE(generate, v_1f1b, Case{"v-1f1b", 2})->Apply(sizes);
 BENCHMARK_CAPTURE(validation, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, 1f1b, Case{"1f1b", 1})->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, interleaved_v4, Case{"interleaved", 4})->Apply(sizes);
