@@ -1,9 +1,13 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/schedule_options.h"
 #include "app/cli/table.h"
+#include "core/partition/layer_times.h"
+#include "core/partition/optimise.h"
 #include "core/partition/partition.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <memory>
@@ -14,36 +18,47 @@ namespace bubblescope::cli {
 namespace {
 
 struct Options {
+    ScheduleOptions schedule;
     std::optional<int> layers;
-    int pp = 0;
-    int vpp = 1;
     std::vector<int> per_rank;
     int first_less = 0;
     int last_less = 0;
-    std::string placement = "loop";
+    std::string placement;
+    std::string layer_times;
+    std::string comm = "0";
+    std::optional<std::int64_t> memory_budget;
     bool json = false;
 };
 
-Result<Partition> partition(const Options& options, Placement placement) {
-    if (options.per_rank.empty()) {
-        if (!options.layers) return usageError("no layers given", "use --layers N, or --layers-per-rank a,b,…");
-        if (options.pp < 1) return usageError("no ranks given", "use --pp P");
-        return partitionEvenly(*options.layers, options.pp * options.vpp, options.first_less, options.last_less);
-    }
+Result<Partition> byRank(const Options& options, int vpp, Placement placement) {
     const std::int64_t sum = std::accumulate(options.per_rank.begin(), options.per_rank.end(), std::int64_t{0});
     if (options.layers && *options.layers != sum) {
         return usageError(
             fmt::format("--layers-per-rank adds up to {}, not to the {} of --layers", sum, *options.layers),
             "leave --layers out or correct one of them");
     }
-    if (options.pp != 0 && options.per_rank.size() != static_cast<std::size_t>(options.pp)) {
-        return usageError(fmt::format("--layers-per-rank names {} ranks, --pp {}", options.per_rank.size(), options.pp),
+    const int pp = options.schedule.pp();
+    if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {
+        return usageError(fmt::format("--layers-per-rank names {} ranks, --pp {}", options.per_rank.size(), pp),
                           "leave --pp out or correct one of them");
     }
-    return partitionByRank(options.per_rank, options.vpp, placement);
+    return partitionByRank(options.per_rank, vpp, placement);
 }
 
-std::string toText(const Partition& partition, int pp, Placement placement) {
+Result<Partition> byRule(const Options& options, Placement placement) {
+    const int vpp = options.schedule.vpp();
+    if (!options.per_rank.empty()) return byRank(options, vpp, placement);
+    if (!options.layers)
+        return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
+    if (options.schedule.pp() < 1) return usageError("no ranks given", "use --pp P");
+    if (vpp < 1) return usageError(fmt::format("--vpp {} is not a number of chunks", vpp), "give 1 or more");
+    constexpr std::int64_t kMostStages = 1'000'000;
+    const std::int64_t stages = std::int64_t{options.schedule.pp()} * vpp;
+    if (stages > kMostStages) return usageError("more than a million stages", "lower --pp or --vpp");
+    return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
+}
+
+std::string splitText(const Partition& partition, int pp, Placement placement) {
     Table table({{"stage"}, {"rank"}, {"chunk"}, {"layers"}, {"which", Table::Align::Left}});
     int first = 0;
     for (std::size_t s = 0; s < partition.layers_per_stage.size(); ++s) {
@@ -57,17 +72,113 @@ std::string toText(const Partition& partition, int pp, Placement placement) {
     return table.text(0);
 }
 
-CommandResult print(const Options& options) {
-    const auto placement = placementFromName(options.placement);
-    if (!placement || routes(*placement) != 1) {
+CommandResult printRule(const Options& options) {
+    const auto placement = placementFromName(options.placement.empty() ? "loop" : options.placement);
+    if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
-    }
-    BUBBLESCOPE_ASSIGN(const Partition result, partition(options, *placement));
+    BUBBLESCOPE_ASSIGN(const Partition result, byRule(options, *placement));
     if (options.json) {
         printJson({{"layers_per_chunk", result.layers_per_stage}, {"layers", result.layers()}});
     } else {
-        const int pp = options.per_rank.empty() ? options.pp : static_cast<int>(options.per_rank.size());
-        printText(toText(result, pp, *placement));
+        const int pp = options.per_rank.empty() ? options.schedule.pp() : static_cast<int>(options.per_rank.size());
+        printText(splitText(result, pp, *placement));
+    }
+    return 0;
+}
+
+/// The times of a stage in the mean, for orders that depend on times.
+CostModel meanCosts(const std::vector<Layer>& layers, int stages, TimeNs comm) {
+    CostModel costs;
+    costs.comm = comm;
+    OpTimes& times = costs.times;
+    for (const Layer& layer : layers) {
+        times.forward += layer.times.forward;
+        times.input_grad += layer.times.input_grad;
+        times.weight_grad += layer.times.weight_grad;
+    }
+    for (TimeNs* const time : {&times.forward, &times.input_grad, &times.weight_grad})
+        *time /= std::max(1, stages);
+    times.backward = times.input_grad + times.weight_grad;
+    return costs;
+}
+
+double percentOver(TimeNs time, TimeNs base) {
+    return base.count() > 0 ? 100.0 * static_cast<double>((time - base).count()) / static_cast<double>(base.count())
+                            : 0;
+}
+
+void printBestText(const OptimalPartition& found, const Schedule& schedule) {
+    Table table({{"split", Table::Align::Left}, {"step"}, {"longer"}, {"layers per stage", Table::Align::Left}});
+    const auto row = [&](const std::string& name, const RatedPartition& rated) {
+        table.row({name, formatTime(rated.step), fmt::format("{:.2f} %", percentOver(rated.step, found.best.step)),
+                   fmt::format("{}{}", fmt::join(rated.partition.layers_per_stage, " "),
+                               rated.fits ? "" : "  (over the memory budget)")});
+    };
+    row("best", found.best);
+    for (const RatedPartition& rule : found.rules)
+        row(rule.name, rule);
+    const std::string verdict =
+        found.proven()
+            ? "Proven: no split has a shorter step."
+            : fmt::format("Not proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
+                          formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step));
+    printText(fmt::format("{}, p = {}, m = {}, v = {}\n\n{}\n{}\n\n{}", schedule.name, schedule.pp,
+                          schedule.microbatches, schedule.vpp, table.text(), verdict,
+                          splitText(found.best.partition, schedule.pp, schedule.placement)));
+}
+
+void printBestJson(const OptimalPartition& found, const Schedule& schedule) {
+    const auto rated = [](const RatedPartition& one) {
+        return Json{{"rule", one.name},
+                    {"layers_per_chunk", one.partition.layers_per_stage},
+                    {"step_ns", one.step.count()},
+                    {"fits", one.fits}};
+    };
+    Json rules = Json::array();
+    for (const RatedPartition& rule : found.rules)
+        rules.push_back(rated(rule));
+    printJson({{"layers_per_chunk", found.best.partition.layers_per_stage},
+               {"layers", found.best.partition.layers()},
+               {"schedule", schedule.name},
+               {"flavor", schedule.flavor},
+               {"step_ns", found.best.step.count()},
+               {"lower_bound_ns", found.lower_bound.count()},
+               {"proven", found.proven()},
+               {"simulations", found.simulations},
+               {"rules", rules}});
+}
+
+CommandResult printBest(const Options& options) {
+    if (!options.placement.empty())
+        return usageError("--placement and --layer-times exclude each other", "the schedule has its placement");
+    BUBBLESCOPE_ASSIGN(const std::vector<Layer> layers, readLayerTimes(options.layer_times));
+    const auto count = static_cast<int>(layers.size());
+    if (options.layers && *options.layers != count) {
+        return usageError(
+            fmt::format("{} holds {} layers, not the {} of --layers", options.layer_times, count, *options.layers),
+            "leave --layers out");
+    }
+    PartitionOptions search;
+    BUBBLESCOPE_ASSIGN(search.comm, parseTime(options.comm));
+    search.memory_per_rank = options.memory_budget;
+    const int stages = std::max(1, options.schedule.pp()) * std::max(1, options.schedule.vpp());
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(meanCosts(layers, stages, search.comm)));
+    if (options.first_less != 0 || options.last_less != 0) {
+        BUBBLESCOPE_ASSIGN(Partition given,
+                           partitionEvenly(count, schedule.stages(), options.first_less, options.last_less));
+        search.rules.push_back(
+            {fmt::format("--first-less {} --last-less {}", options.first_less, options.last_less), std::move(given)});
+    }
+    if (!options.per_rank.empty()) {
+        BUBBLESCOPE_ASSIGN(Partition given, byRank(options, schedule.vpp, schedule.placement));
+        search.rules.push_back(
+            {fmt::format("--layers-per-rank {}", fmt::join(options.per_rank, ",")), std::move(given)});
+    }
+    BUBBLESCOPE_ASSIGN(const OptimalPartition found, optimisePartition(schedule, layers, search));
+    if (options.json) {
+        printBestJson(found, schedule);
+    } else {
+        printBestText(found, schedule);
     }
     return 0;
 }
@@ -75,11 +186,11 @@ CommandResult print(const Options& options) {
 } // namespace
 
 void addPartitionCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("partition", "Cut a model's layers into stages");
+    auto* const command =
+        app.add_subcommand("partition", "Cut a model's layers into stages, by rule or by their times");
     const auto options = std::make_shared<Options>();
+    options->schedule.addSchedule(*command);
     command->add_option("--layers", options->layers, "Layers of the model")->type_name("N");
-    command->add_option("--pp", options->pp, "Pipeline ranks, p")->type_name("P")->check(CLI::Range(1, 1'000'000));
-    command->add_option("--vpp", options->vpp, "Chunks a rank, v (1)")->type_name("V")->check(CLI::Range(1, 1000));
     auto* const per_rank = command->add_option("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
                                ->type_name("LIST")
                                ->delimiter(',');
@@ -90,8 +201,24 @@ void addPartitionCommand(CLI::App& app, Action& action) {
         ->type_name("N")
         ->excludes(per_rank);
     command->add_option("--placement", options->placement, "loop or v (loop)")->type_name("NAME");
+    auto* const times =
+        command
+            ->add_option("--layer-times", options->layer_times,
+                         "Times of each layer, JSON or CSV: finds the split with the shortest step of --schedule")
+            ->type_name("FILE");
+    command->add_option("--comm", options->comm, "Latency of a transfer between ranks (0), with --layer-times")
+        ->type_name("TIME")
+        ->needs(times);
+    command
+        ->add_option("--memory-budget", options->memory_budget,
+                     "Most that a rank's layers may take, in the unit of the file's memory")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->needs(times);
     command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return print(*options); }; });
+    command->callback([&action, options] {
+        action = [options] { return options->layer_times.empty() ? printRule(*options) : printBest(*options); };
+    });
 }
 
 } // namespace bubblescope::cli

@@ -17,6 +17,9 @@ public:
     void addSchedule(CLI::App& command);
     void addTimes(CLI::App& command);
 
+    [[nodiscard]] int pp() const { return pp_; }   ///< 0 if not given
+    [[nodiscard]] int vpp() const { return vpp_; } ///< 1 if not given
+
     /// Without --forward the times are `forward` and, for the backward, twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
 
