@@ -1,5 +1,7 @@
 #include "core/schedule/schedule_csv.h"
 
+#include "core/schedule/csv_transfers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +15,7 @@ namespace {
 
 constexpr std::string_view kHint = "cells are a stage, F, B, I or W, and a micro-batch, such as 2F0";
 constexpr std::string_view kPairEnd = ")OVERLAP_F_B";
-constexpr std::array<std::string_view, 7> kPassedOver{"UNSHARD", "RESHARD", "REDUCE_GRAD", "SEND_F",
-                                                      "RECV_F",  "SEND_B",  "RECV_B"};
+constexpr std::array<std::string_view, 3> kPassedOver{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
 constexpr std::int32_t kMostStages = 10'000'000;
 
 /// An op with the global stage that its cell names.
@@ -77,19 +78,23 @@ std::optional<std::vector<StageOp>> parseOps(std::string_view cell) {
     return std::vector{*first, *second};
 }
 
-Result<std::vector<StageOp>> parseLine(std::string_view line, std::size_t rank, const std::string& where) {
+Result<std::vector<StageOp>> parseLine(std::string_view line, std::size_t rank, const std::string& where,
+                                       CsvTransfers& transfers) {
     std::vector<StageOp> ops;
     std::size_t begin = 0;
     for (std::size_t column = 1; begin <= line.size(); ++column) {
         const std::size_t end = std::min(line.find(',', begin), line.size());
         const std::string_view cell = trimmed(line.substr(begin, end - begin));
+        begin = end + 1;
+        if (transfers.takeCell(cell, rank, column - 1)) continue;
         const auto parsed = parseOps(cell);
         if (!parsed) {
             return inputError(fmt::format("{}, line {}, column {}", where, rank + 1, column),
                               fmt::format("'{}' is no op", cell.substr(0, 60)), std::string(kHint));
         }
         ops.insert(ops.end(), parsed->begin(), parsed->end());
-        begin = end + 1;
+        for (const StageOp& op : *parsed)
+            transfers.takeOp(op.op, op.stage, rank, column - 1);
     }
     return ops;
 }
@@ -164,12 +169,14 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
 
 Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where) {
     std::vector<std::vector<StageOp>> ranks;
+    CsvTransfers transfers;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        BUBBLESCOPE_ASSIGN(auto ops, parseLine(text.substr(begin, end - begin), ranks.size(), where));
+        BUBBLESCOPE_ASSIGN(auto ops, parseLine(text.substr(begin, end - begin), ranks.size(), where, transfers));
         ranks.push_back(std::move(ops));
         begin = end + 1;
     }
+    BUBBLESCOPE_TRY(transfers.check(where));
     return assemble(ranks, where);
 }
 

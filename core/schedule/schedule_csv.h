@@ -13,11 +13,12 @@ namespace bubblescope {
 /// sequence split cannot be written. Lines end as PyTorch's do, with CR LF.
 [[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
 
-/// Reads such a file. Empty cells (bubble slots) and communication cells (SEND_F, RECV_B, UNSHARD, …) are
-/// passed over: what a rank sends and receives follows from the order. Stages become chunks by the
+/// Reads such a file. Empty cells (bubble slots) and what concerns a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD)
+/// are passed over. What a rank sends and receives follows from the order; where the file has SEND and RECV cells
+/// nevertheless, they must agree with it (csv_transfers.h). Stages become chunks by the
 /// placement, loop or V, that the lines show. Stricter than PyTorch, which drops what follows a cell's
-/// beginning ("0F0x") and takes ops without a micro-batch. Errors (Input) name `where`, line and column of
-/// the cell; whether the order makes sense is for validate() to say.
+/// beginning ("0F0x"), takes ops without a micro-batch, and does not look for lost transfers. Errors (Input) name
+/// `where`, line and column of the cell; whether the order makes sense is for validate() to say.
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
 } // namespace bubblescope

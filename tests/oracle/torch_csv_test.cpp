@@ -49,7 +49,9 @@ TEST(TorchCsv, CellsAreReadAsPyTorchReadsThem) {
         const bool pair = text.find(';') != std::string::npos;
         const auto schedule = scheduleFromCsv(file + text, "cell");
         const bool no_cell = schedule.ok() || schedule.error().message.find("is no op") == std::string::npos;
-        const bool taken = pair ? no_cell : schedule.ok() || schedule.error().message == "holds no op";
+        const bool lone =
+            !schedule.ok() && schedule.error().message.find("belongs to no transfer") != std::string::npos;
+        const bool taken = pair ? no_cell : schedule.ok() || lone || schedule.error().message == "holds no op";
         EXPECT_EQ(taken, one.at("ok").get<bool>() && !stricter.contains(text)) << text;
         ++compared;
     }
@@ -58,14 +60,14 @@ TEST(TorchCsv, CellsAreReadAsPyTorchReadsThem) {
 
 TEST(TorchCsv, VerdictsOnWholeFiles) {
     BUBBLESCOPE_NEED_SHARED("oracles/torch/csv_load_validation.json");
-    // Where we judge otherwise: PyTorch misses duplicates and wrong micro-batches and orders that hang, and
-    // refuses cells that do no harm.
-    const std::set<std::string> stricter{"duplicate forward", "microbatch index out of range but right count"};
+    // Where we judge otherwise: PyTorch misses duplicates, wrong micro-batches and lost transfers, after which the job
+    // hangs; and it refuses cells that do no harm.
+    const std::set<std::string> stricter{"duplicate forward", "microbatch index out of range but right count",
+                                         "compute_comms missing send (not validated)"};
+    const std::set<std::string> laxer{"REDUCE_GRAD in compute_only", "compute_comms with empty cell"};
     int compared = 0;
     for (const Json& one : test::oracleCases("torch/csv_load_validation.json")) {
-        if (one.at("format") != "compute_only") continue;
         const auto name = one.at("name").get<std::string>();
-        if (name.find("compute_only") != std::string::npos) continue; // communication cells among the others
         std::string text;
         for (const Json& row : one.at("rows"))
             text += row.get<std::string>() + "\n";
@@ -73,10 +75,11 @@ TEST(TorchCsv, VerdictsOnWholeFiles) {
         const bool good = schedule.ok() && validate(schedule.value()).empty() &&
                           schedule.value().pp == one.at("pp").get<int>() &&
                           schedule.value().microbatches == one.at("microbatches").get<int>();
-        EXPECT_EQ(good, one.at("result").at("ok").get<bool>() && !stricter.contains(name)) << name;
+        const bool theirs = one.at("result").at("ok").get<bool>();
+        EXPECT_EQ(good, (theirs && !stricter.contains(name)) || laxer.contains(name)) << name;
         ++compared;
     }
-    EXPECT_GT(compared, 10);
+    EXPECT_EQ(compared, 21);
 }
 
 } // namespace
