@@ -10,7 +10,8 @@ namespace {
 
 /// PaddlePaddle and PyTorch call a whole backward B; the other sources call it BW and its input half B.
 bool wholeBackwardIsB(const Json& one) {
-    return one.contains("stage_to_rank") || one.at("params").contains("pp_degree");
+    const Json& params = one.at("params");
+    return one.contains("stage_to_rank") || params.contains("pp_degree") || params.contains("pp_group_size");
 }
 
 std::optional<OpKind> kindOf(const std::string& letter, bool whole_is_b) {
@@ -70,7 +71,7 @@ std::vector<std::vector<Op>> oracleOrder(const Json& one, const std::string& key
     for (const Json& list : one.at(key)) {
         auto& ops = ranks.emplace_back();
         for (const Json& entry : list) {
-            if (entry.is_null()) continue;
+            if (!entry.is_array()) continue;    // an empty slot
             if (entry.at(0) == "OVERLAP_F_B") { // torch nests the two halves
                 for (const Json& half : entry.at(3)) {
                     ops.push_back(*opOf(half, one, pp, false));

@@ -13,8 +13,8 @@ ScheduleSpec specOf(const Json& one, const std::string& family, const std::strin
     ScheduleSpec spec;
     spec.name = family;
     spec.flavor = flavor;
-    spec.pp = param(one, {"p", "pp", "pp_degree"}, 0);
-    spec.microbatches = param(one, {"m", "microbatches", "num_micro_batches", "accumulate_steps"}, 0);
+    spec.pp = param(one, {"p", "pp", "pp_degree", "pp_group_size"}, 0);
+    spec.microbatches = param(one, {"m", "microbatches", "num_micro_batches", "accumulate_steps", "n_microbatches"}, 0);
     spec.vpp = param(one, {"chunks", "stages_per_rank", "vpp_degree", "virtual_pp_degree"}, 0);
     if (spec.vpp == 0) spec.vpp = std::max(1, param(one, {"layers"}, spec.pp) / std::max(1, spec.pp));
     return spec;
