@@ -37,6 +37,13 @@ void ScheduleOptions::addSchedule(CLI::App& command) {
         ->type_name("N")
         ->check(CLI::PositiveNumber)
         ->excludes(file);
+    command
+        .add_option("--activation-sizes", activation_sizes_,
+                    "What a forward takes and its input and weight gradients free, in any unit (2,1,1)")
+        ->type_name("F,I,W")
+        ->delimiter(',')
+        ->expected(3)
+        ->excludes(file);
     command.add_option("--sequence-slices", sequence_slices_, "Slices of each sequence (families that split it)")
         ->type_name("K")
         ->check(CLI::PositiveNumber)
@@ -65,6 +72,8 @@ Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::s
                       memory_limit_, sequence_slices_, times.times, times.comm};
     BUBBLESCOPE_ASSIGN(const auto loss, optionalTime(loss_));
     spec.loss = loss.value_or(TimeNs{0});
+    if (!activation_sizes_.empty())
+        spec.sizes = {activation_sizes_.at(0), activation_sizes_.at(1), activation_sizes_.at(2)};
     return makeSchedule(spec);
 }
 

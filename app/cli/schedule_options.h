@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bubblescope::cli {
 
@@ -49,6 +51,7 @@ private:
     int vpp_ = 1;
     int group_size_ = 0;
     int memory_limit_ = 0;
+    std::vector<std::int64_t> activation_sizes_; ///< three, or none
     int sequence_slices_ = 1;
     std::optional<std::string> forward_;
     std::optional<std::string> backward_;

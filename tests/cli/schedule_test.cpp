@@ -172,6 +172,35 @@ TEST(SimulateCommand, TraceComesBackThroughAnalyze) {
     EXPECT_EQ(document["steps"][0]["wall_ns"], 165'000'000 + 2 * 1'000'000 * (3 + 7 * 3 / 4));
 }
 
+TEST(ScheduleCommand, MemoryLimitWeighsActivations) {
+    // A point of the published curve: 6.2B on 16 ranks, 48 micro-batches, room for 18 activations.
+    std::vector<std::string> words{"simulate",
+                                   "--schedule",
+                                   "zb-auto",
+                                   "--pp",
+                                   "16",
+                                   "--microbatches",
+                                   "48",
+                                   "--forward",
+                                   "28814us",
+                                   "--input-grad",
+                                   "28760us",
+                                   "--comm",
+                                   "1610us",
+                                   "--json",
+                                   "--memory-limit",
+                                   "18",
+                                   "--weight-grad",
+                                   "19352us",
+                                   "--activation-sizes",
+                                   "303104,172032,131072"};
+    const auto weighed = runProgram(words);
+    ASSERT_EQ(weighed.exit_code, 0) << weighed.err;
+    EXPECT_NEAR(weighed.json()["span_bubble_rate"].get<double>(), 0.12719681, 5e-6);
+    words.back() = "2,2,2";
+    EXPECT_EQ(runProgram(words).exit_code, 2);
+}
+
 TEST(PartitionCommand, CutsLayersIntoStages) {
     const auto even = runProgram({"partition", "--layers", "7", "--pp", "2", "--vpp", "2", "--json"});
     ASSERT_EQ(even.exit_code, 0) << even.err;
