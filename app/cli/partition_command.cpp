@@ -107,7 +107,7 @@ double percentOver(TimeNs time, TimeNs base) {
                             : 0;
 }
 
-void printBestText(const OptimalPartition& found, const Schedule& schedule) {
+void printBestText(const OptimalPartition& found, const Schedule& schedule, bool budget) {
     Table table({{"split", Table::Align::Left}, {"step"}, {"longer"}, {"layers per stage", Table::Align::Left}});
     const auto row = [&](const std::string& name, const RatedPartition& rated) {
         table.row({name, formatTime(rated.step), fmt::format("{:.2f} %", percentOver(rated.step, found.best.step)),
@@ -119,7 +119,7 @@ void printBestText(const OptimalPartition& found, const Schedule& schedule) {
         row(rule.name, rule);
     const std::string verdict =
         found.proven()
-            ? "Proven: no split has a shorter step."
+            ? fmt::format("Proven: no split{} has a shorter step.", budget ? " that fits" : "")
             : fmt::format("Not proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
                           formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step));
     printText(fmt::format("{}, p = {}, m = {}, v = {}\n\n{}\n{}\n\n{}", schedule.name, schedule.pp,
@@ -178,7 +178,7 @@ CommandResult printBest(const Options& options) {
     if (options.json) {
         printBestJson(found, schedule);
     } else {
-        printBestText(found, schedule);
+        printBestText(found, schedule, options.memory_budget.has_value());
     }
     return 0;
 }
