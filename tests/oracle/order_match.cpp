@@ -1,10 +1,12 @@
 #include "tests/oracle/order_match.h"
 
+#include "core/schedule/zb_v_paddle.h"
 #include "core/simulate/simulate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace bubblescope::test {
@@ -49,6 +51,28 @@ bool sameTimes(const Json& one, const ScheduleSpec& spec) {
                    return a.op == b.op && a.start == b.start && a.end == b.end;
                });
            });
+}
+
+ScheduleSpec paddleZbVSpec(const Json& one) {
+    ScheduleSpec spec = specOf(one, "zb-v", "paddle");
+    const auto times = one.at("params").at("program_runtimes").get<std::array<int, 5>>();
+    spec.times = {TimeNs{times[0]}, TimeNs{times[1] + times[2]}, TimeNs{times[1]}, TimeNs{times[2]}, TimeNs{0}};
+    spec.loss = TimeNs{times[3]};
+    spec.comm = TimeNs{times[4]};
+    return spec;
+}
+
+std::optional<std::vector<std::vector<Op>>> paddleZbVLimited(const Json& one) {
+    const Json& params = one.at("params");
+    const Json& memory = params.at("mem_after_and_peak");
+    const ScheduleSpec spec = paddleZbVSpec(one);
+    ZbVPaddleInput input{spec.pp, spec.microbatches, spec.vpp, spec.times, spec.loss, spec.comm};
+    input.sizes = {memory.at("forward")[0].get<int>(), -memory.at("backward_b")[0].get<int>(),
+                   -memory.at("backward_w")[0].get<int>()};
+    input.input_grad_peak = memory.at("backward_b")[1].get<int>();
+    input.memory_limit = static_cast<std::int64_t>(std::floor(params.at("max_memory").get<double>())) -
+                         params.at("base_memory").get<int>();
+    return zbVPaddleOrder(input);
 }
 
 void PrintTo(const Source& source, std::ostream* out) {

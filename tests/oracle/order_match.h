@@ -4,7 +4,9 @@
 #include "core/schedule/registry.h"
 #include "tests/oracle/oracle_file.h"
 
+#include <optional>
 #include <ostream>
+#include <vector>
 
 namespace bubblescope::test {
 
@@ -19,6 +21,13 @@ namespace bubblescope::test {
 
 /// True where our simulation of the spec starts and ends every op when the case does.
 [[nodiscard]] bool sameTimes(const Json& one, const ScheduleSpec& spec);
+
+/// For cases of Paddle's ZB-VPP, with its five run times: forward, either half of a backward, loss, communication.
+[[nodiscard]] ScheduleSpec paddleZbVSpec(const Json& one);
+
+/// Our order for a case of it with a memory limit; nothing where it does not fit. The file's memory numbers are one set
+/// for all ops, with a need of input gradients while they run that the command line does not ask for.
+[[nodiscard]] std::optional<std::vector<std::vector<Op>>> paddleZbVLimited(const Json& one);
 
 /// A file all of whose cases are equal.
 struct Source {
