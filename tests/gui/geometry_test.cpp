@@ -84,6 +84,30 @@ private slots:
         QVERIFY(bubbles > 0);
     }
 
+    void halvesOfAPairShareTheLane() {
+        SampleSpec spec;
+        spec.schedule = {"1f1b-overlap", "combined", 4, 8, 1};
+        const Scene scene(spec);
+        const GeometryInput input = scene.input();
+        int pairs = 0;
+        for (const TimelineShape& shape : scene.shapes()) {
+            const ItemRef other = otherHalf(*scene.session, shape.item);
+            if (!other) continue;
+            QCOMPARE(itemRect(input, shape.item), shape.rect);
+            const QRectF below = itemRect(input, other);
+            QVERIFY(!shape.rect.intersects(below));
+            QCOMPARE(below.left(), shape.rect.left());
+            QCOMPARE(below.right(), shape.rect.right());
+            const bool forward = scene.session->op(shape.item).op.kind == OpKind::Forward;
+            QCOMPARE(shape.rect.top() < below.top(), forward);
+            const QPointF middle = shape.rect.center();
+            QCOMPARE(hitTest(*scene.session, input.scale, scene.rows, scene.scroll, middle.x(), middle.y(), 2),
+                     shape.item);
+            ++pairs;
+        }
+        QVERIFY(pairs > 8);
+    }
+
     void shapesLieInsideThePlotOnDevicePixels_data() {
         QTest::addColumn<double>("ratio");
         QTest::addColumn<double>("begin");

@@ -141,6 +141,50 @@ private slots:
         QVERIFY(!consumer(*session, at)); // B0 on rank 0 is the last
     }
 
+    void transfersStayInTheirPipelineAndSlice() {
+        SampleSpec two_way;
+        two_way.schedule = {"dualpipe", "", 4, 8, 2};
+        SampleSpec sliced;
+        sliced.schedule = {"seq1f1b", "", 4, 4, 1};
+        sliced.schedule.sequence_slices = 2;
+        for (const SampleSpec& spec : {two_way, sliced}) {
+            const SessionPtr session = sampleSession(spec);
+            for (std::int32_t i = 0; i < static_cast<std::int32_t>(session->step(0).ranks[0].size()); ++i) {
+                ItemRef at{ItemKind::Op, 0, 0, i};
+                const Op op = session->op(at).op;
+                if (op.kind != OpKind::Forward || producer(*session, at)) continue; // not the first stage's
+                int hops = 0;
+                while (const ItemRef next = consumer(*session, at)) {
+                    QCOMPARE(producer(*session, next), at);
+                    QCOMPARE(session->op(next).op.microbatch, op.microbatch);
+                    QCOMPARE(session->op(next).op.sequence, op.sequence);
+                    QCOMPARE(session->op(next).op.chunk, op.chunk);
+                    at = next;
+                    ++hops;
+                }
+                QCOMPARE(hops, 7); // through four stages and back
+                QCOMPARE(at.rank, 0);
+            }
+        }
+    }
+
+    void halvesOfAPairKnowEachOther() {
+        SampleSpec spec;
+        spec.schedule = {"1f1b-overlap", "combined", 4, 8, 1};
+        const SessionPtr session = sampleSession(spec);
+        int halves = 0;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(session->step(0).ranks[1].size()); ++i) {
+            const ItemRef item{ItemKind::Op, 0, 1, i};
+            const ItemRef other = otherHalf(*session, item);
+            QCOMPARE(bool(other), session->op(item).op.overlapped);
+            if (!other) continue;
+            QCOMPARE(otherHalf(*session, other), item);
+            QVERIFY(session->op(other).op.kind != session->op(item).op.kind);
+            ++halves;
+        }
+        QVERIFY(halves > 2);
+    }
+
     void transferSpansLeadToTheirOps() {
         const SessionPtr session = sampleSession();
         for (std::int32_t i = 0; i < static_cast<std::int32_t>(session->step(0).comm[1].size()); ++i) {

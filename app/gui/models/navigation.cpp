@@ -11,9 +11,14 @@ ItemRef asItem(const Span& span, std::int32_t rank) {
     return {ItemKind::Op, span.step, rank, span.index};
 }
 
-/// The first op of the given kinds for `microbatch` at `stage`; kinds are tried in order.
-ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpKind> kinds, Microbatch microbatch,
-               Stage stage) {
+/// Which slice of which micro-batch.
+struct Unit {
+    Microbatch microbatch;
+    std::int32_t sequence = 0;
+};
+
+/// The first op of the given kinds for `unit` at `stage`; kinds are tried in order.
+ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpKind> kinds, Unit unit, Stage stage) {
     const StepTimeline& step = session.step(step_place);
     if (stage.value < 0 || stage.value >= step.pp * step.vpp) return {};
     const Location place = locate(step.placement, step.pp, stage);
@@ -21,7 +26,8 @@ ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpK
     const auto& ops = step.ranks[place.rank.index()];
     for (const OpKind kind : kinds) {
         const auto found = std::find_if(ops.begin(), ops.end(), [&](const TimelineOp& op) {
-            return op.op.kind == kind && op.op.microbatch == microbatch && op.op.chunk == place.chunk;
+            return op.op.kind == kind && op.op.microbatch == unit.microbatch && op.op.sequence == unit.sequence &&
+                   op.op.chunk == place.chunk;
         });
         if (found != ops.end())
             return {ItemKind::Op, step_place, place.rank.value, static_cast<std::int32_t>(found - ops.begin())};
@@ -29,21 +35,28 @@ ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpK
     return {};
 }
 
-ItemRef findForward(const Session& session, int step, Microbatch microbatch, Stage stage) {
-    return findOp(session, step, {OpKind::Forward}, microbatch, stage);
+ItemRef findForward(const Session& session, int step, Unit unit, Stage stage) {
+    return findOp(session, step, {OpKind::Forward}, unit, stage);
 }
 
-ItemRef findBackward(const Session& session, int step, Microbatch microbatch, Stage stage) {
-    return findOp(session, step, {OpKind::Backward, OpKind::BackwardInput}, microbatch, stage);
+ItemRef findBackward(const Session& session, int step, Unit unit, Stage stage) {
+    return findOp(session, step, {OpKind::Backward, OpKind::BackwardInput}, unit, stage);
+}
+
+/// How far the neighbours of a stage are in number: two pipelines' stages alternate.
+int apartIn(const Session& session, const ItemRef& item) {
+    return routes(session.step(item.step).placement);
 }
 
 /// `stage` of a transfer is the consumer's; an activation came from the stage before, a gradient from the
 /// one after.
 ItemRef commEnd(const Session& session, const ItemRef& from, bool consumer_side) {
     const CommSpan& span = session.comm(from);
+    const Unit unit{span.microbatch, span.sequence};
+    const int apart = consumer_side ? 0 : apartIn(session, from);
     if (span.payload == Payload::Activation)
-        return findForward(session, from.step, span.microbatch, Stage(span.stage.value - (consumer_side ? 0 : 1)));
-    return findBackward(session, from.step, span.microbatch, Stage(span.stage.value + (consumer_side ? 0 : 1)));
+        return findForward(session, from.step, unit, Stage(span.stage.value - apart));
+    return findBackward(session, from.step, unit, Stage(span.stage.value + apart));
 }
 
 } // namespace
@@ -71,14 +84,16 @@ ItemRef producer(const Session& session, const ItemRef& from) {
     if (from.kind != ItemKind::Op) return {};
     const StepTimeline& step = session.step(from.step);
     const Op op = session.op(from).op;
+    const Unit unit{op.microbatch, op.sequence};
     const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
+    const int apart = apartIn(session, from);
     switch (op.kind) {
-    case OpKind::Forward: return findForward(session, from.step, op.microbatch, Stage(stage.value - 1));
+    case OpKind::Forward: return findForward(session, from.step, unit, Stage(stage.value - apart));
     case OpKind::Backward:
     case OpKind::BackwardInput:
-        if (stage.value == step.pp * step.vpp - 1) return findForward(session, from.step, op.microbatch, stage);
-        return findBackward(session, from.step, op.microbatch, Stage(stage.value + 1));
-    case OpKind::BackwardWeight: return findOp(session, from.step, {OpKind::BackwardInput}, op.microbatch, stage);
+        if (stage.value + apart >= step.pp * step.vpp) return findForward(session, from.step, unit, stage);
+        return findBackward(session, from.step, unit, Stage(stage.value + apart));
+    case OpKind::BackwardWeight: return findOp(session, from.step, {OpKind::BackwardInput}, unit, stage);
     case OpKind::Optimizer: break;
     }
     return {};
@@ -89,15 +104,30 @@ ItemRef consumer(const Session& session, const ItemRef& from) {
     if (from.kind != ItemKind::Op) return {};
     const StepTimeline& step = session.step(from.step);
     const Op op = session.op(from).op;
+    const Unit unit{op.microbatch, op.sequence};
     const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
+    const int apart = apartIn(session, from);
     switch (op.kind) {
     case OpKind::Forward:
-        if (stage.value == step.pp * step.vpp - 1) return findBackward(session, from.step, op.microbatch, stage);
-        return findForward(session, from.step, op.microbatch, Stage(stage.value + 1));
+        if (stage.value + apart >= step.pp * step.vpp) return findBackward(session, from.step, unit, stage);
+        return findForward(session, from.step, unit, Stage(stage.value + apart));
     case OpKind::Backward:
-    case OpKind::BackwardInput: return findBackward(session, from.step, op.microbatch, Stage(stage.value - 1));
+    case OpKind::BackwardInput: return findBackward(session, from.step, unit, Stage(stage.value - apart));
     case OpKind::BackwardWeight:
     case OpKind::Optimizer: break;
+    }
+    return {};
+}
+
+ItemRef otherHalf(const Session& session, const ItemRef& from) {
+    if (from.kind != ItemKind::Op || !session.op(from).op.overlapped) return {};
+    const auto& ops = session.step(from.step).ranks[static_cast<std::size_t>(from.rank)];
+    const TimelineOp& half = session.op(from);
+    for (const std::int32_t index : {from.index - 1, from.index + 1}) {
+        if (index < 0 || index >= static_cast<std::int32_t>(ops.size())) continue;
+        const TimelineOp& other = ops[static_cast<std::size_t>(index)];
+        if (other.op.overlapped && other.start == half.start && other.end == half.end)
+            return {ItemKind::Op, from.step, from.rank, index};
     }
     return {};
 }

@@ -1,6 +1,7 @@
 #include "app/gui/timeline/geometry.h"
 
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/navigation.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,27 @@ Role spanRole(const Session& session, const ItemRef& item, LaneKind lane) {
     case LaneKind::Wait: break;
     }
     return Role::Wait;
+}
+
+/// What an op takes of its lane's height, from the top.
+struct Share {
+    double from = 0;
+    double to = 1;
+
+    [[nodiscard]] QRectF of(const QRectF& lane) const {
+        const double top = std::round(from * lane.height());
+        return {lane.left(), lane.top() + top, lane.width(), std::round(to * lane.height()) - top};
+    }
+};
+
+/// The halves of an overlapped pair share the lane, forwards on top; others fill it.
+Share shareOf(const Session& session, const ItemRef& item) {
+    const ItemRef other = otherHalf(session, item);
+    if (!other) return {};
+    const bool forward = session.op(item).op.kind == OpKind::Forward;
+    const bool other_forward = session.op(other).op.kind == OpKind::Forward;
+    const bool upper = forward != other_forward ? forward : item.index < other.index;
+    return upper ? Share{0, 0.5} : Share{0.5, 1};
 }
 
 /// Turns one lane into shapes, from left to right.
@@ -70,18 +92,18 @@ private:
         const double from = std::max(0.0, left);
         const double to = std::min(in_.scale.width, right);
         if (to <= from) return;
-        shape.rect = {from, top_, to - from, height_};
+        shape.rect = shareOf(in_.session, shape.item).of({from, top_, to - from, height_});
         shape.label = labelFor(shape);
         out_.push_back(std::move(shape));
     }
 
     [[nodiscard]] QString labelFor(const TimelineShape& shape) const {
         const double room = shape.rect.width() - kLabelPadding;
-        if (room < kNarrowestLabel - kLabelPadding || height_ < kLowestLabel) return {};
+        if (room < kNarrowestLabel - kLabelPadding || shape.rect.height() < kLowestLabel) return {};
         for (QString& label : itemLabels(in_.session, shape.item)) {
             // A single line may touch its lane's edges (transfers do), two need to lie inside.
             const QSizeF size = in_.text_size(label);
-            const bool low_enough = !label.contains(QLatin1Char('\n')) || size.height() <= height_;
+            const bool low_enough = !label.contains(QLatin1Char('\n')) || size.height() <= shape.rect.height();
             if (size.width() <= room && low_enough) return std::move(label);
         }
         return {};
@@ -184,7 +206,7 @@ QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
         const double right = std::clamp(snap(input.scale.x(range.end)), 0.0, input.scale.width);
         if (range.end <= input.scale.range.begin || range.begin >= input.scale.range.end) return {};
         const double top = input.rows.rowTop(item.rank) + band.top - input.scroll_y;
-        return {left, top, std::max(pixel, right - left), static_cast<double>(band.height)};
+        return shareOf(input.session, item).of({left, top, std::max(pixel, right - left), double(band.height)});
     }
     return {};
 }
@@ -215,7 +237,12 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
         return std::pair(best, distance);
     };
     const auto [item, distance] = nearest(band->kind);
-    if (band->kind != LaneKind::Compute || (item && distance == TimeNs{0})) return item;
+    if (band->kind == LaneKind::Compute && item && distance == TimeNs{0}) {
+        const double height = (content_y - rows.rowTop(row) - band->top) / static_cast<double>(band->height);
+        const Share share = shareOf(session, item);
+        return height >= share.from && height < share.to ? item : otherHalf(session, item);
+    }
+    if (band->kind != LaneKind::Compute) return item;
     const auto [bubble, bubble_distance] = nearest(LaneKind::Bubble);
     return bubble && (!item || bubble_distance <= TimeNs{0}) ? bubble : item;
 }
