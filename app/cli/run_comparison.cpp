@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -73,8 +74,10 @@ std::vector<std::size_t> weightGroups(const std::vector<RecordedRun>& runs) {
 
 std::string weightsText(const std::vector<RecordedRun>& runs) {
     const std::vector<std::size_t> groups = weightGroups(runs);
-    std::string out = fmt::format("\nAll trained the same model for {} steps, to a loss of {:.6f}.",
-                                  runs.front().training.losses.size(), runs.front().training.losses.back());
+    const std::vector<double>& losses = runs.front().training.losses;
+    std::string out =
+        fmt::format("\nAll trained the same model for {}, to a loss of {:.6f}.",
+                    losses.size() == 1 ? "1 step" : fmt::format("{} steps", losses.size()), losses.back());
     if (std::ranges::max(groups) == 0) {
         return out + fmt::format(" Their weights are equal bit for bit ({}).\n",
                                  digestText(runs.front().training.weights_digest));
@@ -129,9 +132,11 @@ Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& compari
 
 Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs, const std::string& out) {
     std::vector<RecordedRun> runs;
+    std::map<std::string, int> named;
     for (const runtime::RunConfig& config : configs) {
         const Schedule& schedule = config.schedule;
-        const std::string name = schedule.name + (schedule.flavor.empty() ? "" : "-" + schedule.flavor);
+        std::string name = schedule.name + (schedule.flavor.empty() ? "" : "-" + schedule.flavor);
+        if (const int before = named[name]++; before > 0) name += fmt::format("-{}", before + 1);
         const std::string folder = out.empty() ? "" : (std::filesystem::path(out) / name).string();
         BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(config, folder));
         printProblems(runs.back().run.problems);

@@ -25,7 +25,8 @@ struct Comparison {
 [[nodiscard]] Result<std::vector<runtime::RunConfig>>
 planComparison(const Comparison& comparison, const CostModel& times, const runtime::RunConfig& base);
 
-/// Makes the runs, each recorded in a folder of its name below `out` if that is not empty.
+/// Makes the runs, each recorded in a folder of its name below `out` if that is not empty; of equal names the
+/// second gets a "-2".
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
                                                          const std::string& out);
 
