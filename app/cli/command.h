@@ -21,6 +21,7 @@ void addSchedulesCommand(CLI::App& app, Action& action);
 void addFormulaCommand(CLI::App& app, Action& action);
 void addSimulateCommand(CLI::App& app, Action& action);
 void addValidateCommand(CLI::App& app, Action& action);
+void addOverlapCommand(CLI::App& app, Action& action);
 void addPartitionCommand(CLI::App& app, Action& action);
 void addRunCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
     addSchedulesCommand(app, action);
     addSimulateCommand(app, action);
     addFormulaCommand(app, action);
+    addOverlapCommand(app, action);
     addPartitionCommand(app, action);
     addInfoCommand(app, action);
     addValidateCommand(app, action);

@@ -1,5 +1,7 @@
 #include "app/cli/schedule_options.h"
 
+#include "core/overlap/op_costs_json.h"
+#include "core/overlap/study.h"
 #include "core/schedule/registry.h"
 #include "core/schedule/schedule_json.h"
 
@@ -52,6 +54,13 @@ void ScheduleOptions::addSchedule(CLI::App& command) {
 }
 
 void ScheduleOptions::addTimes(CLI::App& command) {
+    auto* const op_costs = command
+                               .add_option("--op-costs", op_costs_,
+                                           "Take the times from a cost model of a layer's operators, see `overlap`")
+                               ->type_name("FILE");
+    command.add_option("--pair-cuts", pair_cuts_, "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
+        ->type_name("NAME")
+        ->needs(op_costs);
     command.add_option("--forward", forward_, "Time of one forward op (of one chunk)")->type_name("TIME");
     command.add_option("--backward", backward_, "Time of one whole backward op")->type_name("TIME");
     command.add_option("--input-grad", input_grad_, "Time of one backward op for the input")->type_name("TIME");
@@ -94,17 +103,39 @@ Result<Schedule> ScheduleOptions::sibling(const std::string& name, const CostMod
                     vpp.value_or(vpp_));
 }
 
-Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
+Result<CostModel> ScheduleOptions::operatorCosts() const {
+    if (forward_ || backward_ || input_grad_ || weight_grad_ || overlapped_) {
+        return usageError("--op-costs gives the ops' times already",
+                          "leave out --forward, --backward, --input-grad, --weight-grad and --overlapped");
+    }
+    BUBBLESCOPE_ASSIGN(const overlap::OpCosts costs, overlap::readOpCosts(op_costs_));
+    BUBBLESCOPE_ASSIGN(const overlap::Variant variant, overlap::variantNamed(pair_cuts_));
+    const overlap::PairStudy study = overlap::studyPair(costs, variant);
+    CostModel model;
+    std::optional<TimeNs> weight_grad; // evenly split where the model does not say
+    if (overlap::weightGradTime(costs).count() > 0)
+        weight_grad = std::min(study.backward, overlap::weightGradTime(costs));
+    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(study.forward, study.backward, {}, weight_grad));
+    model.overlapped = study.pairTime();
+    return model;
+}
+
+Result<CostModel> ScheduleOptions::singleCosts(TimeNs forward) const {
     CostModel model;
     BUBBLESCOPE_ASSIGN(const auto given_forward, optionalTime(forward_));
     BUBBLESCOPE_ASSIGN(auto backward, optionalTime(backward_));
     BUBBLESCOPE_ASSIGN(const auto input_grad, optionalTime(input_grad_));
     BUBBLESCOPE_ASSIGN(const auto weight_grad, optionalTime(weight_grad_));
-    BUBBLESCOPE_ASSIGN(const auto comm, optionalTime(comm_));
     BUBBLESCOPE_ASSIGN(model.overlapped, optionalTime(overlapped_));
     forward = given_forward.value_or(forward);
     if (!backward && !(input_grad && weight_grad)) backward = 2 * forward;
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(forward, backward, input_grad, weight_grad));
+    return model;
+}
+
+Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, op_costs_.empty() ? singleCosts(forward) : operatorCosts());
+    BUBBLESCOPE_ASSIGN(const auto comm, optionalTime(comm_));
     model.comm = comm.value_or(TimeNs{0});
     BUBBLESCOPE_ASSIGN(const auto loss, optionalTime(loss_));
     if (loss) BUBBLESCOPE_TRY(addLoss(model, *loss));

@@ -22,7 +22,8 @@ public:
     [[nodiscard]] int pp() const { return pp_; }   ///< 0 if not given
     [[nodiscard]] int vpp() const { return vpp_; } ///< 1 if not given
 
-    /// Without --forward the times are `forward` and, for the backward, twice that.
+    /// From --op-costs, or else from the single times. Without --forward they are `forward` and, for the backward,
+    /// twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
 
     /// From --schedule and its sizes, or from --schedule-file (not validated). `times` are what costs()
@@ -42,6 +43,9 @@ private:
                                             int vpp) const;
     /// The last stage of each pipeline computes the loss.
     [[nodiscard]] Status addLoss(CostModel& model, TimeNs loss) const;
+    /// The ops' times from --op-costs, or from --forward and its kind.
+    [[nodiscard]] Result<CostModel> operatorCosts() const;
+    [[nodiscard]] Result<CostModel> singleCosts(TimeNs forward) const;
 
     std::string name_;
     std::string flavor_;
@@ -53,6 +57,8 @@ private:
     int memory_limit_ = 0;
     std::vector<std::int64_t> activation_sizes_; ///< three, or none
     int sequence_slices_ = 1;
+    std::string op_costs_;
+    std::string pair_cuts_ = "paddle";
     std::optional<std::string> forward_;
     std::optional<std::string> backward_;
     std::optional<std::string> input_grad_;
