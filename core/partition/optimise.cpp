@@ -93,6 +93,21 @@ private:
     [[nodiscard]] std::int64_t memory(int from, int to) const { return memory_[index(to)] - memory_[index(from)]; }
     void raise(std::int64_t bound) { bound_ = std::max(bound_, bound); }
 
+    static void addTo(StepPath& sum, const StepPath& path) {
+        for (std::size_t k = 0; k < sum.counts.size(); ++k) {
+            for (std::size_t kind = 0; kind < 3; ++kind)
+                sum.counts[k][kind] += path.counts[k][kind];
+        }
+        sum.transfers += path.transfers;
+    }
+
+    /// Bounds the step by the mean of some paths, now and in the exact search.
+    void addMean(const StepPath& sum, std::int64_t count) {
+        if (bounds_.room() == 0) return;
+        bounds_.add(sum, count);
+        raise(bounds_.bound(bounds_.rows() - 1));
+    }
+
     /// The best bound that a mean of paths gives, by letting two sides play: one answers with the split that is
     /// best for the mean of all paths so far, the other with the longest path for the mean of all splits so far.
     void playTwoSides(const Cuts& start) {
@@ -110,12 +125,7 @@ private:
             }
             evaluator_.length(times);
             budget_ -= ops_;
-            const StepPath path = evaluator_.longestPath();
-            for (std::size_t k = 0; k < times.size(); ++k) {
-                for (std::size_t kind = 0; kind < 3; ++kind)
-                    paths.counts[k][kind] += path.counts[k][kind];
-            }
-            paths.transfers += path.transfers;
+            addTo(paths, evaluator_.longestPath());
             PathBounds mean(sums_, stages_, options_.comm.count(), 1);
             mean.add(paths, round);
             raise(mean.bound(0));
@@ -132,8 +142,10 @@ private:
     void boundByRanks() {
         if (schedule_.vpp == 1 || RankBounds::steps(sums_.layers(), rank_of_) > budget_ / 2) return;
         RankBounds ranks(sums_, rank_of_, options_.comm.count());
-        for (std::size_t r = 0; r < schedule_.ranks.size(); ++r) {
-            for (const int percent : {110, 130, 200}) {
+        for (const int percent : {110, 130, 200}) {
+            StepPath sum;
+            sum.counts.resize(index(stages_));
+            for (std::size_t r = 0; r < schedule_.ranks.size(); ++r) {
                 std::vector<StageTimes> times(index(stages_), sums_.of(0, sums_.layers()));
                 for (std::size_t k = 0; k < times.size(); ++k) {
                     for (std::int64_t& time : times[k])
@@ -141,8 +153,11 @@ private:
                 }
                 evaluator_.length(times);
                 budget_ -= ops_;
-                ranks.add(evaluator_.longestPath(), r);
+                const StepPath path = evaluator_.longestPath();
+                ranks.add(path, r);
+                addTo(sum, path);
             }
+            addMean(sum, static_cast<std::int64_t>(schedule_.ranks.size()));
         }
         raise(ranks.bound());
     }
