@@ -119,7 +119,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 
 constexpr std::string_view kGeneral = "; equal stages, transfers free";
 
-/// Whole rounds of p micro-batches, t_f ≥ t_b.
+/// Whole rounds of p micro-batches, t_f ≥ t_b; a lone rank never waits.
 ClosedForm positions(const Schedule& schedule, const CostModel& costs) {
     const TimeNs forward = costs.times.forward;
     const TimeNs backward = costs.times.backward;
@@ -169,7 +169,7 @@ Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) 
     const std::int64_t p = schedule.pp;
     const std::int64_t m = schedule.microbatches;
     const std::int64_t v = schedule.vpp;
-    if (m % p == 0 && forward >= backward) return positions(schedule, costs);
+    if (m % p == 0 && (forward >= backward || p == 1)) return positions(schedule, costs);
     if (m <= p) {
         const TimeNs longer = std::max(forward, backward);
         const TimeNs shorter = std::min(forward, backward);
