@@ -54,12 +54,19 @@ Json positionsJson(const ClosedForm& form) {
 Json quotedJson(const ClosedForm& form) {
     Json list = Json::array();
     for (const QuotedForm& quoted : form.quoted) {
-        Json entry = {{"name", quoted.name},         {"source", quoted.source},
-                      {"quantity", quoted.quantity}, {"expression", quoted.expression},
-                      {"holds", quoted.holds},       {"verdict", quoted.verdict}};
-        if (quoted.position) entry["position"] = positionName(*quoted.position, form.f_then_b);
-        if (!quoted.values.empty()) entry["values_ns"] = timesJson(quoted.values);
-        if (quoted.ratio) entry["ratio"] = *quoted.ratio;
+        Json entry = {{"name", quoted.name},
+                      {"source", quoted.source},
+                      {"quantity", quantityName(quoted.quantity)},
+                      {"expression", quoted.expression},
+                      {"holds", quoted.holds},
+                      {"verdict", quoted.verdict}};
+        if (quoted.quantity == Quantity::PositionBubble)
+            entry["position"] = positionName(quoted.position, form.f_then_b);
+        if (quoted.values.empty()) {
+            entry["ratio"] = quoted.ratio;
+        } else {
+            entry["values_ns"] = timesJson(quoted.values);
+        }
         list.push_back(std::move(entry));
     }
     return list;
@@ -168,9 +175,13 @@ std::string quotedText(const ClosedForm& form) {
     if (form.quoted.empty()) return "\nNothing is quoted of this schedule that would need a verdict.\n";
     std::string out = "\nQuoted elsewhere\n";
     for (const QuotedForm& quoted : form.quoted) {
-        out += fmt::format("  {} ({})\n    {}: {}", quoted.name, quoted.source, quoted.quantity, quoted.expression);
-        if (quoted.ratio) out += fmt::format(" = {:.2f} %", 100 * *quoted.ratio);
-        if (!quoted.values.empty()) {
+        const bool at_position = quoted.quantity == Quantity::PositionBubble;
+        out += fmt::format("  {} ({})\n    {}: {}", quoted.name, quoted.source,
+                           at_position ? positionName(quoted.position, form.f_then_b) : quantityName(quoted.quantity),
+                           quoted.expression);
+        if (quoted.values.empty()) {
+            out += fmt::format(" = {:.2f} %", 100 * quoted.ratio);
+        } else {
             const auto [least, most] = std::ranges::minmax(quoted.values);
             out += least == most ? fmt::format(" = {}", formatTime(most))
                                  : fmt::format(" = {} to {}", formatTime(least), formatTime(most));

@@ -11,6 +11,7 @@
 namespace bubblescope {
 namespace {
 
+/// The family's own form, exact or a bound.
 Result<ClosedForm> familyForm(const ScheduleFamily* family, const Schedule& schedule, const CostModel& costs) {
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
     if (family == nullptr || (family->closed_form == nullptr && family->general_form == nullptr))
@@ -28,6 +29,19 @@ std::string_view formKindName(FormKind kind) {
     case FormKind::Exact: return "exact";
     case FormKind::LowerBound: return "lower bound";
     case FormKind::UpperBound: return "upper bound";
+    }
+    return "";
+}
+
+std::string_view quantityName(Quantity quantity) {
+    switch (quantity) {
+    case Quantity::PositionBubble: return "bubble at a position";
+    case Quantity::Bubble: return "bubble of a rank";
+    case Quantity::SpanBubble: return "bubble on the longest span";
+    case Quantity::Makespan: return "makespan";
+    case Quantity::BubbleRate: return "bubble over makespan";
+    case Quantity::SpanBubbleRate: return "bubble over the longest span";
+    case Quantity::OverIdeal: return "bubble over ideal";
     }
     return "";
 }
@@ -57,17 +71,26 @@ std::vector<TimeNs> ClosedForm::beforeSteady() const {
 }
 
 Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) {
+    if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages()))
+        return usageError("per-stage times must name every stage");
+    if (schedule.pp == 1 && costs.comm.count() > 0) { // one rank sends nothing
+        CostModel free = costs;
+        free.comm = TimeNs{0};
+        return closedForm(schedule, free);
+    }
     const ScheduleFamily* const family = findScheduleFamily(schedule.name);
     auto form = familyForm(family, schedule, costs);
-    if (!form.ok()) {
-        std::string note = form.error().message;
-        form = orderBound(schedule, costs);
-        if (!form.ok()) return form;
+    if (!form.ok() || form.value().kind == FormKind::LowerBound) { // the larger of the two bounds
+        std::string note = form.ok() ? form.value().note : form.error().message;
+        BUBBLESCOPE_ASSIGN(ClosedForm bound, orderBound(schedule, costs));
+        if (!form.ok() || bound.makespan > form.value().makespan) form = std::move(bound);
         form.value().note = std::move(note);
     }
-    if (family != nullptr && family->peak_form != nullptr && !form.value().peaks)
-        form.value().peaks = family->peak_form(schedule);
-    if (family != nullptr && family->quoted_forms != nullptr)
+    if (family != nullptr && family->peak_form != nullptr && !form.value().peaks) {
+        PeakForm peaks = family->peak_form(schedule);
+        if (!peaks.values.empty()) form.value().peaks = std::move(peaks);
+    }
+    if (family != nullptr && family->quoted_forms != nullptr && costs.stages.empty())
         form.value().quoted = family->quoted_forms(schedule, costs);
     return form;
 }

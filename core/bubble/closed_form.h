@@ -41,15 +41,28 @@ struct PeakForm {
     std::string domain;
 };
 
+/// What a quoted form is said to give.
+enum class Quantity : std::uint8_t {
+    PositionBubble, ///< a rank's bubble at one position
+    Bubble,         ///< a rank's bubble in all
+    SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count
+    Makespan,
+    BubbleRate, ///< the three of BubbleRates
+    SpanBubbleRate,
+    OverIdeal,
+};
+
+[[nodiscard]] std::string_view quantityName(Quantity quantity);
+
 /// A form as others state it, kept under its own name because it is wrong, incomplete or easily misread.
 struct QuotedForm {
-    std::string name;                 ///< "inner split of 1F1B, seed deck"
-    std::string source;               ///< where it stands
-    std::string quantity;             ///< what it is said to give: "bubble between warm-up and steady", "bubble ratio"
-    std::string expression;           ///< in this house's symbols
-    std::optional<Position> position; ///< where the quantity is a bubble at one position
-    std::vector<TimeNs> values;       ///< per rank; empty where it gives a ratio
-    std::optional<double> ratio;
+    std::string name;   ///< "inner split of 1F1B, before the steady part"
+    std::string source; ///< where it stands
+    Quantity quantity = Quantity::Bubble;
+    Position position = Position::BeforeWarmup; ///< of a PositionBubble
+    std::string expression;                     ///< in this house's symbols
+    std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
+    double ratio = 0;
     bool holds = false;  ///< whether it is right for these sizes and times
     std::string verdict; ///< two sentences: what is wrong or easily misread, and what is right
 };
@@ -57,7 +70,7 @@ struct QuotedForm {
 /// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
 struct ClosedForm {
     /// By rank, then position; positions whose form is 0 for every rank are left out. Empty where only the
-    /// totals are known.
+    /// totals are known; where some positions are known, those, and positionsKnown() is false.
     std::vector<PositionForm> positions;
     std::vector<TimeNs> bubble;    ///< total per rank
     std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"

@@ -84,7 +84,21 @@ FormBuilder& FormBuilder::addRank(int s, std::vector<PositionTerm> terms) {
     return *this;
 }
 
+FormBuilder& FormBuilder::addEnds() {
+    const bool latency = costs_.comm.count() > 0;
+    add(Position::BeforeWarmup, latency ? "s·(t_f+c)" : "s·t_f",
+        [&](int s) { return s * (costs_.times.forward + costs_.comm); });
+    return add(Position::AfterCooldown, latency ? "s·(t_b+c)" : "s·t_b",
+               [&](int s) { return s * (costs_.times.backward + costs_.comm); });
+}
+
+FormBuilder& FormBuilder::withTotal(TimeNs bubble) {
+    std::ranges::fill(form_.bubble, bubble);
+    return *this;
+}
+
 FormBuilder& FormBuilder::addFillAndDrain() {
+    addEnds();
     const bool latency = costs_.comm.count() > 0;
     const std::string f = latency ? "(t_f+c)" : "t_f";
     const std::string b = latency ? "(t_b+c)" : "t_b";
@@ -93,14 +107,12 @@ FormBuilder& FormBuilder::addFillAndDrain() {
     const TimeNs backward = costs_.times.backward + costs_.comm;
     for (int s = 0; s < schedule_.pp; ++s) {
         const int below = schedule_.pp - s - 1;
-        append(s, Position::BeforeWarmup, "s·" + f, s * forward);
         if (findPhases(schedule_.ranks[Rank{s}.index()]).hasSteady()) {
             append(s, Position::WarmupToSteady, "(p−s−1)·" + b, below * backward);
             append(s, Position::SteadyToCooldown, "(p−s−1)·" + f, below * forward);
         } else {
             append(s, Position::ForwardToBackward, "(p−s−1)·" + both, below * (forward + backward));
         }
-        append(s, Position::AfterCooldown, "s·" + b, s * backward);
     }
     return *this;
 }

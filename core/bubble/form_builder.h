@@ -35,6 +35,12 @@ public:
     /// steady phase those between warm-up and cool-down are one bubble, between forward and backward.
     FormBuilder& addRank(int s, std::vector<PositionTerm> terms);
 
+    /// The outer ones of addFillAndDrain() alone.
+    FormBuilder& addEnds();
+
+    /// Sets each rank's total where not all positions are known; else it is their sum.
+    FormBuilder& withTotal(TimeNs bubble);
+
     /// The positions that F-then-B, 1F1B and their relatives share, c being the transfers' latency: s·(t_f+c)
     /// before the first op, s·(t_b+c) after the last; (p−s−1)·(t_b+c) between warm-up and steady and
     /// (p−s−1)·(t_f+c) between steady and cool-down on ranks whose order has a steady phase, their sum as one

@@ -119,8 +119,6 @@ private:
 } // namespace
 
 Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) {
-    if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages()))
-        return usageError("per-stage times must name every stage");
     BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
     const auto [makespan, rank] = OrderBound(execution, costs).run();
     ClosedForm form = makespanForm(

@@ -5,7 +5,7 @@
 namespace bubblescope {
 
 /// The lower bound on a step's makespan that holds for any order, whoever made it. Totals only. Linear in ops.
-/// Errors: Input where the schedule is invalid or deadlocks; Usage where `costs` do not name every stage.
+/// `costs` name every stage or none. Error: Input where the schedule is invalid or deadlocks.
 [[nodiscard]] Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs);
 
 } // namespace bubblescope

@@ -5,9 +5,13 @@
 // Closed form. The argument of one_f_one_b.cpp needs only that a rank's forwards are never late, and here
 // they are earlier. The middle bubble can then be split in more than one way; the forms give the split of
 // 1F1B, which stays possible.
+//
+// With latency c a turn from forward to backward has two micro-batches of work for each border instead of one: it
+// costs nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
+#include "core/schedule/latency.h"
 #include "core/schedule/phase_order.h"
 
 #include <algorithm>
@@ -32,15 +36,27 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs, "every m, every t_f and t_b; equal stages, transfers free")
-        .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
+    if (!costs.stages.empty()) return usageError("the closed form of eager-1f1b holds for equal stages");
+    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    if (costs.comm.count() == 0) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
+    const TimeNs both = costs.times.forward + costs.times.backward;
+    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 2, costs);
+    form.addEnds().withTotal((schedule.pp - 1) * (both + 2 * costs.comm) + turning);
+    if (2 * costs.comm <= both) return form.finish("(p−1)·(t_f+t_b+2·c)", "(m+p−1)·(t_f+t_b) + 2·(p−1)·c");
+    return form.finish("(p−1)·(t_f+t_b+2·c) + (2·c−t_f−t_b)·⌊(m−1)·(p−1)/(2·p−1)⌋",
+                       "(m+p−1)·(t_f+t_b) + 2·(p−1)·c + (2·c−t_f−t_b)·⌊(m−1)·(p−1)/(2·p−1)⌋");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    return peakForm(schedule, "min(m, 2·(p−s)−1)", "every p and m",
+                    [&](int s) { return std::min(schedule.microbatches, 2 * (schedule.pp - s) - 1); });
 }
 
 } // namespace
 
 ScheduleFamily eager1F1BFamily() {
-    return {"eager-1f1b", "Eager 1F1B", {}, {}, Placement::Loop, "m ≥ 1, v = 1", generate, familyForm};
+    return {"eager-1f1b",   "Eager 1F1B", {},         {},    Placement::Loop,
+            "m ≥ 1, v = 1", generate,     familyForm, peaks, familyForm};
 }
 
 } // namespace bubblescope

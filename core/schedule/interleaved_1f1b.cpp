@@ -17,19 +17,10 @@
 //   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
 //   sail-sg, paddle-static-split   with split backwards: interleaved_split.cpp
 //
-// Closed form, with t_f and t_b the times of one chunk. A chunk's output comes back to the rank, for its
-// next chunk, p ops of its kind later. While every group has at least p members, the rank is that long
-// busy with the rest of the group, so it never waits for its own wrap-around: the step is that of 1F1B with
-// m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times, smaller than 1F1B's by the factor
-// v. (N must be the largest group: with less warm-up the larger groups deadlock.) The consolidated positions
-// follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts: X(s) = X(s+1) + t_b.
-// As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk to the
-// next. With unequal groups and v > 2 the steady parts cannot always be made contiguous; the totals stand,
-// positions are not stated. A group smaller than p makes every rank wait at each of its wrap-arounds, by how much
-// depends on what surrounds it; no closed form is known.
+// Closed forms: interleaved_forms.cpp.
 
-#include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
+#include "core/schedule/interleaved_forms.h"
 #include "core/schedule/interleaved_split.h"
 #include "core/schedule/phase_order.h"
 
@@ -37,7 +28,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -196,43 +186,23 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-/// The group sizes of an order: how many forwards of chunk 0 stand together.
-std::vector<int> groupSizes(const Schedule& schedule) {
-    std::vector<int> sizes;
-    bool open = false;
-    for (const Op& op : schedule.ranks.front()) {
-        if (op.kind != OpKind::Forward) continue;
-        if (op.chunk.value == 0 && open) ++sizes.back();
-        if (op.chunk.value == 0 && !open) sizes.push_back(1);
-        open = op.chunk.value == 0;
-    }
-    return sizes;
-}
-
-ClosedForm positionsForm(const Schedule& schedule, const CostModel& costs, std::string domain) {
-    return FormBuilder(schedule, costs, std::move(domain))
-        .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
-}
-
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    if (isSplitInterleaved(schedule.flavor)) return splitInterleavedForm(schedule, costs);
-    const int p = schedule.pp;
-    const int v = schedule.vpp;
-    const auto sizes = groupSizes(schedule);
-    const bool wide = v == 1 || std::ranges::all_of(sizes, [&](int size) { return size >= p; });
-    if (!wide || std::accumulate(sizes.begin(), sizes.end(), 0) != schedule.microbatches) {
-        return usageError(
-            "no closed form is known for interleaved orders with a group smaller than the number of ranks",
-            "use `bubblescope simulate`, or flavor balanced, which has one");
-    }
-    const std::string domain =
-        "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, transfers free";
-    const bool equal = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
-    if (equal || v <= 2) return positionsForm(schedule, costs, domain);
-    const TimeNs unit = costs.times.forward + costs.times.backward;
-    return makespanForm(schedule, costs, (std::int64_t{schedule.microbatches} * v + p - 1) * unit, "(p−1)·(t_f+t_b)",
-                        "(m·v+p−1)·(t_f+t_b)", domain);
+    return isSplitInterleaved(schedule.flavor) ? splitInterleavedForm(schedule, costs)
+                                               : interleavedForm(schedule, costs);
+}
+
+Result<ClosedForm> generalForm(const Schedule& schedule, const CostModel& costs) {
+    if (!isSplitInterleaved(schedule.flavor)) return interleavedForm(schedule, costs);
+    return usageError("with split backwards, interleaved has a closed form where stages are equal and transfers free");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    if (schedule.flavor == "sail-sg") return {};
+    return interleavedPeaks(schedule);
+}
+
+std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs) {
+    return isSplitInterleaved(schedule.flavor) ? std::vector<QuotedForm>{} : interleavedQuotes(schedule, costs);
 }
 
 } // namespace
@@ -248,7 +218,10 @@ ScheduleFamily interleaved1F1BFamily() {
             "m div p; paddle-dynamic: p > 2, m ≥ 2p; sail-sg: any m, group size up to p; paddle-static-split: "
             "m = p; others: m ≥ p",
             generate,
-            familyForm};
+            familyForm,
+            peaks,
+            generalForm,
+            quotes};
 }
 
 } // namespace bubblescope

@@ -5,6 +5,7 @@
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
+#include "core/schedule/looped_bfs.h"
 #include "core/schedule/phase_order.h"
 
 #include <fmt/format.h>
@@ -29,16 +30,26 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
-        .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)", true);
+    return breadthFirstForm(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    return peakForm(schedule, "m·v", "p ≤ m < 2p", [&](int) { return schedule.microbatches * schedule.vpp; });
 }
 
 } // namespace
 
 ScheduleFamily interleavedFThenBFamily() {
-    return {"interleaved-fthenb", "Interleaved F-then-B",     {},       {"paddle"},
-            Placement::Loop,      "p > 2, v ≥ 2, p ≤ m < 2p", generate, familyForm};
+    return {"interleaved-fthenb",
+            "Interleaved F-then-B",
+            {},
+            {"paddle"},
+            Placement::Loop,
+            "p > 2, v ≥ 2, p ≤ m < 2p",
+            generate,
+            familyForm,
+            peaks,
+            familyForm};
 }
 
 } // namespace bubblescope

@@ -5,14 +5,22 @@
 // Closed form, with t_f and t_b of one chunk. A rank can start chunk c+1 once the first micro-batch has
 // come round the loop, p·t_f after it started chunk c; it is busy with chunk c for m·t_f of them. With
 // m ≥ p nothing is lost and the bubble is that of F-then-B in chunk times, (p−1)(t_f+t_b). With m < p each
-// of the v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back.
+// of the v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back. Latency lengthens the round as it
+// lengthens filling and draining (latency.h).
 // Descending backwards change the micro-batches' names only: each stage still gets one gradient every t_b.
 
+#include "core/schedule/looped_bfs.h"
+
 #include "core/bubble/form_builder.h"
+#include "core/bubble/quotes.h"
 #include "core/schedule/families.h"
+#include "core/schedule/latency.h"
 #include "core/schedule/phase_order.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -31,21 +39,50 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    const int p = schedule.pp;
-    const int wraps = (schedule.vpp - 1) * std::max(0, p - schedule.microbatches);
-    return FormBuilder(schedule, costs, "every m and v, every t_f and t_b (of one chunk); equal stages, transfers free")
-        .addFillAndDrain()
-        .add(Position::InsideWarmup, "(v−1)·max(0, p−m)·t_f", [&](int) { return wraps * t.forward; })
-        .add(Position::InsideCooldown, "(v−1)·max(0, p−m)·t_b", [&](int) { return wraps * t.backward; })
-        .finish("((p−1) + (v−1)·max(0, p−m))·(t_f+t_b)", "(m·v+p−1 + (v−1)·max(0, p−m))·(t_f+t_b)", true);
+    return breadthFirstForm(schedule, costs, "every m and v, every t_f, t_b and c (of one chunk); equal stages");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    return peakForm(schedule, "m·v", "every p, m and v", [&](int) { return schedule.microbatches * schedule.vpp; });
+}
+
+std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs) {
+    return {overIdealQuote(schedule, costs, schedule.vpp)};
 }
 
 } // namespace
 
+Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain) {
+    if (!costs.stages.empty())
+        return usageError(fmt::format("the closed form of {} holds for equal stages", schedule.name));
+    const WrapLoss wrap = wrapLoss(schedule.pp, schedule.vpp, schedule.microbatches, costs);
+    FormBuilder form(schedule, costs, std::move(domain));
+    form.addFillAndDrain();
+    if (costs.comm.count() == 0) {
+        return form.add(Position::InsideWarmup, "(v−1)·max(0, p−m)·t_f", [&](int) { return wrap.forward; })
+            .add(Position::InsideCooldown, "(v−1)·max(0, p−m)·t_b", [&](int) { return wrap.backward; })
+            .finish("((p−1) + (v−1)·max(0, p−m))·(t_f+t_b)", "(m·v+p−1 + (v−1)·max(0, p−m))·(t_f+t_b)", true);
+    }
+    const std::string forward = "(v−1)·max(0, p·(t_f+c)−m·t_f)";
+    const std::string backward = "(v−1)·max(0, p·(t_b+c)−m·t_b)";
+    const std::string bubble = fmt::format("(p−1)·(t_f+t_b+2·c) + {} + {}", forward, backward);
+    return form.add(Position::InsideWarmup, forward, [&](int) { return wrap.forward; })
+        .add(Position::InsideCooldown, backward, [&](int) { return wrap.backward; })
+        .finish(bubble, "m·v·(t_f+t_b) + " + bubble, true);
+}
+
 ScheduleFamily loopedBfsFamily() {
-    return {"looped-bfs",    "Looped breadth-first", {},       {"breadth-first", "torch"},
-            Placement::Loop, "m ≥ 1, v ≥ 1",         generate, familyForm};
+    return {"looped-bfs",
+            "Looped breadth-first",
+            {},
+            {"breadth-first", "torch"},
+            Placement::Loop,
+            "m ≥ 1, v ≥ 1",
+            generate,
+            familyForm,
+            peaks,
+            familyForm,
+            quotes};
 }
 
 } // namespace bubblescope

@@ -51,11 +51,11 @@ struct ScheduleFamily {
 
     /// Bubbles per position or in total, for equal stages and free transfers.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs);
-    /// Peak activations; they do not depend on times.
+    /// Peak activations; they do not depend on times. Without values where none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
     /// The same for transfers with latency or unequal stages: called with all costs that `closed_form` is not.
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// What others state of this family, evaluated for a schedule, with a verdict each.
+    /// What others state of this family, evaluated for a schedule on equal stages, with a verdict each.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
 };
 

@@ -5,13 +5,17 @@
 //
 // Closed form, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
 // micro-batches keep a rank busy until the first is back; what follows is the 1F1B of one_f_one_b.cpp on the
-// last chunk, with its positions; the cool-down mirrors the warm-up.
+// last chunk, with its positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where
+// m micro-batches are too few for the round, and the 1F1B of the last chunk turn round as in 1F1B (latency.h).
 
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
+#include "core/schedule/latency.h"
 #include "core/schedule/phase_order.h"
 
 #include <fmt/format.h>
+
+#include <string>
 
 namespace bubblescope {
 namespace {
@@ -38,16 +42,35 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return FormBuilder(schedule, costs, "p ≤ m < 2p, every t_f and t_b (of one chunk); equal stages, transfers free")
-        .addFillAndDrain()
-        .finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
+    if (!costs.stages.empty()) return usageError("the closed form of vpp-balanced-memory holds for equal stages");
+    FormBuilder form(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+    if (costs.comm.count() == 0) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
+    const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
+    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
+    const TimeNs wraps = wrapLoss(schedule.pp, schedule.vpp, schedule.microbatches, costs).both();
+    const std::string bubble = "(p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋) + "
+                               "(v−1)·(max(0, p·(t_f+c)−m·t_f) + max(0, p·(t_b+c)−m·t_b))";
+    return form.addEnds().withTotal(fill + turning + wraps).finish(bubble, "m·v·(t_f+t_b) + " + bubble);
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    const int whole = schedule.microbatches * (schedule.vpp - 1);
+    return peakForm(schedule, "m·(v−1) + p−s", "p ≤ m < 2p", [&](int s) { return whole + schedule.pp - s; });
 }
 
 } // namespace
 
 ScheduleFamily vppBalancedMemoryFamily() {
-    return {"vpp-balanced-memory", "VPP in balanced memory",   {},       {"paddle"},
-            Placement::Loop,       "p > 2, v ≥ 2, p ≤ m < 2p", generate, familyForm};
+    return {"vpp-balanced-memory",
+            "VPP in balanced memory",
+            {},
+            {"paddle"},
+            Placement::Loop,
+            "p > 2, v ≥ 2, p ≤ m < 2p",
+            generate,
+            familyForm,
+            peaks,
+            familyForm};
 }
 
 } // namespace bubblescope
