@@ -36,7 +36,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    if (!costs.stages.empty()) return usageError("the closed form of eager-1f1b holds for equal stages");
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
     FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
     if (costs.comm.count() == 0) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
     const TimeNs both = costs.times.forward + costs.times.backward;

@@ -58,10 +58,7 @@ struct Groups {
 };
 
 bool forwardsFirst(const Schedule& schedule) {
-    std::vector<OpKind> kinds;
-    for (const Op& op : schedule.ranks.back())
-        kinds.push_back(op.kind);
-    return !findPhases(kinds).hasSteady();
+    return !findPhases(schedule.ranks.back()).hasSteady();
 }
 
 /// Equal groups, transfers with latency or a single small group: total and outer positions.
@@ -82,8 +79,8 @@ ClosedForm wrappingForm(const Schedule& schedule, const CostModel& costs, int gr
 
 Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& costs) {
     const int p = schedule.pp;
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
     const Groups groups(schedule);
-    if (!costs.stages.empty()) return usageError("the closed forms of interleaved hold for equal stages");
     if (std::accumulate(groups.sizes.begin(), groups.sizes.end(), 0) != schedule.microbatches)
         return usageError("the order does not take its micro-batches through the chunks in groups");
     if (forwardsFirst(schedule)) {

@@ -53,8 +53,7 @@ std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs)
 } // namespace
 
 Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain) {
-    if (!costs.stages.empty())
-        return usageError(fmt::format("the closed form of {} holds for equal stages", schedule.name));
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
     const WrapLoss wrap = wrapLoss(schedule.pp, schedule.vpp, schedule.microbatches, costs);
     FormBuilder form(schedule, costs, std::move(domain));
     form.addFillAndDrain();

@@ -42,7 +42,7 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 }
 
 Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    if (!costs.stages.empty()) return usageError("the closed form of vpp-balanced-memory holds for equal stages");
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
     FormBuilder form(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
     if (costs.comm.count() == 0) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
     const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
