@@ -2,6 +2,7 @@
 
 #include "core/overlap/op_costs_json.h"
 #include "core/overlap/study.h"
+#include "core/recognise/match_schedule.h"
 #include "core/schedule/registry.h"
 #include "core/schedule/schedule_json.h"
 
@@ -87,7 +88,10 @@ Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::s
 }
 
 Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
-    if (!file_.empty()) return readScheduleFile(file_);
+    if (!file_.empty()) {
+        BUBBLESCOPE_ASSIGN(const Schedule read, readScheduleFile(file_));
+        return matchSchedule(read).schedule; // what a file calls itself need not be its order
+    }
     if (name_.empty()) {
         return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
     }

@@ -26,7 +26,8 @@ public:
     /// twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
 
-    /// From --schedule and its sizes, or from --schedule-file (not validated). `times` are what costs()
+    /// From --schedule and its sizes, or from --schedule-file (not validated), named after the family whose
+    /// order it is, else "custom". `times` are what costs()
     /// gave, for the families whose order depends on them.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
 

@@ -34,6 +34,7 @@
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
+#include "core/schedule/two_way_quotes.h"
 
 #include <fmt/format.h>
 
@@ -170,13 +171,31 @@ PeakForm peaks(const Schedule& schedule) {
 } // namespace
 
 ScheduleFamily chimeraFamily() {
-    return {"chimera",       "Chimera",  {},    {},         Placement::Bidirectional, "p even, m divisible by p, v = 2",
-            generateChimera, familyForm, peaks, generalForm};
+    return {"chimera",
+            "Chimera",
+            {},
+            {},
+            Placement::Bidirectional,
+            "p even, m divisible by p, v = 2",
+            generateChimera,
+            familyForm,
+            peaks,
+            generalForm,
+            chimeraQuotes};
 }
 
 ScheduleFamily bitPipeFamily() {
-    return {"bitpipe",       "BitPipe",  {},    {},         Placement::Bidirectional, "p even, m divisible by p, v = 4",
-            generateBitPipe, familyForm, peaks, generalForm};
+    return {"bitpipe",
+            "BitPipe",
+            {},
+            {},
+            Placement::Bidirectional,
+            "p even, m divisible by p, v = 4",
+            generateBitPipe,
+            familyForm,
+            peaks,
+            generalForm,
+            bitPipeQuotes};
 }
 
 } // namespace bubblescope

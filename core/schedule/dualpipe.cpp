@@ -44,6 +44,7 @@
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
+#include "core/schedule/two_way_quotes.h"
 
 #include <fmt/format.h>
 
@@ -304,12 +305,23 @@ ScheduleFamily dualPipeVFamily() {
             "m ≥ 2p, v = 2",
             generateDualPipeV,
             dualPipeVForm,
-            dualPipeVPeaks};
+            dualPipeVPeaks,
+            nullptr,
+            dualPipeVQuotes};
 }
 
 ScheduleFamily dualPipeFamily() {
-    return {"dualpipe",       "DualPipe",   {},           {}, Placement::Bidirectional, "p even, m even, m ≥ 2p, v = 2",
-            generateDualPipe, dualPipeForm, dualPipePeaks};
+    return {"dualpipe",
+            "DualPipe",
+            {},
+            {},
+            Placement::Bidirectional,
+            "p even, m even, m ≥ 2p, v = 2",
+            generateDualPipe,
+            dualPipeForm,
+            dualPipePeaks,
+            nullptr,
+            dualPipeQuotes};
 }
 
 } // namespace bubblescope

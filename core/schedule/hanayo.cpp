@@ -30,6 +30,7 @@
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
+#include "core/schedule/two_way_quotes.h"
 
 #include <fmt/format.h>
 
@@ -217,8 +218,8 @@ PeakForm peaks(const Schedule& schedule) {
 } // namespace
 
 ScheduleFamily hanayoFamily() {
-    return {"hanayo", "Hanayo (waves)", {},    {},         Placement::V, "m ≥ 1, v even (two for each wave)",
-            generate, familyForm,       peaks, generalForm};
+    return {"hanayo", "Hanayo (waves)", {},    {},          Placement::V, "m ≥ 1, v even (two for each wave)",
+            generate, familyForm,       peaks, generalForm, hanayoQuotes};
 }
 
 } // namespace bubblescope

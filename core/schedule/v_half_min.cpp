@@ -26,6 +26,7 @@
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
 #include "core/schedule/slot_table.h"
+#include "core/schedule/zero_bubble_quotes.h"
 
 #include <fmt/format.h>
 
@@ -125,11 +126,12 @@ PeakForm vMinPeaks(const Schedule& schedule) {
 } // namespace
 
 ScheduleFamily vHalfFamily() {
-    return {"v-half", "V-Half", {}, {}, Placement::V, "m ≥ 1, v = 2", generate, vHalfForm, vHalfPeaks};
+    return {"v-half", "V-Half",  {},         {},      Placement::V, "m ≥ 1, v = 2",
+            generate, vHalfForm, vHalfPeaks, nullptr, vHalfQuotes};
 }
 
 ScheduleFamily vMinFamily() {
-    return {"v-min", "V-Min", {}, {}, Placement::V, "m ≥ 1, v = 2", generate, vMinForm, vMinPeaks};
+    return {"v-min", "V-Min", {}, {}, Placement::V, "m ≥ 1, v = 2", generate, vMinForm, vMinPeaks, nullptr, vMinQuotes};
 }
 
 } // namespace bubblescope

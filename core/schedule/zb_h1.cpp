@@ -22,6 +22,7 @@
 #include "core/schedule/delayed_weights.h"
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
+#include "core/schedule/zero_bubble_quotes.h"
 
 #include <fmt/format.h>
 
@@ -131,7 +132,8 @@ ScheduleFamily zbH1Family() {
             generate,
             familyForm,
             delayedWeightPeaks,
-            generalForm};
+            generalForm,
+            zbH1Quotes};
 }
 
 } // namespace bubblescope

@@ -29,6 +29,7 @@
 #include "core/bubble/form_builder.h"
 #include "core/schedule/families.h"
 #include "core/schedule/phase_order.h"
+#include "core/schedule/zero_bubble_quotes.h"
 
 #include <fmt/format.h>
 
@@ -213,7 +214,8 @@ ScheduleFamily zbH2Family() {
             generate,
             familyForm,
             peaks,
-            familyForm};
+            familyForm,
+            zbH2Quotes};
 }
 
 } // namespace bubblescope

@@ -37,6 +37,7 @@
 #include "core/schedule/phase_order.h"
 #include "core/schedule/zb_v_greedy.h"
 #include "core/schedule/zb_v_paddle.h"
+#include "core/schedule/zero_bubble_quotes.h"
 
 #include <fmt/format.h>
 
@@ -260,7 +261,9 @@ ScheduleFamily zbVFamily() {
             "m ≥ 1, v = 2 (paddle: 2 or more); greedy: --memory-limit 2p (default) or more; paddle: any that suffices",
             generate,
             familyForm,
-            peaks};
+            peaks,
+            nullptr,
+            zbVQuotes};
 }
 
 } // namespace bubblescope

@@ -216,6 +216,24 @@ TEST(OrderBound, RefusesWhatCannotRun) {
     EXPECT_EQ(closedForm(makeSchedule({"1f1b", "", 4, 8, 1}).value(), few).error().kind, ErrorKind::Usage);
 }
 
+/// On all sides of the quotes' domains: ratios of forward and backward, of its halves, pairs and a latency.
+std::vector<CostModel> quoteCosts() {
+    std::vector<CostModel> all;
+    for (const OpTimes& times :
+         {test::splitTimes(4, 2, 2), test::splitTimes(4, 3, 3), test::splitTimes(4, 4, 4), test::splitTimes(6, 1, 1),
+          test::splitTimes(8, 3, 3), test::splitTimes(4, 4, 2), test::splitTimes(4, 5, 3), test::splitTimes(3, 5, 6),
+          test::splitTimes(5, 3, 4), test::splitTimes(9, 3, 1), test::splitTimes(4, 6, 0), test::splitTimes(4, 4, 1)}) {
+        CostModel costs;
+        costs.times = times;
+        all.push_back(costs);
+        costs.overlapped = times.forward + times.backward - TimeNs{1};
+        all.push_back(costs);
+        costs.comm = TimeNs{1};
+        all.push_back(costs);
+    }
+    return all;
+}
+
 TEST(QuotedForms, HoldJustWhereTheySay) {
     int compared = 0;
     for (const ScheduleFamily& family : scheduleFamilies()) {
@@ -226,11 +244,10 @@ TEST(QuotedForms, HoldJustWhereTheySay) {
             for (int p = 1; p <= 6; ++p)
                 for (int m = 1; m <= 13; ++m)
                     for (int v = 1; v <= 3; ++v)
-                        for (const Ratio ratio : {Ratio{4, 4}, Ratio{4, 6}, Ratio{4, 8}, Ratio{6, 2}, Ratio{8, 6}})
-                            for (const int comm : {0, 1})
-                                if (const auto schedule = makeSchedule({std::string(family.name), flavor, p, m, v});
-                                    schedule.ok())
-                                    compared += test::checkQuotes(schedule.value(), costsOf(ratio, comm));
+                        if (const auto schedule = makeSchedule({std::string(family.name), flavor, p, m, v});
+                            schedule.ok())
+                            for (const CostModel& costs : quoteCosts())
+                                compared += test::checkQuotes(schedule.value(), costs);
     }
     test::reportCompared(compared);
     EXPECT_GT(compared, 10'000);
