@@ -94,9 +94,12 @@ Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& co
         if (!groups.equal) return usageError("with latency, interleaved has a closed form where all groups are equal");
         if (costs.comm > std::min(costs.times.forward, costs.times.backward))
             return usageError("with latency, interleaved has a closed form while c is no longer than t_f and t_b");
-        return wrappingForm(schedule, costs, groups.sizes.front(),
-                            "equal groups of N ≥ p, or one group of m; every t_f and t_b (of one chunk), c ≤ min(t_f, "
-                            "t_b); equal stages");
+        const std::string whose = groups.wide ? "equal groups of N ≥ p" : "one group of m < p";
+        const std::string times = ", every t_f and t_b (of one chunk)";
+        return wrappingForm(
+            schedule, costs, groups.sizes.front(),
+            whose + times +
+                (costs.comm.count() > 0 ? ", c ≤ min(t_f, t_b); equal stages" : "; equal stages, transfers free"));
     }
     FormBuilder form(schedule, costs,
                      "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, "

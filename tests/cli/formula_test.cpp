@@ -67,12 +67,13 @@ TEST(FormulaCommand, QuotesWithVerdicts) {
 /// What a file calls itself does not count, its order does.
 TEST(FormulaCommand, NamesAFileByItsOrder) {
     const ScratchFolder scratch;
-    const auto made = runProgram({"schedule", "--schedule", "1f1b", "--pp", "2", "--microbatches", "3", "--json"});
+    const auto made = runProgram({"schedule", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4", "--json"});
     auto document = made.json();
     EXPECT_EQ(formula({"--schedule-file", scratch.write("same.json", made.out).string()})["kind"], "exact");
 
     // Rank 0 runs all its forwards first: no longer 1F1B.
-    document["ranks"][0] = nlohmann::json::parse(R"([["F",0,0],["F",1,0],["F",2,0],["B",0,0],["B",1,0],["B",2,0]])");
+    document["ranks"][0] =
+        nlohmann::json::parse(R"([["F",0,0],["F",1,0],["F",2,0],["F",3,0],["B",0,0],["B",1,0],["B",2,0],["B",3,0]])");
     const auto other = formula({"--schedule-file", scratch.write("other.json", document.dump()).string()});
     EXPECT_EQ(other["kind"], "lower bound");
     EXPECT_LE(other["makespan_ns"], other["simulated_makespan_ns"]);
