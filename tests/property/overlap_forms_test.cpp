@@ -1,18 +1,17 @@
-// Closed forms of schedules with overlapped pairs, two pipelines or split sequences against simulation, over
-// grids of p, m, v and times. The simulation knows nothing of the forms.
+// What is known of schedules with overlapped pairs, two pipelines or split sequences beside their closed forms, which
+// split_form_grid_test.cpp compares with simulation: orders, peaks, domains, limits.
 
 #include "core/bubble/analysis.h"
 #include "core/bubble/closed_form.h"
-#include "core/bubble/consolidate.h"
 #include "core/schedule/registry.h"
 #include "core/schedule/validate.h"
 #include "core/simulate/simulate.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <optional>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -21,88 +20,12 @@ struct Ratio {
     int forward;
     int backward;
 };
-constexpr Ratio kRatios[] = {{2, 2}, {2, 4}, {4, 6}, {6, 2}, {14, 10}};
 
 CostModel costsOf(Ratio ratio, std::optional<int> pair = {}) {
     CostModel model;
     model.times = makeOpTimes(TimeNs{ratio.forward}, TimeNs{ratio.backward}, {}, {}).value();
     if (pair) model.overlapped = TimeNs{*pair};
     return model;
-}
-
-/// Pairs from as short as their longer half to both one after the other.
-std::vector<CostModel> pairCosts() {
-    std::vector<CostModel> all;
-    for (const Ratio ratio : kRatios) {
-        const int longer = std::max(ratio.forward, ratio.backward);
-        for (const int pair : {longer, longer + 1, ratio.forward + ratio.backward})
-            all.push_back(costsOf(ratio, pair));
-        all.push_back(costsOf(ratio));
-    }
-    return all;
-}
-
-std::string label(const Schedule& s, const CostModel& costs) {
-    return fmt::format("{} p={} m={} v={} F={} B={} W={} FB={}", s.name, s.pp, s.microbatches, s.vpp,
-                       costs.times.forward.count(), costs.times.backward.count(), costs.times.weight_grad.count(),
-                       costs.overlapped.value_or(TimeNs{0}).count());
-}
-
-TimeNs total(const std::vector<Bubble>& bubbles) {
-    TimeNs sum{0};
-    for (const Bubble& bubble : bubbles)
-        sum += bubble.duration();
-    return sum;
-}
-
-/// Compares makespan and every rank's total; returns how many values were compared.
-int compareTotals(const Schedule& schedule, const CostModel& costs) {
-    const auto form = closedForm(schedule, costs);
-    EXPECT_TRUE(form.ok()) << label(schedule, costs) << form.error().text();
-    if (!form.ok()) return 0;
-    EXPECT_TRUE(form.value().exact());
-    const StepTimeline step = simulate(schedule, costs).value();
-    EXPECT_EQ(step.wall(), form.value().makespan) << label(schedule, costs);
-    const auto bubbles = findBubbles(step);
-    for (std::size_t r = 0; r < bubbles.size(); ++r)
-        EXPECT_EQ(total(bubbles[r]), form.value().bubble[r]) << label(schedule, costs) << " rank " << r;
-    return 1 + schedule.pp;
-}
-
-int comparePositions(const Schedule& schedule, const CostModel& costs) {
-    const ClosedForm form = closedForm(schedule, costs).value();
-    const auto bubbles = findBubbles(consolidate(simulate(schedule, costs).value(), form.beforeSteady()));
-    for (int s = 0; s < schedule.pp; ++s) {
-        PerPosition<TimeNs> observed{};
-        for (const Bubble& bubble : bubbles[Rank{s}.index()])
-            observed[positionIndex(bubble.position)] += bubble.duration();
-        for (std::size_t i = 0; i < kPositionCount; ++i) {
-            const auto position = static_cast<Position>(i);
-            EXPECT_EQ(observed[i], form.at(Rank{s}, position))
-                << label(schedule, costs) << " rank " << s << " " << positionName(position);
-        }
-    }
-    return schedule.pp * static_cast<int>(kPositionCount);
-}
-
-TEST(OverlapForms, OneFOneBOverlapEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; ++p)
-        for (const int m : {1, 2, 3, p / 2 + 1, p, p + 1, p + 3, 2 * p - 1, 2 * p + 1, 3 * p, 64})
-            for (const CostModel& costs : pairCosts())
-                compared += compareTotals(makeSchedule({"1f1b-overlap", "", p, m, 1}).value(), costs);
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 10'000);
-}
-
-TEST(OverlapForms, PaddlesOrderEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; ++p)
-        for (const int m : {1, 2, 3, p / 2 + 1, p, p + 1, p + 3, 2 * p - 1, 2 * p + 1, 3 * p, 64})
-            for (const CostModel& costs : pairCosts())
-                compared += compareTotals(makeSchedule({"1f1b-overlap", "paddle-mp", p, m, 1}).value(), costs);
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 10'000);
 }
 
 /// The order is 1F1B's as Paddle's static pass builds it, with p−s warm-up forwards: taken apart, its pairs
@@ -122,89 +45,6 @@ TEST(OverlapForms, PaddlesOrderTakenApartIsOneFOneB) {
             EXPECT_EQ(wall(schedule), wall(makeSchedule({"1f1b", "", p, m, 1}).value())) << p << ' ' << m;
         }
     }
-}
-
-TEST(OverlapForms, InterleavedOverlapEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; p += p < 9 ? 1 : 3)
-        for (int v = 2; v <= 6; ++v)
-            for (int groups = 1; groups <= 4; groups += v < 4 ? 1 : 2)
-                for (const CostModel& costs : pairCosts())
-                    compared +=
-                        compareTotals(makeSchedule({"interleaved-overlap", "", p, groups * p, v}).value(), costs);
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 10'000);
-}
-
-/// I = F and W from 0 to F, pairs from a whole backward to both halves one after the other.
-std::vector<CostModel> dualCosts() {
-    std::vector<CostModel> all;
-    for (const auto& [forward, weight] : {std::pair{4, 0}, {4, 1}, {4, 2}, {4, 3}, {4, 4}, {6, 5}}) {
-        for (const int saved : {0, 1, forward / 2, forward}) {
-            CostModel costs;
-            costs.times = makeOpTimes(TimeNs{forward}, {}, TimeNs{forward}, TimeNs{weight}).value();
-            costs.overlapped = TimeNs{2 * forward + weight - saved};
-            all.push_back(costs);
-        }
-    }
-    return all;
-}
-
-TEST(OverlapForms, DualPipeVEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; ++p)
-        for (const int m : {2 * p, 2 * p + 1, 3 * p - 1, 4 * p + 1})
-            for (const CostModel& costs : dualCosts())
-                compared += compareTotals(makeSchedule({"dualpipev", "", p, m, 1}).value(), costs);
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 10'000);
-}
-
-TEST(OverlapForms, DualPipeEqualsSimulation) {
-    int compared = 0;
-    for (int p = 2; p <= 16; p += 2)
-        for (const int m : {2 * p, 2 * p + 2, 3 * p, 4 * p + 2, 64})
-            for (const CostModel& costs : dualCosts())
-                compared += compareTotals(makeSchedule({"dualpipe", "", p, m, 1}).value(), costs);
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 5'000);
-}
-
-TEST(OverlapForms, SeqOneFOneBEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; p += p < 8 ? 1 : 4)
-        for (const int m : {1, 2, 3, 7, 8, 16, 33})
-            for (const int k : {1, 2, 3, 4, 8})
-                for (const Ratio ratio : kRatios) {
-                    ScheduleSpec spec{"seq1f1b", "", p, m, 1};
-                    spec.sequence_slices = k;
-                    const Schedule schedule = makeSchedule(spec).value();
-                    compared += compareTotals(schedule, costsOf(ratio));
-                    compared += comparePositions(schedule, costsOf(ratio));
-                }
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 10'000);
-}
-
-TEST(OverlapForms, ChimeraAndBitPipeEqualSimulation) {
-    int compared = 0;
-    for (const char* name : {"chimera", "bitpipe"})
-        for (int p = 2; p <= 16; p += 2)
-            for (int blocks = 1; blocks <= 4; ++blocks)
-                for (const Ratio ratio : kRatios)
-                    compared += compareTotals(makeSchedule({name, "", p, blocks * p, 1}).value(), costsOf(ratio));
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 1'000);
-}
-
-TEST(OverlapForms, HanayoEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; p += p < 9 ? 1 : 3)
-        for (const int v : {2, 4, 6})
-            for (const int m : {1, 2, p / 2 + 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p, 3 * p + 2})
-                compared += compareTotals(makeSchedule({"hanayo", "", p, m, v}).value(), costsOf({3, 3}));
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 1'000);
 }
 
 TEST(OverlapForms, HanayoTakesBackwardsFirstAndTheOldestFirst) {

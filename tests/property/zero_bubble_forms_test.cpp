@@ -1,17 +1,14 @@
-// Closed forms of the schedules whose weight gradients fill the bubbles, against simulation; and what their
-// generators promise for every size and every times.
+// What the generators of schedules whose weight gradients fill the bubbles promise for every size and all times, and
+// where the closed form of ZB-V ends.
 
 #include "core/bubble/closed_form.h"
-#include "core/bubble/rates.h"
 #include "core/schedule/registry.h"
 #include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <ostream>
 #include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -21,10 +18,6 @@ struct Times {
     int input_grad;
     int weight_grad;
 };
-
-std::ostream& operator<<(std::ostream& out, const Times& t) {
-    return out << "F:I:W=" << t.forward << ':' << t.input_grad << ':' << t.weight_grad;
-}
 
 CostModel costs(const Times& t) {
     CostModel model;
@@ -41,42 +34,6 @@ ScheduleSpec spec(std::string name, std::string flavor, int p, int m, int v, con
     result.vpp = v;
     result.times = costs(t).times;
     return result;
-}
-
-/// Makespan and every rank's bubble; returns how many values were compared.
-int compare(const Schedule& schedule, const Times& times) {
-    const CostModel model = costs(times);
-    const StepTimeline step = simulate(schedule, model).value();
-    const ClosedForm form = closedForm(schedule, model).value();
-    EXPECT_EQ(step.end, form.makespan) << schedule.pp << ' ' << schedule.microbatches << ' ' << times;
-    int compared = 1;
-    for (std::size_t r = 0; r < step.ranks.size(); ++r, ++compared) {
-        TimeNs idle = step.end;
-        for (const TimelineOp& op : step.ranks[r])
-            idle -= op.end - op.start;
-        EXPECT_EQ(idle, form.bubble[r]) << schedule.pp << ' ' << schedule.microbatches << ' ' << times;
-    }
-    return compared;
-}
-
-TEST(ZeroBubbleForms, ZbVHandcraftedEqualsSimulation) {
-    int compared = 0;
-    for (int p = 1; p <= 16; ++p) {
-        for (int m : {2 * p - 1, 2 * p, 2 * p + 1, 3 * p, 4 * p + 1, 63, 64}) {
-            if (m < 2 * p - 1 || m > 64) continue;
-            const Schedule schedule = makeSchedule(spec("zb-v", "handcrafted", p, m, 2)).value();
-            for (const Times t : {Times{1, 1, 1}, {1, 1, 0}, {3, 5, 2}, {3, 4, 3}, {10, 12, 6}, {5, 7, 4}, {4, 9, 0}}) {
-                compared += compare(schedule, t);
-                const double work = 2.0 * m * (t.forward + t.input_grad + t.weight_grad);
-                const double bubble = 2.0 * (p - 1) * (t.input_grad - t.weight_grad);
-                const StepTimeline step = simulate(schedule, costs(t)).value();
-                EXPECT_NEAR(bubbleRates(step).span, bubble / (work + bubble), 1e-12) << p << ' ' << m << ' ' << t;
-                ++compared;
-            }
-        }
-    }
-    RecordProperty("compared", compared);
-    EXPECT_GT(compared, 5'000);
 }
 
 TEST(ZeroBubbleForms, ZbVRefusedOutsideItsDomain) {
