@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/svg_options.h"
 
 #include <fmt/format.h>
 
@@ -15,11 +16,25 @@ struct Options {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
     std::optional<int> step;
+    SvgOptions svg;
     bool json = false;
 };
 
 bool isFinding(const Anomaly& anomaly, const std::vector<std::string>& kinds) {
     return std::ranges::any_of(kinds, [&](const std::string& kind) { return kind == "any" || kind == anomaly.kind; });
+}
+
+/// The step that is shown rank by rank, drawn with the times that are typical of it.
+Status drawStep(const Run& run, const RunReport& report, const Options& options) {
+    std::size_t shown = report.typical_step;
+    if (options.step) {
+        const auto named =
+            std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
+        shown = static_cast<std::size_t>(named - report.steps.begin());
+    }
+    CostModel typical;
+    typical.times = report.steps[shown].typical;
+    return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
 CommandResult analyze(const Options& options) {
@@ -33,6 +48,7 @@ CommandResult analyze(const Options& options) {
             fmt::format("there is no step {}", *options.step),
             fmt::format("steps {} to {} are complete", report.steps.front().index, report.steps.back().index));
     }
+    BUBBLESCOPE_TRY(drawStep(run, report, options));
     printProblems(run.problems);
     if (options.json) {
         printJson(analysisJson(run, report));
@@ -57,6 +73,7 @@ void addAnalyzeCommand(CLI::App& app, Action& action) {
         ->type_name("KIND")
         ->delimiter(',')
         ->check(CLI::IsMember({"any", "slow-stage"}));
+    options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return analyze(*options); }; });
 }

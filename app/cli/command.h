@@ -24,6 +24,7 @@ void addValidateCommand(CLI::App& app, Action& action);
 void addOverlapCommand(CLI::App& app, Action& action);
 void addPartitionCommand(CLI::App& app, Action& action);
 void addRunCommand(CLI::App& app, Action& action);
+void addConvertCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);

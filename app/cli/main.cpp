@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
     addOverlapCommand(app, action);
     addPartitionCommand(app, action);
     addInfoCommand(app, action);
+    addConvertCommand(app, action);
     addValidateCommand(app, action);
     addViewCommand(app, action);
     try {

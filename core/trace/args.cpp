@@ -86,7 +86,7 @@ std::span<const StoredArg> ArgStore::stored(std::uint64_t reference) const {
     return std::span(pool_).subspan(ends_[row], ends_[row + 1] - ends_[row]);
 }
 
-std::string_view ArgStore::json(std::uint64_t reference) const {
+std::string_view ArgStore::sourceText(std::uint64_t reference) const {
     const std::string_view text = sources_[(reference >> kSourceShift) & lowBits(kKindShift - kSourceShift)].text;
     const auto offset = static_cast<std::size_t>(reference & lowBits(kSourceShift));
     // A file that was mapped may have been cut since: what is no longer there has no args.
@@ -98,7 +98,7 @@ std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
     if (set == 0) return {};
     const std::uint64_t reference = sets_[set];
     switch (static_cast<Kind>(reference >> kKindShift)) {
-    case Kind::Json: return parseJsonArgs(json(reference));
+    case Kind::Json: return parseJsonArgs(sourceText(reference));
     case Kind::Stored: {
         std::vector<Arg> found;
         for (const StoredArg& arg : stored(reference))
@@ -125,7 +125,7 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
     if (set == 0) return std::nullopt;
     const std::uint64_t reference = sets_[set];
     switch (static_cast<Kind>(reference >> kKindShift)) {
-    case Kind::Json: return findJsonArg(json(reference), name);
+    case Kind::Json: return findJsonArg(sourceText(reference), name);
     case Kind::Stored: {
         const StringId wanted = strings.find(name);
         for (const StoredArg& entry : stored(reference)) {
@@ -142,6 +142,17 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
     }
     if (auto later = arg(static_cast<ArgSetId>(reference & lowBits(kPairShift)), name, strings)) return later;
     return arg(static_cast<ArgSetId>((reference >> kPairShift) & lowBits(kPairShift)), name, strings);
+}
+
+std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
+    if (set == 0) return {};
+    const std::uint64_t reference = sets_[set];
+    if (static_cast<Kind>(reference >> kKindShift) != Kind::Json) return argsToJson(args(set, strings));
+    std::string text(sourceText(reference));
+    // Line ends stand between values only: within texts they are escaped.
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
 }
 
 ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {

@@ -66,6 +66,9 @@ public:
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
 
+    /// The set as a JSON object in one line, empty for no args. What lies in a JSON file is given as it stands there.
+    [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
+
     /// Takes over all sets of `other`, whose texts have the numbers `strings` gives; the returned number is to be
     /// added to its sets' ids.
     [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
@@ -77,7 +80,7 @@ private:
     [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
     ArgSetId addReference(std::uint64_t reference);
     [[nodiscard]] std::span<const StoredArg> stored(std::uint64_t reference) const;
-    [[nodiscard]] std::string_view json(std::uint64_t reference) const;
+    [[nodiscard]] std::string_view sourceText(std::uint64_t reference) const;
 
     std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp
     std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k], ends_[k + 1])

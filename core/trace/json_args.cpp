@@ -1,9 +1,12 @@
 #include "core/trace/json_args.h"
 
+#include <nlohmann/json.hpp>
 #include <simdjson.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace bubblescope {
 namespace {
@@ -97,6 +100,28 @@ std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view na
         return key != name;
     });
     return found;
+}
+
+std::string quotedJson(std::string_view text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string argsToJson(const std::vector<Arg>& args) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const Arg& arg : args) {
+        std::visit(
+            [&](const auto& value) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
+                    if (!std::isfinite(value)) {
+                        object[arg.name] = std::to_string(value);
+                        return;
+                    }
+                }
+                object[arg.name] = value;
+            },
+            arg.value);
+    }
+    return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace bubblescope

@@ -11,4 +11,11 @@ namespace bubblescope {
 /// One field of a JSON object; the first if there are several of the name.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
 
+/// The reverse: a JSON object in one line. Bytes that are no UTF-8 become the replacement character, numbers that JSON
+/// does not have texts.
+[[nodiscard]] std::string argsToJson(const std::vector<Arg>& args);
+
+/// A text as a JSON string, with its quotes; bytes that are no UTF-8 become the replacement character.
+[[nodiscard]] std::string quotedJson(std::string_view text);
+
 } // namespace bubblescope

@@ -99,6 +99,8 @@ public:
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
         return args_.arg(set, name, strings_);
     }
+    /// A set as a JSON object in one line; empty for no args.
+    [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
     /// Whole numbers; true and false as 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
     [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;

@@ -129,6 +129,12 @@ TrackId EventSink::asyncTrackFor(const Event& event) {
 
 void EventSink::metadata(const Event& event) {
     const std::string_view kind = builder_.text(text(event.name));
+    if (kind == "trace_origin") { // of our own writer, whose times count from it
+        const auto origin = findJsonArg(argsText(event), "origin_ns");
+        if (origin && std::holds_alternative<std::int64_t>(*origin))
+            builder_.setFileOffset(builder_.currentFile(), TimeNs{std::get<std::int64_t>(*origin)});
+        return;
+    }
     const bool process = kind == "process_name";
     if (!process && kind != "thread_name") return;
     const auto value = findJsonArg(argsText(event), "name");

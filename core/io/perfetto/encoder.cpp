@@ -66,6 +66,28 @@ void Encoder::track(std::uint64_t uuid, std::uint64_t parent, std::string_view n
     packet(body, false);
 }
 
+void Encoder::counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name) {
+    std::string descriptor;
+    pbf_writer writer{descriptor};
+    writer.add_uint64(fields::track::kUuid, uuid);
+    writer.add_uint64(fields::track::kParentUuid, parent);
+    addText(writer, fields::track::kName, name);
+    writer.add_message(fields::track::kCounter, std::string{});
+
+    std::string body;
+    pbf_writer{body}.add_message(fields::packet::kTrackDescriptor, descriptor);
+    packet(body, false);
+}
+
+void Encoder::counter(std::uint64_t track, TimeNs time, double value) {
+    std::string message;
+    pbf_writer writer{message};
+    writer.add_enum(fields::event::kType, fields::event::kTypeCounter);
+    writer.add_uint64(fields::event::kTrackUuid, track);
+    writer.add_double(fields::event::kDoubleCounterValue, value);
+    trackEvent(time, message, {}, false);
+}
+
 void Encoder::beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                          std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
     event(fields::event::kTypeBegin, track, time, category, name, args, flow_ids);

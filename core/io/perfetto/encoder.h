@@ -32,6 +32,10 @@ public:
     /// A track below `parent`; siblings are sorted by `order` and never merged by name.
     void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
 
+    /// A counter below `parent`, and its values.
+    void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
+    void counter(std::uint64_t track, TimeNs time, double value);
+
     /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that
     /// begins earlier to the later; of two that begin at once the direction is left to chance.
     void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,

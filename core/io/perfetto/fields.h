@@ -39,6 +39,7 @@ inline constexpr std::uint32_t kName = 2;
 inline constexpr std::uint32_t kProcess = 3;
 inline constexpr std::uint32_t kThread = 4;
 inline constexpr std::uint32_t kParentUuid = 5;
+inline constexpr std::uint32_t kCounter = 8;
 inline constexpr std::uint32_t kStaticName = 10;
 inline constexpr std::uint32_t kChildOrdering = 11;
 inline constexpr std::uint32_t kSiblingOrderRank = 12;

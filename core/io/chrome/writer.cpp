@@ -1,0 +1,155 @@
+#include "core/io/chrome/writer.h"
+
+#include "core/io/replacing_file.h"
+#include "core/trace/json_args.h"
+#include "core/trace/row_numbers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope::chrome {
+namespace {
+
+constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
+
+std::string microseconds(TimeNs time) {
+    const bool negative = time < TimeNs{0};
+    const std::int64_t ns = std::abs(time.count());
+    return fmt::format("{}{}.{:03}", negative ? "-" : "", ns / 1000, ns % 1000);
+}
+
+class Writer {
+public:
+    Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
+        : trace_(trace), log_(log), rows_(trace), out_(file), file_(file) {}
+
+    Status write() {
+        text_ = "[\n";
+        begin(0, 0, "M", "trace_origin");
+        add(R"(,"args":{{"origin_ns":{}}}}})", trace_.origin().count());
+        for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
+            names(track);
+            slices(track);
+        }
+        for (const Instant& instant : trace_.instants()) {
+            event(instant.track, "i", trace_.text(instant.name), trace_.text(instant.category), instant.time);
+            args(instant.args);
+            add(R"(,"s":"t"}})");
+        }
+        counters();
+        flows();
+        text_ += "\n]\n";
+        out_.write(text_);
+        return out_.commit();
+    }
+
+private:
+    template <class... Parts>
+    void add(fmt::format_string<Parts...> format, Parts&&... parts) {
+        fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
+    }
+
+    void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name) {
+        if (text_.size() >= kFlushBytes) out_.write(std::exchange(text_, {}));
+        if (!std::exchange(first_, false)) text_ += ",\n";
+        add(R"({{"ph":"{}","pid":{},"tid":{},"name":{})", phase, pid, tid, quotedJson(name));
+    }
+
+    void event(TrackId track, std::string_view phase, std::string_view name, std::string_view category, TimeNs time) {
+        const RowNumbers::Row& row = rows_.of(track);
+        begin(row.pid, row.tid, phase, name);
+        if (!category.empty()) add(R"(,"cat":{})", quotedJson(category));
+        add(R"(,"ts":{})", microseconds(time));
+    }
+
+    void args(ArgSetId set) {
+        if (set == 0) return;
+        add(R"(,"args":{})", trace_.argsJson(set));
+    }
+
+    void names(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        if (track.spilled_from != kNoId) return;
+        const RowNumbers::Row& row = rows_.of(id);
+        const auto name = [&](std::string_view kind, StringId text) {
+            if (text == 0) return;
+            begin(row.pid, row.tid, "M", kind);
+            add(R"(,"args":{{"name":{}}}}})", quotedJson(trace_.text(text)));
+        };
+        name("process_name", track.process_name);
+        if (!track.may_overlap) name("thread_name", track.thread_name);
+    }
+
+    void slices(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            const std::string_view name = trace_.name(slice);
+            const std::string_view category = trace_.category(slice);
+            event(id, track.may_overlap ? "b" : "X", name, category, trace_.start(slice));
+            if (!track.may_overlap) {
+                add(R"(,"dur":{})", microseconds(trace_.end(slice) - trace_.start(slice)));
+            } else {
+                add(R"(,"id":{})", slice + 1);
+            }
+            args(trace_.sliceArgs()[slice]);
+            text_ += '}';
+            if (!track.may_overlap) continue;
+            event(id, "e", name, category, trace_.end(slice));
+            add(R"(,"id":{}}})", slice + 1);
+        }
+    }
+
+    void counters() {
+        for (const CounterSeries& series : trace_.counters()) {
+            for (std::size_t i = 0; i < series.times.size(); ++i) {
+                if (!std::isfinite(series.values[i])) {
+                    log_.add("no-number", file_.string(), "values of counters that are no numbers are left out");
+                    continue;
+                }
+                begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name));
+                add(R"(,"ts":{},"args":{{"value":{}}}}})", microseconds(series.times[i]), series.values[i]);
+            }
+        }
+    }
+
+    // Points of one flow follow each other, in order of time.
+    void flows() {
+        const auto points = trace_.flowPoints();
+        const auto same = [&](const FlowPoint& a, const FlowPoint& b) {
+            return a.id == b.id && (a.global || trace_.tracks()[a.track].file == trace_.tracks()[b.track].file);
+        };
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            if (i == 0 || !same(points[i - 1], points[i])) ++flow_;
+            const bool starts = i == 0 || !same(points[i - 1], points[i]);
+            const bool ends = i + 1 == points.size() || !same(points[i], points[i + 1]);
+            if (points[i].slice == kNoId) {
+                log_.add("loose-flow", file_.string(), "ends of arrows that touch no slice are left out");
+                continue;
+            }
+            event(points[i].track, starts ? "s" : ends ? "f" : "t", "flow", "flow", points[i].time);
+            add(R"(,"id":{},"bp":"e"}})", flow_);
+        }
+    }
+
+    const Trace& trace_;
+    DiagnosticLog& log_;
+    RowNumbers rows_;
+    ReplacingFile out_;
+    std::filesystem::path file_;
+    std::string text_;
+    bool first_ = true;
+    std::uint64_t flow_ = 0;
+};
+
+} // namespace
+
+Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
+    return Writer(file, trace, log).write();
+}
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/trace/trace.h"
+
+#include <filesystem>
+
+namespace bubblescope::csv {
+
+/// Writes one line for each slice, for spreadsheets and scripts: file, process, thread, category, name, start_ns (from
+/// the trace's origin), duration_ns, depth (0 = outermost) and args (a JSON object, empty if there are none). RFC 4180:
+/// fields with commas, quotes or line ends are quoted. Instants, counters and flows have no place in it.
+/// Errors: Input when the file cannot be written.
+[[nodiscard]] Status writeSlices(const std::filesystem::path& file, const Trace& trace);
+
+} // namespace bubblescope::csv
