@@ -163,9 +163,12 @@ void Encoder::event(std::int32_t type, std::uint64_t track, TimeNs time, std::st
     pbf_writer writer{message};
     writer.add_enum(fields::event::kType, type);
     writer.add_uint64(fields::event::kTrackUuid, track);
-    writer.add_uint64(fields::event::kCategoryIids,
-                      intern(categories_, fields::interned::kCategories, category, interned));
-    writer.add_uint64(fields::event::kNameIid, intern(names_, fields::interned::kNames, name, interned));
+    if (!category.empty()) {
+        writer.add_uint64(fields::event::kCategoryIids,
+                          intern(categories_, fields::interned::kCategories, category, interned));
+    }
+    if (!name.empty())
+        writer.add_uint64(fields::event::kNameIid, intern(names_, fields::interned::kNames, name, interned));
     for (const Arg& arg : args)
         writer.add_message(fields::event::kDebugAnnotations, argMessage(arg, interned));
     for (const std::uint64_t flow : flow_ids)

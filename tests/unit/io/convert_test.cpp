@@ -23,7 +23,9 @@ std::shared_ptr<const Trace> readBack(const std::filesystem::path& path) {
     JobControl control;
     auto read = readTraces({path}, control);
     EXPECT_TRUE(read.ok()) << read.error().text();
-    return read.ok() ? read.value().trace : std::make_shared<const Trace>();
+    if (!read.ok()) return std::make_shared<const Trace>();
+    EXPECT_EQ(test::countOf(read.value().problems, "unknown-name"), 0);
+    return read.value().trace;
 }
 
 /// Everything a slice is, as text; rows are named, not numbered.
@@ -41,7 +43,7 @@ std::multiset<std::string> slicesOf(const Trace& trace) {
     return all;
 }
 
-class RoundTrip : public testing::TestWithParam<std::pair<const char*, Writer>> {
+class RoundTripTest : public testing::TestWithParam<std::pair<const char*, Writer>> {
 protected:
     void expectKept(const Trace& trace) {
         DiagnosticLog log;
@@ -62,11 +64,11 @@ protected:
     test::ScratchFolder folder_;
 };
 
-TEST_P(RoundTrip, KeepsEverythingOfASmallTrace) {
+TEST_P(RoundTripTest, KeepsEverythingOfASmallTrace) {
     expectKept(*readBack(test::dataDir() / "traces/small_chrome.json"));
 }
 
-TEST_P(RoundTrip, KeepsAsynchronousAndOverlappingSlices) {
+TEST_P(RoundTripTest, KeepsAsynchronousAndOverlappingSlices) {
     const auto read = test::readBytes(folder_, R"([
         {"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"one"}},
         {"ph":"b","cat":"io","name":"read","id":7,"pid":1,"tid":1,"ts":0},
@@ -82,12 +84,12 @@ TEST_P(RoundTrip, KeepsAsynchronousAndOverlappingSlices) {
     expectKept(*read.value().trace);
 }
 
-TEST_P(RoundTrip, KeepsARealTrace) {
+TEST_P(RoundTripTest, KeepsARealTrace) {
     BUBBLESCOPE_NEED_SHARED("traces/hta/alexnet_cuda_sync.json.gz");
     expectKept(*readBack(test::sharedDir() / "traces/hta/alexnet_cuda_sync.json.gz"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, RoundTrip,
+INSTANTIATE_TEST_SUITE_P(Formats, RoundTripTest,
                          testing::Values(std::pair("chrome", Writer(chrome::writeChrome)),
                                          std::pair("perfetto", Writer(perfetto::writeTrace))),
                          [](const auto& format) { return std::string(format.param.first); });
