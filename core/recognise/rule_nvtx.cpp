@@ -1,10 +1,10 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/gpu_work.h"
+#include "core/recognise/name_parts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,14 +20,6 @@ struct Name {
     std::int64_t microbatch = 0;
     std::int64_t chunk = 0;
 };
-
-std::optional<std::int64_t> takeNumber(std::string_view& text) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-    return number;
-}
 
 std::optional<Name> parseName(std::string_view text) {
     if (text == "Optimizer") return Name{OpKind::Optimizer, 0, 0};

@@ -1,4 +1,5 @@
 #include "core/recognise/found_ops.h"
+#include "core/recognise/name_parts.h"
 
 #include <fmt/format.h>
 
@@ -22,37 +23,23 @@ struct Job {
     std::int64_t chunk = 0;
 };
 
-std::optional<std::int64_t> takeNumber(std::string_view& text) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-    return number;
-}
-
-bool take(std::string_view& text, std::string_view word) {
-    if (!text.starts_with(word)) return false;
-    text.remove_prefix(word.size());
-    return true;
-}
-
 /// `forward`, `backward_b`, `backward_w`, …, with the chunk behind where a rank has several.
 std::optional<Job> parseType(std::string_view& text) {
     Job job;
-    if (take(text, "forward"))
+    if (takeWord(text, "forward"))
         job.kind = OpKind::Forward;
-    else if (take(text, "backward_b"))
+    else if (takeWord(text, "backward_b"))
         job.kind = OpKind::BackwardInput;
-    else if (take(text, "backward_w"))
+    else if (takeWord(text, "backward_w"))
         job.kind = OpKind::BackwardWeight;
-    else if (take(text, "backward"))
+    else if (takeWord(text, "backward"))
         job.kind = OpKind::Backward;
-    else if (take(text, "optimizer"))
+    else if (takeWord(text, "optimizer"))
         job.kind = OpKind::Optimizer;
     else
         return std::nullopt;
     job.chunk = takeNumber(text).value_or(0);
-    (void)take(text, "_reduce"); // the last one of a chunk, which also starts the gradients' reduction
+    (void)takeWord(text, "_reduce"); // the last one of a chunk, which also starts the gradients' reduction
     return job;
 }
 
@@ -64,7 +51,7 @@ std::optional<Job> staticJob(std::string_view name, std::optional<std::int64_t> 
         job->microbatch = *arg;
         return job;
     }
-    if (!take(name, "-") && !take(name, "_")) return std::nullopt;
+    if (!takeWord(name, "-") && !takeWord(name, "_")) return std::nullopt;
     const auto microbatch = takeNumber(name);
     if (!microbatch || (!name.empty() && name.front() != '[')) return std::nullopt;
     job->microbatch = *microbatch;
@@ -74,16 +61,16 @@ std::optional<Job> staticJob(std::string_view name, std::optional<std::int64_t> 
 /// `F<micro-batch>` and `B<micro-batch>`, with `_VP<chunk>`.
 std::optional<Job> dynamicJob(std::string_view name) {
     Job job;
-    if (take(name, "F"))
+    if (takeWord(name, "F"))
         job.kind = OpKind::Forward;
-    else if (take(name, "B"))
+    else if (takeWord(name, "B"))
         job.kind = OpKind::Backward;
     else
         return std::nullopt;
     const auto microbatch = takeNumber(name);
     if (!microbatch) return std::nullopt;
     job.microbatch = *microbatch;
-    if (take(name, "_VP")) {
+    if (takeWord(name, "_VP")) {
         const auto chunk = takeNumber(name);
         if (!chunk) return std::nullopt;
         job.chunk = *chunk;
@@ -118,7 +105,7 @@ TimeNs exactStart(const Trace& trace, SliceId slice) {
 /// The rank that a thread stands for: "GPU0" and tid 1 are the first.
 std::int64_t homeOf(const Trace& trace, const Track& track, std::string_view category) {
     std::string_view thread = trace.text(track.thread_name);
-    if (take(thread, "GPU")) {
+    if (takeWord(thread, "GPU")) {
         if (const auto device = takeNumber(thread)) return *device;
     }
     if (category == "pipeline timeline" || category == "virtual pipeline timeline") return track.tid - 1;

@@ -1,11 +1,11 @@
 #include "core/recognise/gpu_work.h"
+#include "core/recognise/name_parts.h"
 #include "core/recognise/torch_annotations.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <tuple>
 
@@ -21,23 +21,15 @@ struct Action {
 
 constexpr std::string_view kActionPrefix = "PP:";
 
-std::optional<std::int64_t> leadingNumber(std::string_view& text) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-    return number;
-}
-
 std::optional<Action> parseAction(std::string_view text) {
     Action action;
-    const auto stage = leadingNumber(text);
+    const auto stage = takeNumber(text);
     if (!stage) return std::nullopt;
     action.stage = *stage;
     const std::size_t letters = text.find_first_of("0123456789");
     action.kind = text.substr(0, letters);
     text.remove_prefix(action.kind.size());
-    action.microbatch = leadingNumber(text).value_or(-1);
+    action.microbatch = takeNumber(text).value_or(-1);
     return action;
 }
 
@@ -172,7 +164,7 @@ std::optional<FoundOp> gpipeOp(const Annotation& scope) {
     else
         return std::nullopt;
     text.remove_prefix(text.find(' ') + 1);
-    const auto microbatch = leadingNumber(text);
+    const auto microbatch = takeNumber(text);
     if (!microbatch || !text.empty()) return std::nullopt;
     op.microbatch = *microbatch;
     op.start = scope.start;
