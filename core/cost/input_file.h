@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// A place in an input file that errors name: "FILE: path is …".
+struct InputPlace {
+    std::string file;
+    std::string path;  ///< such as "stages[3]" or "line 5"; empty for the file as a whole
+    std::string shape; ///< the hint of every error: what the file should look like
+
+    [[nodiscard]] InputPlace at(std::string_view part) const;
+    [[nodiscard]] Error error(std::string_view message) const;
+};
+
+/// What a user wrote down by hand: a JSON object or, for a plain table, CSV with a header line. Both are read
+/// alike: a CSV file is the object {`rows_key`: [{column: cell, …}, …]} without the empty cells.
+struct InputFile {
+    nlohmann::json document; ///< an object
+    InputPlace place;
+    std::vector<int> lines; ///< of a CSV file's rows; empty for JSON
+
+    /// Of an entry in the list `rows_key`.
+    [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
+};
+
+/// `rows_key` empty: CSV is not taken.
+[[nodiscard]] Result<InputFile> readInputFile(const std::string& file, std::string_view rows_key, std::string shape);
+
+/// The list under `key`. Error when it is missing, no list, or empty.
+[[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,
+                                                      const InputPlace& place);
+
+/// Error when `object` is none, or has a key beyond those known, which would else be overlooked.
+[[nodiscard]] Status checkKeys(const nlohmann::json& object, std::initializer_list<std::string_view> known,
+                               const InputPlace& place);
+
+/// Fields that may be left out. A time is "KEY": "5ms" or "KEY_ns": 5000000, a size "KEY": "2MiB" or
+/// "KEY": 2097152, a bandwidth "KEY": "50GB/s". Numbers may also be text, as CSV has them.
+[[nodiscard]] Result<std::optional<TimeNs>> timeField(const nlohmann::json& object, const std::string& key,
+                                                      const InputPlace& place);
+[[nodiscard]] Result<std::optional<std::int64_t>> bytesField(const nlohmann::json& object, const std::string& key,
+                                                             const InputPlace& place);
+[[nodiscard]] Result<std::optional<std::int64_t>> bandwidthField(const nlohmann::json& object, const std::string& key,
+                                                                 const InputPlace& place);
+/// A whole number from 0 to `most`.
+[[nodiscard]] Result<std::optional<std::int64_t>> numberField(const nlohmann::json& object, const std::string& key,
+                                                              std::int64_t most, const InputPlace& place);
+
+} // namespace bubblescope

@@ -1,0 +1,90 @@
+#include "core/cost/memory_estimate.h"
+
+#include "core/partition/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace bubblescope {
+namespace {
+
+/// Sums of sizes beyond this cannot be of a real model, and must not overflow.
+constexpr std::int64_t kMost = std::int64_t{1} << 60U;
+
+std::int64_t saturatingSum(std::int64_t a, std::int64_t b) {
+    return std::min(a, kMost) + std::min(b, kMost) > kMost ? kMost : a + b;
+}
+
+Result<std::vector<int>> cut(const ModelSizes& sizes, int parts) {
+    if (sizes.layers_per_stage.empty()) {
+        BUBBLESCOPE_ASSIGN(Partition even, partitionEvenly(static_cast<int>(sizes.layers.size()), parts));
+        return std::move(even.layers_per_stage);
+    }
+    const auto& given = sizes.layers_per_stage;
+    const std::int64_t layers = std::accumulate(given.begin(), given.end(), std::int64_t{0});
+    if (given.size() != static_cast<std::size_t>(parts) || layers != static_cast<std::int64_t>(sizes.layers.size())) {
+        return usageError(
+            fmt::format("\"layers_per_stage\" cuts {} layers into {} stages, the model has {} layers and the "
+                        "schedule {} stages",
+                        layers, given.size(), sizes.layers.size(), parts),
+            "correct the list, or leave it out for an even cut");
+    }
+    return given;
+}
+
+StageMemory stageOf(const LayerSizes& sum, const ModelSizes& sizes) {
+    StageMemory stage;
+    const auto bytes = [&](std::int64_t each) {
+        return each > 0 && sum.parameters > kMost / each ? kMost : sum.parameters * each;
+    };
+    stage.weights = bytes(sizes.weight_bytes);
+    stage.gradients = bytes(sizes.gradient_bytes);
+    stage.optimizer = bytes(sizes.optimizer_bytes) / sizes.optimizer_shards;
+    stage.activations = {sum.activation, sum.activation - sum.until_weight_grad, sum.until_weight_grad};
+    stage.forward_workspace = sum.forward_workspace;
+    stage.backward_workspace = sum.backward_workspace;
+    return stage;
+}
+
+} // namespace
+
+LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
+    parameters = saturatingSum(parameters, other.parameters);
+    activation = saturatingSum(activation, other.activation);
+    until_weight_grad = saturatingSum(until_weight_grad, other.until_weight_grad);
+    forward_workspace = std::max(forward_workspace, other.forward_workspace);
+    backward_workspace = std::max(backward_workspace, other.backward_workspace);
+    return *this;
+}
+
+Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule) {
+    const int apart = routes(schedule.placement);
+    BUBBLESCOPE_ASSIGN(const std::vector<int> layers, cut(sizes, schedule.stages() / apart));
+    MemoryModel model;
+    std::size_t next = 0;
+    for (std::size_t part = 0; part < layers.size(); ++part) {
+        LayerSizes sum;
+        for (int i = 0; i < layers[part]; ++i)
+            sum += sizes.layers[next++];
+        if (part == 0) sum += sizes.first;
+        if (part + 1 == layers.size()) sum += sizes.last;
+        // Stages of pipelines side by side alternate in number, and each pipeline holds the whole model.
+        model.stages.insert(model.stages.end(), static_cast<std::size_t>(apart), stageOf(sum, sizes));
+    }
+    // A rank holds at most every activation of the step, and what it keeps for good.
+    std::int64_t held = 0;
+    for (const StageMemory& stage : model.stages) {
+        const std::int64_t each = std::max(stage.activations.forward, stage.activations.weight_grad) +
+                                  stage.forward_workspace + stage.backward_workspace;
+        const std::int64_t all = each > kMost / schedule.microbatches ? kMost : each * schedule.microbatches;
+        held = saturatingSum(
+            held, saturatingSum(all, saturatingSum(stage.weights, saturatingSum(stage.gradients, stage.optimizer))));
+    }
+    if (held >= kMost)
+        return usageError("the model's tensors exceed an exbibyte", "correct the sizes in the memory model");
+    return model;
+}
+
+} // namespace bubblescope

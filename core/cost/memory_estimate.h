@@ -1,0 +1,87 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/memory_model.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// Tensor sizes of a layer, on one device and for one micro-batch, in bytes but for `parameters`.
+struct LayerSizes {
+    std::int64_t parameters = 0;         ///< number of elements
+    std::int64_t activation = 0;         ///< kept from the forward to the backward
+    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: what is left of
+                                         ///< `activation` and what I makes for W
+    std::int64_t forward_workspace = 0;  ///< on top, while its forward runs
+    std::int64_t backward_workspace = 0; ///< on top, while its backward, or a half of it, runs
+
+    /// Sizes add up; of the workspaces the larger is needed, since layers run one after another.
+    LayerSizes& operator+=(const LayerSizes& other);
+};
+
+/// A model, as far as memory is concerned.
+struct ModelSizes {
+    std::vector<LayerSizes> layers;
+    LayerSizes first; ///< what the first stage has besides its layers, such as the embedding
+    LayerSizes last;  ///< what the last stage has, such as the output head and loss
+    /// Bytes per parameter. The defaults are training in 16 bits with Adam: 32-bit weights and two moments.
+    std::int64_t weight_bytes = 2;
+    std::int64_t gradient_bytes = 2;
+    std::int64_t optimizer_bytes = 12;
+    std::int64_t optimizer_shards = 1; ///< data-parallel ranks that share the optimizer's state
+    std::vector<int> layers_per_stage; ///< empty = evenly
+};
+
+/// A transformer layer of the GPT or Llama kind, and its embedding and head.
+struct TransformerShape {
+    std::int64_t layers = 0;
+    std::int64_t hidden = 0;     ///< h
+    std::int64_t heads = 0;      ///< a
+    std::int64_t kv_heads = 0;   ///< 0 = as many as heads
+    std::int64_t ffn = 0;        ///< f; 0 = 4h
+    std::int64_t sequence = 0;   ///< s, tokens
+    std::int64_t microbatch = 1; ///< b, samples
+    std::int64_t vocabulary = 0; ///< V; 0 = neither embedding nor head
+    std::int64_t tp = 1;         ///< t, tensor-parallel ranks
+    std::int64_t dtype_bytes = 2;
+    bool sequence_parallel = false; ///< what tensor parallelism leaves whole is split along the sequence
+    bool swiglu = false;            ///< gated feed-forward, no biases, as Llama; else GELU with biases
+    bool dropout = true;
+    bool flash_attention = false; ///< attention scores are never kept
+    /// What the backward makes anew: nothing; the attention scores; all but the layer's input.
+    enum class Recompute { None, Attention, Full } recompute = Recompute::None;
+};
+
+/// Sizes from a shape. Per token, with d bytes an element and r = t with sequence parallelism, else 1 (Korthikanti et
+/// al., "Reducing Activation Recomputation in Large Transformer Models", table 2, is the case d = 2, f = 4h, GELU,
+/// dropout; for t = 1: 34h + 5as):
+///
+///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
+///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads
+///                  + 2df/t                around GELU (SwiGLU: 3df/t, its gate, its other input and their product)
+///                  + 2h/r                 with dropout: masks of the two outputs
+///                  + ads/t                scores after softmax, + a(1+d)s/t with dropout: their mask and result
+///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
+///                                          their results (SwiGLU: 3df/t)
+///
+/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al., "Zero Bubble Pipeline Parallelism".
+/// What is recomputed is not kept, and is the backward's workspace instead, for one layer.
+///
+/// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h,
+/// t = 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm,
+/// the inputs of both and 32-bit logits. Errors: Usage, when a size is missing or does not divide as it has to.
+[[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
+
+/// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer". Documented with an example
+/// in the manual, "Simulation". Errors: Input, naming the file and the place.
+[[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
+
+/// A model cut into the stages of a schedule. Where two pipelines run side by side each holds all of the model.
+/// Errors: Usage, when the layers cannot be cut so, or when they come to more than an exbibyte.
+[[nodiscard]] Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule);
+
+} // namespace bubblescope

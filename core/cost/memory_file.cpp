@@ -1,0 +1,167 @@
+#include "core/cost/input_file.h"
+#include "core/cost/memory_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60U;
+constexpr std::int64_t kMostLayers = 1'000'000;
+
+Status readBytes(const Json& object, const std::string& key, const InputPlace& place, std::int64_t& value) {
+    BUBBLESCOPE_ASSIGN(const auto bytes, bytesField(object, key, place));
+    if (bytes.value_or(0) > kMostBytes) return place.at(key).error("is beyond an exbibyte");
+    value = bytes.value_or(value);
+    return {};
+}
+
+Status readNumber(const Json& object, const std::string& key, std::int64_t most, const InputPlace& place,
+                  std::int64_t& value) {
+    BUBBLESCOPE_ASSIGN(const auto number, numberField(object, key, most, place));
+    value = number.value_or(value);
+    return {};
+}
+
+Status readFlag(const Json& object, const std::string& key, const InputPlace& place, bool& value) {
+    const auto found = object.find(key);
+    if (found == object.end()) return {};
+    if (!found->is_boolean()) return place.at(key).error("is neither true nor false");
+    value = found->get<bool>();
+    return {};
+}
+
+/// Which of `names` a field holds; `value` stays where there is none.
+Status readChoice(const Json& object, const std::string& key, std::initializer_list<std::string_view> names,
+                  const InputPlace& place, std::size_t& value) {
+    const auto found = object.find(key);
+    if (found == object.end()) return {};
+    const auto name = found->is_string()
+                          ? std::ranges::find(names, std::string_view(found->get_ref<const std::string&>()))
+                          : names.end();
+    if (name == names.end()) return place.at(key).error("is none of what it may be");
+    value = static_cast<std::size_t>(name - names.begin());
+    return {};
+}
+
+Result<LayerSizes> readLayer(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(
+        entry, {"count", "parameters", "activation", "until_weight_grad", "forward_workspace", "backward_workspace"},
+        place));
+    LayerSizes layer;
+    BUBBLESCOPE_TRY(readNumber(entry, "parameters", kMostBytes, place, layer.parameters));
+    BUBBLESCOPE_TRY(readBytes(entry, "activation", place, layer.activation));
+    BUBBLESCOPE_TRY(readBytes(entry, "until_weight_grad", place, layer.until_weight_grad));
+    BUBBLESCOPE_TRY(readBytes(entry, "forward_workspace", place, layer.forward_workspace));
+    BUBBLESCOPE_TRY(readBytes(entry, "backward_workspace", place, layer.backward_workspace));
+    return layer;
+}
+
+Status readLayers(const InputFile& input, ModelSizes& sizes) {
+    BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "layers", input.place));
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const InputPlace place = input.row("layers", i);
+        BUBBLESCOPE_ASSIGN(const LayerSizes layer, readLayer((*list)[i], place));
+        std::int64_t count = 1;
+        BUBBLESCOPE_TRY(readNumber((*list)[i], "count", kMostLayers, place, count));
+        if (static_cast<std::int64_t>(sizes.layers.size()) + count > kMostLayers)
+            return place.error("makes more than a million layers");
+        sizes.layers.insert(sizes.layers.end(), static_cast<std::size_t>(count), layer);
+    }
+    return {};
+}
+
+Result<ModelSizes> readTransformer(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(
+        checkKeys(entry,
+                  {"layers", "hidden", "heads", "kv_heads", "ffn", "sequence", "microbatch", "vocabulary", "tp",
+                   "dtype_bytes", "sequence_parallel", "mlp", "dropout", "flash_attention", "recompute"},
+                  place));
+    TransformerShape shape;
+    const auto number = [&](const char* key, std::int64_t& value) {
+        return readNumber(entry, key, kMostBytes, place, value);
+    };
+    BUBBLESCOPE_TRY(number("layers", shape.layers));
+    BUBBLESCOPE_TRY(number("hidden", shape.hidden));
+    BUBBLESCOPE_TRY(number("heads", shape.heads));
+    BUBBLESCOPE_TRY(number("kv_heads", shape.kv_heads));
+    BUBBLESCOPE_TRY(number("ffn", shape.ffn));
+    BUBBLESCOPE_TRY(number("sequence", shape.sequence));
+    BUBBLESCOPE_TRY(number("microbatch", shape.microbatch));
+    BUBBLESCOPE_TRY(number("vocabulary", shape.vocabulary));
+    BUBBLESCOPE_TRY(number("tp", shape.tp));
+    BUBBLESCOPE_TRY(number("dtype_bytes", shape.dtype_bytes));
+    BUBBLESCOPE_TRY(readFlag(entry, "sequence_parallel", place, shape.sequence_parallel));
+    BUBBLESCOPE_TRY(readFlag(entry, "dropout", place, shape.dropout));
+    BUBBLESCOPE_TRY(readFlag(entry, "flash_attention", place, shape.flash_attention));
+    std::size_t mlp = 0;
+    BUBBLESCOPE_TRY(readChoice(entry, "mlp", {"gelu", "swiglu"}, place, mlp));
+    shape.swiglu = mlp == 1;
+    std::size_t recompute = 0;
+    BUBBLESCOPE_TRY(readChoice(entry, "recompute", {"none", "attention", "full"}, place, recompute));
+    shape.recompute = static_cast<TransformerShape::Recompute>(recompute);
+    auto sizes = transformerSizes(shape);
+    if (!sizes.ok()) return inputError(place.file, sizes.error().message, sizes.error().hint);
+    return sizes;
+}
+
+Status readParameterBytes(const Json& document, const InputPlace& place, ModelSizes& sizes) {
+    const auto bytes = document.find("bytes_per_parameter");
+    if (bytes != document.end()) {
+        const InputPlace here = place.at("bytes_per_parameter");
+        BUBBLESCOPE_TRY(checkKeys(*bytes, {"weights", "gradients", "optimizer"}, here));
+        BUBBLESCOPE_TRY(readNumber(*bytes, "weights", 1024, here, sizes.weight_bytes));
+        BUBBLESCOPE_TRY(readNumber(*bytes, "gradients", 1024, here, sizes.gradient_bytes));
+        BUBBLESCOPE_TRY(readNumber(*bytes, "optimizer", 1024, here, sizes.optimizer_bytes));
+    }
+    BUBBLESCOPE_TRY(readNumber(document, "optimizer_shards", 1'000'000, place, sizes.optimizer_shards));
+    if (sizes.optimizer_shards < 1) return place.at("optimizer_shards").error("is 0; 1 means not shared");
+    return {};
+}
+
+Status readCut(const Json& document, const InputPlace& place, ModelSizes& sizes) {
+    if (!document.contains("layers_per_stage")) return {};
+    BUBBLESCOPE_ASSIGN(const Json* const list, listField(document, "layers_per_stage", place));
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const InputPlace here = place.at(fmt::format("layers_per_stage[{}]", i));
+        BUBBLESCOPE_ASSIGN(const auto count, numberField({{"number", (*list)[i]}}, "number", kMostLayers, here));
+        sizes.layers_per_stage.push_back(static_cast<int>(*count));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<ModelSizes> readModelSizes(const std::string& file) {
+    BUBBLESCOPE_ASSIGN(
+        const InputFile input,
+        readInputFile(
+            file, "",
+            R"(a memory model is {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or {"transformer": {…}})"));
+    const Json& document = input.document;
+    BUBBLESCOPE_TRY(checkKeys(
+        document,
+        {"layers", "first", "last", "transformer", "bytes_per_parameter", "optimizer_shards", "layers_per_stage"},
+        input.place));
+    ModelSizes sizes;
+    const auto transformer = document.find("transformer");
+    if (transformer == document.end()) {
+        BUBBLESCOPE_TRY(readLayers(input, sizes));
+    } else {
+        if (document.contains("layers")) return input.place.at("layers").error("is given beside \"transformer\"");
+        BUBBLESCOPE_ASSIGN(sizes, readTransformer(*transformer, input.place.at("transformer")));
+    }
+    for (const auto& [key, extra] : {std::pair("first", &sizes.first), {"last", &sizes.last}}) {
+        if (!document.contains(key)) continue;
+        BUBBLESCOPE_ASSIGN(*extra, readLayer(document[key], input.place.at(key)));
+        if (document[key].contains("count")) return input.place.at(key).error("has a count, but is there once");
+    }
+    BUBBLESCOPE_TRY(readParameterBytes(document, input.place, sizes));
+    BUBBLESCOPE_TRY(readCut(document, input.place, sizes));
+    return sizes;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,132 @@
+#include "core/cost/memory_model.h"
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+/// A slice's part of a size that all slices share; the parts add up to it.
+std::int64_t share(std::int64_t bytes, int slice, int slices) {
+    return bytes / slices + (slice < bytes % slices ? 1 : 0);
+}
+
+int slicesOf(const std::vector<Op>& ops, int slices) {
+    for (const Op& op : ops)
+        slices = std::max(slices, op.sequence + 1);
+    return slices;
+}
+
+/// Follows what a rank holds while it goes through its ops.
+class Holdings {
+public:
+    Holdings(const MemoryModel& model, Placement placement, int pp, Rank rank, int slices)
+        : model_(model), placement_(placement), pp_(pp), rank_(rank), slices_(slices) {}
+
+    /// Takes the ops in order, an overlapped pair at a time: visit(index of the first, bytes while it runs, bytes
+    /// after it).
+    template <class Visit>
+    void follow(const std::vector<Op>& ops, Visit visit) {
+        for (std::size_t i = 0; i < ops.size();) {
+            const bool pair = ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped;
+            const std::size_t end = i + (pair ? 2 : 1);
+            std::int64_t workspace = 0;
+            std::int64_t freed = 0;
+            for (std::size_t k = i; k < end; ++k) {
+                held_ += taken(ops[k]);
+                freed += freedBy(ops[k]);
+                workspace += workspaceOf(ops[k]);
+            }
+            const std::int64_t during = held_ + workspace;
+            held_ -= freed;
+            visit(i, during, held_);
+            i = end;
+        }
+    }
+
+private:
+    [[nodiscard]] const StageMemory& stage(const Op& op) const {
+        return model_.stages[stageOf(placement_, pp_, rank_, op.chunk).index()];
+    }
+    [[nodiscard]] std::int64_t taken(const Op& op) const {
+        return op.kind == OpKind::Forward ? share(stage(op).activations.forward, op.sequence, slices_) : 0;
+    }
+    [[nodiscard]] std::int64_t freedBy(const Op& op) const {
+        if (op.kind == OpKind::Forward || op.kind == OpKind::Optimizer) return 0;
+        const ActivationSizes& sizes = stage(op).activations;
+        const std::int64_t weight_grad = share(sizes.weight_grad, op.sequence, slices_);
+        if (op.kind == OpKind::BackwardWeight) return weight_grad;
+        const std::int64_t all = share(sizes.forward, op.sequence, slices_);
+        return op.kind == OpKind::Backward ? all : all - weight_grad;
+    }
+
+    [[nodiscard]] std::int64_t workspaceOf(const Op& op) const {
+        if (op.kind == OpKind::Optimizer) return 0;
+        return op.kind == OpKind::Forward ? stage(op).forward_workspace : stage(op).backward_workspace;
+    }
+
+    const MemoryModel& model_;
+    Placement placement_;
+    int pp_;
+    Rank rank_;
+    int slices_;
+    std::int64_t held_ = 0;
+};
+
+RankMemory fixedOf(const MemoryModel& model, Placement placement, int pp, Rank rank) {
+    RankMemory memory;
+    for (std::size_t s = 0; s < model.stages.size(); ++s) {
+        if (locate(placement, pp, Stage{s}).rank != rank) continue;
+        memory.weights += model.stages[s].weights;
+        memory.gradients += model.stages[s].gradients;
+        memory.optimizer += model.stages[s].optimizer;
+    }
+    return memory;
+}
+
+} // namespace
+
+std::vector<RankMemory> memoryUse(const Schedule& schedule, const MemoryModel& model,
+                                  std::optional<std::int64_t> budget) {
+    int slices = 1;
+    for (const auto& ops : schedule.ranks)
+        slices = slicesOf(ops, slices);
+    std::vector<RankMemory> ranks;
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+        RankMemory memory = fixedOf(model, schedule.placement, schedule.pp, Rank{r});
+        Holdings(model, schedule.placement, schedule.pp, Rank{r}, slices)
+            .follow(schedule.ranks[r], [&](std::size_t op, std::int64_t during, std::int64_t) {
+                if (during > memory.peak_activations) {
+                    memory.peak_activations = during;
+                    memory.peak_op = op;
+                }
+                if (budget && !memory.over_budget && memory.fixed() + during > *budget) memory.over_budget = op;
+            });
+        ranks.push_back(memory);
+    }
+    return ranks;
+}
+
+std::vector<MemoryPoint> memoryCurve(const StepTimeline& step, Rank rank, const MemoryModel& model) {
+    int slices = 1;
+    std::vector<Op> own;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        for (const TimelineOp& op : step.ranks[r]) {
+            slices = std::max(slices, op.op.sequence + 1);
+            if (Rank{r} == rank) own.push_back(op.op);
+        }
+    }
+    const std::int64_t fixed = fixedOf(model, step.placement, step.pp, rank).fixed();
+    std::vector<MemoryPoint> curve{{step.begin, fixed}};
+    const auto append = [&](TimeNs time, std::int64_t bytes) {
+        if (curve.back().bytes != fixed + bytes) curve.push_back({time, fixed + bytes});
+    };
+    const auto& ops = step.ranks[rank.index()];
+    Holdings(model, step.placement, step.pp, rank, slices)
+        .follow(own, [&](std::size_t op, std::int64_t during, std::int64_t after) {
+            append(ops[op].start, during);
+            append(ops[op].end, after);
+        });
+    return curve;
+}
+
+} // namespace bubblescope
