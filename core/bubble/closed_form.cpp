@@ -16,6 +16,12 @@ Result<ClosedForm> familyForm(const ScheduleFamily* family, const Schedule& sche
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
     if (family == nullptr || (family->closed_form == nullptr && family->general_form == nullptr))
         return usageError(fmt::format("no closed form is known for the schedule '{}'", schedule.name));
+    if (!costs.plainTransfers()) {
+        return usageError(
+            fmt::format("the closed form of {} holds for asynchronous transfers of one latency each, which "
+                        "do not queue",
+                        schedule.name));
+    }
     if (plain && family->closed_form != nullptr) return family->closed_form(schedule, costs);
     if (family->general_form != nullptr) return family->general_form(schedule, costs);
     return usageError(fmt::format("the closed form of {} holds for {}", schedule.name,
@@ -90,7 +96,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
         PeakForm peaks = family->peak_form(schedule);
         if (!peaks.values.empty()) form.value().peaks = std::move(peaks);
     }
-    if (family != nullptr && family->quoted_forms != nullptr && costs.stages.empty())
+    if (family != nullptr && family->quoted_forms != nullptr && costs.equalStages() && costs.plainTransfers())
         form.value().quoted = family->quoted_forms(schedule, costs);
     return form;
 }

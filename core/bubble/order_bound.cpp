@@ -1,5 +1,5 @@
 // The bound. A step's makespan is the length of the longest path through the graph whose edges are the data
-// dependencies (with the transfer's latency where they cross ranks) and the order of each rank's list. Leaving
+// dependencies (with the transfer's time where they cross ranks) and the order of each rank's list. Leaving
 // edges out can only make the longest path shorter, so the longest path that follows the list of one rank only,
 // and data dependencies before and after it, is a lower bound.
 //
@@ -12,6 +12,8 @@
 // With i = 0 and j = n it reads: nobody starts before the first input is there, and after a rank's last op what
 // hangs on it must still run. Shorter stretches count where a rank has to wait in the middle. One pass
 // along each list finds the best i for every j.
+//
+// Queues of transfers and sends that block only add waits, so the bound holds with them too.
 //
 // On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
 // last; it is not where two ranks in turn hold up the step.
@@ -67,7 +69,8 @@ private:
     }
 
     [[nodiscard]] TimeNs lag(OpIndex from, OpIndex to) const {
-        return graph_.rank(from) == graph_.rank(to) ? TimeNs{0} : costs_.comm;
+        if (graph_.rank(from) == graph_.rank(to)) return TimeNs{0};
+        return costs_.transferTime(payloadOf(graph_.op(to).kind), graph_.rank(from), graph_.rank(to));
     }
 
     void findHead(OpIndex op) {
@@ -84,16 +87,18 @@ private:
         if (partner != kNoOp) head_[at(partner)] = head;
     }
 
+    /// All that needs the op has been here, and has told it; now it tells what it needs itself.
     void findTail(OpIndex op) {
         const OpIndex partner = graph_.partner(op);
-        TimeNs tail{0};
-        for (const OpIndex half : {op, partner}) {
-            if (half == kNoOp) continue;
-            for (const OpIndex consumer : graph_.consumers(half))
-                tail = std::max(tail, lag(half, consumer) + duration(consumer) + tail_[at(consumer)]);
+        if (partner != kNoOp) {
+            tail_[at(op)] = std::max(tail_[at(op)], tail_[at(partner)]);
+            tail_[at(partner)] = tail_[at(op)];
         }
-        tail_[at(op)] = tail;
-        if (partner != kNoOp) tail_[at(partner)] = tail;
+        for (const OpIndex producer : {graph_.producers(op).stage, graph_.producers(op).own}) {
+            if (producer < 0) continue;
+            const TimeNs tail = lag(producer, op) + duration(op) + tail_[at(op)];
+            tail_[at(producer)] = std::max(tail_[at(producer)], tail);
+        }
     }
 
     [[nodiscard]] TimeNs longestStretch(Rank rank) const {
@@ -119,6 +124,10 @@ private:
 } // namespace
 
 Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) {
+    if (costs.measured != nullptr) {
+        return usageError("the lower bound takes one time for all ops of a stage and kind",
+                          "use `bubblescope simulate`");
+    }
     BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
     const auto [makespan, rank] = OrderBound(execution, costs).run();
     ClosedForm form = makespanForm(

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 namespace bubblescope {
 
 TimeNs OpTimes::of(OpKind kind) const {
@@ -13,6 +17,20 @@ TimeNs OpTimes::of(OpKind kind) const {
     case OpKind::Optimizer: return optimizer;
     }
     return TimeNs{0};
+}
+
+TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
+    TimeNs latency = comm;
+    std::optional<std::int64_t> bandwidth = transfers.bytes_per_second;
+    for (const Link& link : transfers.links) {
+        if (link.from != from || link.to != to) continue;
+        latency = link.latency.value_or(latency);
+        if (link.bytes_per_second) bandwidth = link.bytes_per_second;
+    }
+    const std::int64_t bytes = payload == Payload::Activation ? transfers.activation_bytes : transfers.gradient_bytes;
+    // A latency beyond this adds up to no timeline either, but must not overflow here.
+    latency = std::min(latency, TimeNs{std::numeric_limits<std::int64_t>::max() / 2});
+    return bandwidth ? latency + transmissionTime(bytes, *bandwidth) : latency;
 }
 
 Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std::optional<TimeNs> input_grad,
@@ -35,6 +53,24 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
         return usageError("one half of the backward is longer than the whole", "make --backward the larger time");
     }
     return OpTimes{forward, *input_grad + *weight_grad, *input_grad, *weight_grad, optimizer};
+}
+
+OpTimes meanTimes(const std::vector<OpTimes>& stages) {
+    const auto mean = [&](TimeNs OpTimes::*time) {
+        // Divided first: the sum of long times might not fit.
+        const auto count = static_cast<std::int64_t>(std::max<std::size_t>(stages.size(), 1));
+        TimeNs whole{0};
+        std::int64_t rest = 0;
+        for (const OpTimes& stage : stages) {
+            whole += stage.*time / count;
+            rest += (stage.*time).count() % count;
+        }
+        return whole + TimeNs{rest / count};
+    };
+    OpTimes times{mean(&OpTimes::forward), TimeNs{0}, mean(&OpTimes::input_grad), mean(&OpTimes::weight_grad),
+                  mean(&OpTimes::optimizer)};
+    times.backward = times.input_grad + times.weight_grad;
+    return times;
 }
 
 } // namespace bubblescope

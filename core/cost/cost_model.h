@@ -1,12 +1,17 @@
 #pragma once
 
+#include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/cost/transfer_model.h"
 #include "core/schedule/op.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace bubblescope {
+
+class MeasuredTimes; // core/cost/measured_times.h
 
 /// Times of one op of one chunk (with v > 1 not of the whole rank).
 struct OpTimes {
@@ -19,16 +24,28 @@ struct OpTimes {
     [[nodiscard]] TimeNs of(OpKind kind) const;
 };
 
-/// What a schedule's ops and transfers cost.
+/// What a schedule's ops and transfers cost. simulate() states how the parts work together.
 struct CostModel {
     OpTimes times;                    ///< used for every stage that `stages` does not name
     std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
     std::optional<TimeNs> overlapped; ///< an overlapped pair of two ops; their sum if not given
     TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
+    TransferModel transfers;          ///< what transfers cost besides their latency
+    /// Single ops and transfers whose times are known better; null = none. An overlapped pair takes the longer
+    /// of its two halves' times where either is known.
+    std::shared_ptr<const MeasuredTimes> measured;
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
+
+    /// Latency plus bytes over bandwidth from one rank to a different one, `measured` aside.
+    [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;
+
+    /// True if ops of a kind take one time everywhere.
+    [[nodiscard]] bool equalStages() const { return stages.empty() && measured == nullptr; }
+    /// True if every transfer takes `comm` and costs its ranks no other time.
+    [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 
 /// Completes times as the command line promises: `--backward` alone is split evenly into I and W (an odd
@@ -37,5 +54,9 @@ struct CostModel {
 [[nodiscard]] Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward,
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
+
+/// The mean of each time, for what takes one set of times where stages differ; 0 without stages. Rounded down, but
+/// B = I + W holds.
+[[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 
 } // namespace bubblescope

@@ -23,10 +23,10 @@ std::optional<std::size_t> slotKind(OpKind kind) {
 
 OpGraph::OpGraph(const Schedule& schedule)
     : microbatches_(schedule.microbatches), vpp_(schedule.vpp), pp_(schedule.pp), placement_(schedule.placement) {
+    placeStages();
     indexOps(schedule);
     linkPairs();
     linkProducers();
-    linkConsumers();
 }
 
 bool OpGraph::inRange(const Op& op) const {
@@ -35,8 +35,18 @@ bool OpGraph::inRange(const Op& op) const {
            op.chunk.value < vpp_ && op.sequence >= 0 && op.sequence < slices_;
 }
 
+void OpGraph::placeStages() {
+    stages_.reserve(static_cast<std::size_t>(pp_) * static_cast<std::size_t>(vpp_));
+    for (int r = 0; r < pp_; ++r) {
+        for (int c = 0; c < vpp_; ++c)
+            stages_.push_back(stageOf(placement_, pp_, Rank{r}, Chunk{c}));
+    }
+}
+
 Stage OpGraph::stage(OpIndex index) const {
-    return stageOf(placement_, pp_, ranks_[at(index)], ops_[at(index)].chunk);
+    const Op& op = ops_[at(index)];
+    if (op.chunk.value < 0 || op.chunk.value >= vpp_) return stageOf(placement_, pp_, ranks_[at(index)], op.chunk);
+    return stages_[ranks_[at(index)].index() * static_cast<std::size_t>(vpp_) + op.chunk.index()];
 }
 
 std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {
@@ -44,7 +54,8 @@ std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int s
     const std::size_t units = static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_);
     const std::size_t unit =
         microbatch.index() * static_cast<std::size_t>(slices_) + static_cast<std::size_t>(sequence);
-    return (*slotKind(kind) * units + unit) * stages + stage.index();
+    // Micro-batches of a stage lie side by side, since a rank runs them about one after another.
+    return (*slotKind(kind) * stages + stage.index()) * units + unit;
 }
 
 int OpGraph::stageSlots() const {
@@ -61,8 +72,10 @@ void OpGraph::indexOps(const Schedule& schedule) {
     ops_.reserve(count);
     ranks_.reserve(count);
     for (const auto& list : schedule.ranks) {
-        for (const Op& op : list)
+        for (const Op& op : list) {
             slices_ = std::max(slices_, std::min(op.sequence, kMaxSequenceSlices - 1) + 1);
+            overlaps_ |= op.overlapped;
+        }
     }
     table_.assign(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
                       static_cast<std::size_t>(stageSlots()),
@@ -73,8 +86,14 @@ void OpGraph::indexOps(const Schedule& schedule) {
             const OpIndex index = size();
             ops_.push_back(op);
             ranks_.push_back(Rank{r});
-            if (!inRange(op) || op.kind == OpKind::Optimizer) continue;
+            ++kind_count_[static_cast<std::size_t>(op.kind)];
+            if (op.kind == OpKind::Optimizer) continue;
+            if (!inRange(op)) {
+                regular_ = false;
+                continue;
+            }
             OpIndex& entry = table_[slot(op.kind, op.microbatch, stage(index), op.sequence)];
+            regular_ &= entry == kMissingOp;
             if (entry == kMissingOp) entry = index;
         }
     }
@@ -82,10 +101,13 @@ void OpGraph::indexOps(const Schedule& schedule) {
 }
 
 void OpGraph::linkPairs() {
-    for (OpIndex i = 0; i + 1 < size(); ++i) {
-        const bool pair = op(i).overlapped && op(i + 1).overlapped && rank(i) == rank(i + 1);
+    if (!overlaps_) return;
+    partners_.assign(ops_.size(), kNoOp);
+    for (OpIndex i = 0; i < size(); ++i) {
+        if (!op(i).overlapped) continue;
+        const bool pair = i + 1 < size() && op(i + 1).overlapped && rank(i) == rank(i + 1);
+        regular_ &= pair;
         if (!pair) continue;
-        if (partners_.empty()) partners_.assign(ops_.size(), kNoOp);
         partners_[at(i)] = i + 1;
         partners_[at(i + 1)] = i;
         ++i;
@@ -114,74 +136,41 @@ void OpGraph::linkProducers() {
             }
             needs.own = find(OpKind::Forward, op.microbatch, s, op.sequence);
             break;
-        case OpKind::BackwardWeight: needs.own = find(OpKind::Backward, op.microbatch, s, op.sequence); break;
+        case OpKind::BackwardWeight:
+            needs.own = find(OpKind::Backward, op.microbatch, s, op.sequence);
+            regular_ &= needs.own >= 0 && ops_[at(needs.own)].kind == OpKind::BackwardInput;
+            break;
         case OpKind::Optimizer: break;
         }
     }
 }
 
-void OpGraph::linkConsumers() {
-    consumers_.resize(ops_.size());
-    consumer_count_.assign(ops_.size(), 0);
-    const auto link = [this](OpIndex producer, OpIndex consumer) {
-        if (producer < 0) return;
-        std::uint8_t& count = consumer_count_[at(producer)];
-        // Only duplicates, which are invalid, can exceed the room; they need not be woken.
-        if (count < consumers_[at(producer)].size()) consumers_[at(producer)][count++] = consumer;
-    };
-    for (OpIndex i = 0; i < size(); ++i) {
-        link(producers_[at(i)].stage, i);
-        link(producers_[at(i)].own, i);
-    }
+OpIndex OpGraph::consumer(OpIndex index) const {
+    const Op& op = ops_[at(index)];
+    const bool forward = op.kind == OpKind::Forward;
+    if ((!forward && !producesInputGradient(op.kind)) || !inRange(op)) return kNoOp;
+    const Stage next{stage(index).value + (forward ? routes(placement_) : -routes(placement_))};
+    if (next.value < 0 || next.value >= pp_ * vpp_) return kNoOp;
+    const OpIndex found = find(op.kind, op.microbatch, next, op.sequence);
+    return found >= 0 && producers(found).stage == index ? found : kNoOp;
 }
 
-std::span<const OpIndex> OpGraph::consumers(OpIndex index) const {
-    return {consumers_[at(index)].data(), consumer_count_[at(index)]};
+bool OpGraph::plainlyComplete() const {
+    // With two routes a micro-batch may take either, which counting cannot tell.
+    if (!regular_ || routes(placement_) > 1) return false;
+    const auto count = [this](OpKind kind) { return kind_count_[static_cast<std::size_t>(kind)]; };
+    const std::int64_t each = std::int64_t{microbatches_} * slices_ * pp_ * vpp_;
+    return count(OpKind::Forward) == each && count(OpKind::Backward) + count(OpKind::BackwardInput) == each &&
+           count(OpKind::BackwardWeight) == count(OpKind::BackwardInput);
 }
 
 ExecutionOrder executionOrder(const OpGraph& graph) {
     ExecutionOrder result;
     result.order.reserve(static_cast<std::size_t>(graph.size()));
-    std::vector<bool> done(static_cast<std::size_t>(graph.size()), false);
-    std::vector<OpIndex> head;
-    std::vector<Rank> runnable;
-    for (int r = 0; r < graph.rankCount(); ++r) {
-        head.push_back(graph.firstOf(Rank{r}));
-        runnable.push_back(Rank{r});
-    }
-    const auto ready = [&](OpIndex producer) {
-        return producer == kNoOp || (producer >= 0 && done[static_cast<std::size_t>(producer)]);
-    };
-
-    const auto canStart = [&](OpIndex op) {
-        return ready(graph.producers(op).stage) && ready(graph.producers(op).own);
-    };
-    const auto finish = [&](OpIndex op) {
-        done[static_cast<std::size_t>(op)] = true;
+    result.blocked = visitInOrder(graph, [&](OpIndex op, OpIndex partner) {
         result.order.push_back(op);
-        for (const OpIndex consumer : graph.consumers(op)) {
-            const Rank waiting = graph.rank(consumer);
-            // The head of a pair may wait for what its partner needs.
-            const bool next = head[waiting.index()] == consumer || head[waiting.index()] == graph.partner(consumer);
-            if (waiting != graph.rank(op) && next) runnable.push_back(waiting);
-        }
-    };
-
-    while (!runnable.empty()) {
-        const Rank rank = runnable.back();
-        runnable.pop_back();
-        OpIndex& next = head[rank.index()];
-        while (next < graph.endOf(rank)) {
-            const OpIndex partner = graph.partner(next);
-            if (!canStart(next) || (partner != kNoOp && !canStart(partner))) break;
-            finish(next);
-            if (partner != kNoOp) finish(partner);
-            next += partner != kNoOp ? 2 : 1;
-        }
-    }
-    for (int r = 0; r < graph.rankCount(); ++r) {
-        if (head[Rank{r}.index()] < graph.endOf(Rank{r})) result.blocked.push_back(head[Rank{r}.index()]);
-    }
+        if (partner != kNoOp) result.order.push_back(partner);
+    });
     return result;
 }
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -24,7 +24,7 @@ struct Producers {
     OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): what the same stage kept
 };
 
-/// The data dependencies of one step's ops. Memory: about 50 bytes an op, plus 3 ints for each
+/// The data dependencies of one step's ops. Memory: about 32 bytes an op, plus 3 ints for each
 /// micro-batch, sequence slice and stage. Built in linear time from any schedule, valid or not: ops that are out of
 /// range take part in their rank's order only, of duplicates the first counts.
 class OpGraph {
@@ -37,11 +37,15 @@ public:
     [[nodiscard]] Rank rank(OpIndex index) const { return ranks_[at(index)]; }
     [[nodiscard]] Stage stage(OpIndex index) const;
     [[nodiscard]] const Producers& producers(OpIndex index) const { return producers_[at(index)]; }
-    /// Ops that name `index` as a producer; at most three.
-    [[nodiscard]] std::span<const OpIndex> consumers(OpIndex index) const;
-
     [[nodiscard]] OpIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] OpIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
+    /// The op of the neighbouring stage that has this one as Producers::stage; kNoOp where there is none.
+    [[nodiscard]] OpIndex consumer(OpIndex index) const;
+    /// True if the op's input comes from another rank.
+    [[nodiscard]] bool receives(OpIndex index) const {
+        const OpIndex producer = producers(index).stage;
+        return producer >= 0 && rank(producer) != rank(index);
+    }
     /// The op before it on its rank, kNoOp for the first.
     [[nodiscard]] OpIndex previous(OpIndex index) const { return index == firstOf(rank(index)) ? kNoOp : index - 1; }
 
@@ -57,6 +61,10 @@ public:
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
 
+    /// True if counting alone shows that the ops are what a step needs: each forward and backward of every
+    /// micro-batch and stage once, no other op, no half of a pair without the other. False says nothing.
+    [[nodiscard]] bool plainlyComplete() const;
+
 private:
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
@@ -64,7 +72,7 @@ private:
     void indexOps(const Schedule& schedule);
     void linkPairs();
     void linkProducers();
-    void linkConsumers();
+    void placeStages();
 
     int microbatches_;
     int vpp_;
@@ -77,17 +85,81 @@ private:
     std::vector<OpIndex> table_; ///< slot -> op
     std::vector<Producers> producers_;
     std::vector<OpIndex> partners_; ///< empty where nothing overlaps
-    std::vector<std::array<OpIndex, 3>> consumers_;
-    std::vector<std::uint8_t> consumer_count_;
+    std::vector<Stage> stages_;     ///< rank · v + chunk -> stage
+    std::array<std::int64_t, 5> kind_count_{};
+    bool regular_ = true; ///< no op is out of range, a duplicate, a lone half of a pair, or a W without its I
+    bool overlaps_ = false;
 };
+
+/// Runs the graph without times: calls visit(op, partner) once for every op that can run, or for the two
+/// halves of an overlapped pair together (`partner` is kNoOp for all others), after all that it needs and its
+/// rank's earlier ops. Returns, per rank that is stuck for good, the op it cannot start; empty = no deadlock.
+/// Linear in ops.
+template <class Visit>
+[[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
+    struct RankState {
+        OpIndex head = 0;          ///< the op to run next; all before it have run
+        OpIndex waits_for = kNoOp; ///< the op of another rank that it is stopped at
+        int next_waiter = -1;      ///< next in the list of ranks that wait for the same rank
+        int first_waiter = -1;     ///< of the ranks that wait for this one
+    };
+    std::vector<RankState> ranks(static_cast<std::size_t>(graph.rankCount()));
+    std::vector<int> runnable;
+    for (int r = graph.rankCount() - 1; r >= 0; --r) {
+        ranks[Rank{r}.index()].head = graph.firstOf(Rank{r});
+        runnable.push_back(r);
+    }
+    const auto done = [&](OpIndex op) { return op == kNoOp || (op >= 0 && op < ranks[graph.rank(op).index()].head); };
+    const auto missingInput = [&](OpIndex op) {
+        const Producers& needs = graph.producers(op);
+        if (!done(needs.stage)) return needs.stage;
+        return done(needs.own) ? kNoOp : needs.own;
+    };
+    while (!runnable.empty()) {
+        const int rank = runnable.back();
+        runnable.pop_back();
+        RankState& self = ranks[Rank{rank}.index()];
+        const OpIndex end = graph.endOf(Rank{rank});
+        OpIndex missing = kNoOp;
+        while (self.head < end) {
+            const OpIndex partner = graph.partner(self.head);
+            missing = missingInput(self.head);
+            if (missing == kNoOp && partner != kNoOp) missing = missingInput(partner);
+            if (missing != kNoOp) break;
+            visit(self.head, partner);
+            self.head += partner != kNoOp ? 2 : 1;
+        }
+        if (missing >= 0 && graph.rank(missing) != Rank{rank}) {
+            RankState& other = ranks[graph.rank(missing).index()];
+            self.waits_for = missing;
+            self.next_waiter = std::exchange(other.first_waiter, rank);
+        }
+        // Those whose input is there now run next; the others stay in the list.
+        int waiter = std::exchange(self.first_waiter, -1);
+        while (waiter >= 0) {
+            RankState& other = ranks[Rank{waiter}.index()];
+            const int next = other.next_waiter;
+            if (done(other.waits_for)) {
+                runnable.push_back(waiter);
+            } else {
+                other.next_waiter = std::exchange(self.first_waiter, waiter);
+            }
+            waiter = next;
+        }
+    }
+    std::vector<OpIndex> blocked;
+    for (int r = 0; r < graph.rankCount(); ++r) {
+        if (ranks[Rank{r}.index()].head < graph.endOf(Rank{r})) blocked.push_back(ranks[Rank{r}.index()].head);
+    }
+    return blocked;
+}
 
 /// An order in which all ops can run, or where execution stops for good.
 struct ExecutionOrder {
     std::vector<OpIndex> order;
-    std::vector<OpIndex> blocked; ///< per rank that is stuck, the op it cannot start; empty = no deadlock
+    std::vector<OpIndex> blocked; ///< as visitInOrder() returns it
 };
 
-/// Runs the graph without times. Linear in ops.
 [[nodiscard]] ExecutionOrder executionOrder(const OpGraph& graph);
 
 } // namespace bubblescope

@@ -26,6 +26,14 @@ enum class OpKind : std::uint8_t {
     return kind == OpKind::Backward || kind == OpKind::BackwardInput;
 }
 
+/// What one stage hands to its neighbour: F its output, B and I the gradient for their input.
+enum class Payload : std::uint8_t { Activation, Gradient };
+
+/// For F, B and I.
+[[nodiscard]] constexpr Payload payloadOf(OpKind kind) {
+    return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
+}
+
 struct Op {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;

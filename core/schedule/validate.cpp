@@ -1,27 +1,36 @@
 #include "core/schedule/validate.h"
 
+#include "core/base/bytes.h"
+#include "core/schedule/rendezvous.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
+#include <span>
 
 namespace bubblescope {
 namespace {
 
 class Validation {
 public:
-    Validation(const Schedule& schedule, const ValidateOptions& options, const OpGraph& graph,
-               const ExecutionOrder& execution)
-        : schedule_(schedule), options_(options), graph_(graph), execution_(execution) {}
+    Validation(const Schedule& schedule, const ValidateOptions& options, const OpGraph& graph)
+        : schedule_(schedule), options_(options), graph_(graph) {}
 
     std::vector<ScheduleProblem> run() {
-        checkOps();
-        checkCounts();
+        checkCompleteness();
+        const bool complete = problems_.empty();
         checkMemory();
-        const bool sound = problems_.empty() || std::all_of(problems_.begin(), problems_.end(),
-                                                            [](const auto& p) { return p.kind == "memory"; });
+        if (complete) checkBudget();
         // A missing op blocks its consumers for good; calling that a deadlock would hide the cause.
-        if (sound) checkDeadlock();
+        if (complete && checkDeadlock()) checkSends();
+        return std::move(problems_);
+    }
+
+    /// Every op and count, without the order.
+    std::vector<ScheduleProblem> runCompleteness() {
+        checkCompleteness();
         return std::move(problems_);
     }
 
@@ -35,6 +44,12 @@ private:
     }
     [[nodiscard]] std::string describe(OpIndex op) const {
         return fmt::format("{} on rank {}", opName(graph_.op(op)), graph_.rank(op).value);
+    }
+
+    void checkCompleteness() {
+        if (graph_.plainlyComplete()) return;
+        checkOps();
+        checkCounts();
     }
 
     void checkOps() {
@@ -130,47 +145,100 @@ private:
         }
     }
 
+    void checkBudget() {
+        if (!options_.memory || !options_.memory_budget) return;
+        const auto ranks = memoryUse(schedule_, *options_.memory, options_.memory_budget);
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+            if (!ranks[r].over_budget) continue;
+            const OpIndex op = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(*ranks[r].over_budget);
+            add("memory", op,
+                fmt::format("from {} on more than {} are held, {} at the most", describe(op),
+                            formatBytes(*options_.memory_budget), formatBytes(ranks[r].peak())));
+        }
+    }
+
     struct Wait {
         OpIndex op = kNoOp; ///< of a blocked pair, the half that has to wait
         OpIndex producer = kNoOp;
     };
 
     /// What keeps a blocked op, or a pair that begins with it, from starting, in a graph without missing ops.
-    [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<bool>& done) const {
+    /// `head` is the op each rank cannot start; those before it have run.
+    [[nodiscard]] Wait waitOf(OpIndex op, const std::vector<OpIndex>& head) const {
         for (const OpIndex half : {op, graph_.partner(op)}) {
             if (half == kNoOp) continue;
             const Producers& needs = graph_.producers(half);
             for (const OpIndex producer : {needs.stage, needs.own}) {
-                if (producer >= 0 && !done[static_cast<std::size_t>(producer)]) return {half, producer};
+                if (producer >= head[graph_.rank(std::max(producer, 0)).index()]) return {half, producer};
             }
         }
         return {};
     }
 
-    void checkDeadlock() {
-        const ExecutionOrder& execution = execution_;
-        if (execution.blocked.empty()) return;
-        std::vector<bool> done(static_cast<std::size_t>(graph_.size()), false);
-        for (const OpIndex op : execution.order)
-            done[static_cast<std::size_t>(op)] = true;
-        std::vector<OpIndex> head(static_cast<std::size_t>(schedule_.pp), kNoOp);
-        for (const OpIndex op : execution.blocked)
+    /// False if there is a deadlock whatever the sends do.
+    bool checkDeadlock() {
+        const auto blocked = visitInOrder(graph_, [](OpIndex, OpIndex) {});
+        if (blocked.empty()) return true;
+        std::vector<OpIndex> head;
+        for (int r = 0; r < schedule_.pp; ++r)
+            head.push_back(graph_.endOf(Rank{r}));
+        for (const OpIndex op : blocked)
             head[graph_.rank(op).index()] = op;
 
-        // From a stuck rank to the rank it waits for, until one comes up twice: that is the cycle.
-        std::vector<OpIndex> path;
-        OpIndex at = execution.blocked.front();
-        while (std::find(path.begin(), path.end(), at) == path.end()) {
-            path.push_back(at);
-            at = head[graph_.rank(waitOf(at, done).producer).index()];
-        }
+        const auto cycle = findCycle(blocked.front(),
+                                     [&](OpIndex op) { return head[graph_.rank(waitOf(op, head).producer).index()]; });
         std::string message = "deadlock: ";
-        const auto first = std::find(path.begin(), path.end(), at);
-        for (auto step = first; step != path.end(); ++step) {
-            if (step != first) message += "; ";
-            message += waitText(waitOf(*step, done));
+        for (const OpIndex op : cycle)
+            message += (op == cycle.front() ? "" : "; ") + waitText(waitOf(op, head));
+        add("deadlock", cycle.front(), std::move(message));
+        return false;
+    }
+
+    /// The deadlock that sends cause by waiting for their receives.
+    void checkSends() {
+        if (options_.sends == SendMode::Asynchronous) return;
+        struct NoClock : RendezvousListener {
+            void run(OpIndex, OpIndex) override {}
+            void post(Rank, const Endpoint&) override {}
+            void finish(Rank, std::span<const Endpoint>) override {}
+        } no_clock;
+        const auto stuck = runRendezvous(graph_, options_.sends, no_clock);
+        if (stuck.empty()) return;
+        std::vector<Endpoint> at(static_cast<std::size_t>(schedule_.pp));
+        for (const Endpoint& end : stuck)
+            at[end.rank(graph_).index()] = end;
+        const auto cycle =
+            findCycle(stuck.front(), [&](const Endpoint& end) { return at[end.other().rank(graph_).index()]; });
+        std::string message = fmt::format("deadlock of {} sends: ", sendModeName(options_.sends));
+        for (std::size_t i = 0; i < cycle.size(); ++i)
+            message += (i == 0 ? "" : "; ") + waitText(cycle[i]);
+        add("deadlock", cycle.front().op(graph_), std::move(message));
+    }
+
+    /// From what one rank waits for to what that waits for, until one comes up twice: that is the cycle.
+    template <class Item, class Next>
+    static std::vector<Item> findCycle(Item at, Next next) {
+        std::vector<Item> path;
+        auto again = path.end();
+        while ((again = std::find(path.begin(), path.end(), at)) == path.end()) {
+            path.push_back(at);
+            at = next(at);
         }
-        add("deadlock", at, std::move(message));
+        return {again, path.end()};
+    }
+
+    [[nodiscard]] std::string waitText(const Endpoint& end) const {
+        const int here = end.rank(graph_).value;
+        const int there = end.other().rank(graph_).value;
+        const std::string op = opName(graph_.op(end.op(graph_)));
+        const std::string peer_op = opName(graph_.op(end.other().op(graph_)));
+        const std::string_view what = graph_.op(end.consumer).kind == OpKind::Forward ? "activation" : "gradient";
+        if (end.send) {
+            return fmt::format("rank {} sends the {} of {} and waits for rank {} to receive it, before {}", here, what,
+                               op, there, peer_op);
+        }
+        return fmt::format("rank {} waits to receive the {} for {} from rank {}, sent after {}", here, what, op, there,
+                           peer_op);
     }
 
     [[nodiscard]] std::string waitText(const Wait& wait) const {
@@ -188,7 +256,6 @@ private:
     const Schedule& schedule_;
     const ValidateOptions& options_;
     const OpGraph& graph_;
-    const ExecutionOrder& execution_;
     std::vector<ScheduleProblem> problems_;
 };
 
@@ -212,20 +279,29 @@ std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
 
 std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options) {
     if (auto problems = shapeProblems(schedule); !problems.empty()) return problems;
-    const OpGraph graph(schedule);
-    const ExecutionOrder execution = executionOrder(graph);
-    return Validation(schedule, options, graph, execution).run();
+    return Validation(schedule, options, OpGraph(schedule)).run();
+}
+
+Result<OpGraph> completeGraph(const Schedule& schedule) {
+    if (!shapeProblems(schedule).empty()) return whyNotExecutable(schedule, SendMode::Asynchronous);
+    OpGraph graph(schedule);
+    if (!Validation(schedule, {}, graph).runCompleteness().empty())
+        return whyNotExecutable(schedule, SendMode::Asynchronous);
+    return graph;
 }
 
 Result<Execution> prepareExecution(const Schedule& schedule) {
-    static constexpr ValidateOptions kNoLimits{};
-    auto problems = shapeProblems(schedule);
-    if (problems.empty()) {
-        OpGraph graph(schedule);
-        ExecutionOrder execution = executionOrder(graph);
-        problems = Validation(schedule, kNoLimits, graph, execution).run();
-        if (problems.empty()) return Execution{std::move(graph), std::move(execution.order)};
-    }
+    BUBBLESCOPE_ASSIGN(OpGraph graph, completeGraph(schedule));
+    ExecutionOrder execution = executionOrder(graph);
+    if (!execution.blocked.empty()) return whyNotExecutable(schedule, SendMode::Asynchronous);
+    return Execution{std::move(graph), std::move(execution.order)};
+}
+
+Error whyNotExecutable(const Schedule& schedule, SendMode sends) {
+    ValidateOptions options;
+    options.sends = sends;
+    const auto problems = validate(schedule, options);
+    assert(!problems.empty());
     return inputError("schedule " + schedule.name, problems.front().message,
                       "`bubblescope validate` lists every problem");
 }

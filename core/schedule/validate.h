@@ -1,6 +1,8 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/cost/memory_model.h"
+#include "core/cost/transfer_model.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule.h"
 
@@ -22,12 +24,22 @@ struct ValidateOptions {
     /// Most activations a rank may hold, counted in forward ops of one chunk; each is held from its F to
     /// the end of its B or W.
     std::optional<int> memory_limit;
+    /// Likewise in bytes, all that a rank holds: where both are given. The model names every stage of the schedule.
+    std::optional<MemoryModel> memory = std::nullopt;
+    std::optional<std::int64_t> memory_budget = std::nullopt;
+    /// With asynchronous sends a rank waits only for its inputs; the others (rendezvous.h) can block an order
+    /// that runs with those.
+    SendMode sends = SendMode::Asynchronous;
 };
 
-/// Every problem, by rank and index; the deadlock, if any, last and with its cycle op by op. Sends are
-/// taken as asynchronous: a rank waits only for its inputs. Empty = the schedule can be executed and does
-/// each forward and backward of every micro-batch and stage exactly once. Linear in ops.
+/// Every problem, by rank and index; the deadlock, if any, last and with its cycle op by op, sends and receives
+/// included where they cause it. Empty = the schedule can be executed and does each forward and backward of
+/// every micro-batch and stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
+
+/// The graph of a schedule that holds every op that it should and no other; whether its order can be executed
+/// shows when it is visited. Error: Input, naming the schedule and its first problem.
+[[nodiscard]] Result<OpGraph> completeGraph(const Schedule& schedule);
 
 /// What it takes to execute a valid schedule.
 struct Execution {
@@ -37,6 +49,9 @@ struct Execution {
 
 /// Validates and prepares in one go. Error: Input, naming the schedule and its first problem.
 [[nodiscard]] Result<Execution> prepareExecution(const Schedule& schedule);
+
+/// The first problem of a schedule that has one, as an Input error.
+[[nodiscard]] Error whyNotExecutable(const Schedule& schedule, SendMode sends);
 
 /// Activations held at most, per rank, counted as in ValidateOptions.
 [[nodiscard]] std::vector<int> peakActivations(const Schedule& schedule);

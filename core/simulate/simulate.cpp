@@ -1,117 +1,129 @@
 #include "core/simulate/simulate.h"
 
-#include "core/schedule/dependency.h"
+#include "core/schedule/rendezvous.h"
 #include "core/schedule/validate.h"
+#include "core/simulate/cost_table.h"
+#include "core/simulate/rendezvous_simulation.h"
+#include "core/simulate/timeline_recorder.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 namespace bubblescope {
 namespace {
 
-class Simulation {
+/// Sends that cost the rank nothing, so that each op's times follow from those before it.
+class AsyncSimulation {
 public:
-    Simulation(const Schedule& schedule, const CostModel& costs, const OpGraph& graph)
-        : costs_(costs), graph_(graph), end_(static_cast<std::size_t>(graph.size()), TimeNs{0}) {
-        step_.pp = schedule.pp;
-        step_.microbatches = schedule.microbatches;
-        step_.vpp = schedule.vpp;
-        step_.placement = schedule.placement;
-        step_.ranks.resize(schedule.ranks.size());
-        step_.comm.resize(schedule.ranks.size());
-        for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
-            step_.ranks[r].reserve(schedule.ranks[r].size());
-    }
+    AsyncSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream, TimelineRecorder& recorder)
+        : costs_(costs), graph_(graph), on_compute_stream_(on_compute_stream), recorder_(recorder),
+          free_(static_cast<std::size_t>(graph.rankCount())), stream_free_(costs.streamCount()),
+          ready_(static_cast<std::size_t>(graph.size())) {}
 
-    StepTimeline run(const std::vector<OpIndex>& order) {
-        for (const OpIndex op : order)
-            execute(op);
-        for (auto& spans : step_.comm) {
-            std::stable_sort(spans.begin(), spans.end(),
-                             [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
+    void execute(OpIndex op, OpIndex partner) {
+        const Rank rank = graph_.rank(op);
+        TimeNs& free = free_[rank.index()];
+        TimeNs start = std::max(free, inputReady(op));
+        if (partner != kNoOp) start = std::max(start, inputReady(partner));
+        const TimeNs end = start + costs_.unit(graph_, op, partner);
+        place(op, rank, free, start, end);
+        // The transfers of a pair start together: neither waits for the other on its stream.
+        const Sending first = plan(op, rank, end);
+        const Sending second = partner == kNoOp ? Sending{} : plan(partner, rank, end);
+        TimeNs sent = send(op, rank, first);
+        if (partner != kNoOp) {
+            place(partner, rank, free, start, end);
+            sent = std::max(sent, send(partner, rank, second));
         }
-        step_.fitWindow();
-        return std::move(step_);
+        free = on_compute_stream_ ? sent : end;
     }
 
 private:
-    void execute(OpIndex index) {
-        const OpIndex partner = graph_.partner(index);
-        if (partner != kNoOp && partner < index) return; // ran with its other half
-        const auto& ops = step_.ranks[graph_.rank(index).index()];
-        const TimeNs free = ops.empty() ? TimeNs{0} : ops.back().end;
-        if (partner == kNoOp) {
-            const TimeNs start = std::max(free, arrival(index));
-            place(index, free, start, start + opTime(index));
-            return;
-        }
-        const TimeNs start = std::max({free, arrival(index), arrival(partner)});
-        const TimeNs end = start + costs_.overlapped.value_or(opTime(index) + opTime(partner));
-        place(index, free, start, end);
-        place(partner, free, start, end);
+    [[nodiscard]] TimeNs inputReady(OpIndex op) const {
+        const OpIndex producer = graph_.producers(op).stage;
+        return producer < 0 ? TimeNs{0} : ready_[static_cast<std::size_t>(producer)];
     }
 
-    void place(OpIndex index, TimeNs free, TimeNs start, TimeNs end) {
-        step_.ranks[graph_.rank(index).index()].push_back({graph_.op(index), start, end, TimeNs{0}});
-        end_[static_cast<std::size_t>(index)] = end;
-        recordTransfer(index, free, start);
-    }
-
-    [[nodiscard]] TimeNs opTime(OpIndex index) const {
-        return costs_.opTime(graph_.op(index).kind, graph_.stage(index));
-    }
-
-    [[nodiscard]] bool crossesRanks(OpIndex index) const {
-        const OpIndex producer = graph_.producers(index).stage;
-        return producer >= 0 && graph_.rank(producer) != graph_.rank(index);
-    }
-
-    /// When the neighbouring stage's data is there. What the same stage kept is there by its rank's order.
-    [[nodiscard]] TimeNs arrival(OpIndex index) const {
-        const OpIndex producer = graph_.producers(index).stage;
-        if (producer < 0) return TimeNs{0};
-        return end_[static_cast<std::size_t>(producer)] + (crossesRanks(index) ? costs_.comm : TimeNs{0});
-    }
-
-    void recordTransfer(OpIndex index, TimeNs free, TimeNs start) {
-        if (!crossesRanks(index)) return;
+    void place(OpIndex index, Rank rank, TimeNs free, TimeNs start, TimeNs end) {
         const Op& op = graph_.op(index);
-        const Rank to = graph_.rank(index);
-        const Rank from = graph_.rank(graph_.producers(index).stage);
-        CommSpan span;
-        span.payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
-        span.microbatch = op.microbatch;
-        span.stage = graph_.stage(index);
-        span.sequence = op.sequence;
-        span.end = arrival(index);
-        span.start = span.end - costs_.comm;
-        span.kind = CommKind::Send;
-        span.peer = to;
-        step_.comm[from.index()].push_back(span);
-        span.kind = CommKind::Receive;
-        span.peer = from;
-        step_.comm[to.index()].push_back(span);
-        if (start > free) {
-            span.kind = CommKind::Wait;
-            span.start = free;
-            span.end = start;
-            step_.comm[to.index()].push_back(span);
-        }
+        recorder_.op(rank, op, start, end);
+        if (start == free || !graph_.receives(index)) return;
+        recorder_.wait(rank, inputOf(graph_, index), graph_.rank(graph_.producers(index).stage), free, start);
     }
 
-    const CostModel& costs_;
+    struct Sending {
+        Transfer out;
+        TimeNs start{0};
+        int stream = -1;
+        bool leaves = false;
+    };
+
+    [[nodiscard]] Sending plan(OpIndex index, Rank rank, TimeNs end) const {
+        Sending sending;
+        sending.start = end;
+        sending.leaves = costs_.leaves(graph_, index, sending.out);
+        if (!sending.leaves) return sending;
+        sending.stream = costs_.stream(rank, sending.out);
+        if (sending.stream >= 0) sending.start = std::max(end, stream_free_[static_cast<std::size_t>(sending.stream)]);
+        return sending;
+    }
+
+    /// Hands on what an op made; returns when the next stage has it.
+    TimeNs send(OpIndex index, Rank rank, const Sending& sending) {
+        TimeNs& ready = ready_[static_cast<std::size_t>(index)];
+        ready = sending.start;
+        if (!sending.leaves) return ready;
+        ready += costs_.transfer(rank, sending.out);
+        recorder_.transfer(rank, sending.out, sending.start, ready);
+        if (sending.stream >= 0) {
+            TimeNs& stream_free = stream_free_[static_cast<std::size_t>(sending.stream)];
+            stream_free = std::max(stream_free, ready);
+        }
+        return ready;
+    }
+
+    const CostTable& costs_;
     const OpGraph& graph_;
-    std::vector<TimeNs> end_;
-    StepTimeline step_;
+    bool on_compute_stream_;
+    TimelineRecorder& recorder_;
+    std::vector<TimeNs> free_;        ///< per rank
+    std::vector<TimeNs> stream_free_; ///< per communication stream
+    std::vector<TimeNs> ready_;       ///< per op: when the next stage has what it made
 };
 
 } // namespace
 
 Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages())) {
-        return usageError("per-stage times must name every stage");
+        return usageError(
+            fmt::format("times are given for {} stages, the schedule has {}", costs.stages.size(), schedule.stages()),
+            "give one set of times for every stage");
     }
-    BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
-    return Simulation(schedule, costs, execution.graph).run(execution.order);
+    BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
+    const CostTable table(schedule, costs);
+    // Each op puts off the end of the step by its own time and a transfer's at most.
+    if (table.longest().count() > std::numeric_limits<std::int64_t>::max() / 4 / std::max(graph.size(), 1)) {
+        return usageError(
+            fmt::format("{} ops of up to {} do not fit into a timeline", graph.size(), formatTime(table.longest())),
+            "give shorter times");
+    }
+    TimelineRecorder recorder(schedule);
+    const TransferModel& transfers = costs.transfers;
+    if (transfers.sends == SendMode::Asynchronous) {
+        AsyncSimulation simulation(table, graph, transfers.on_compute_stream, recorder);
+        const auto blocked = visitInOrder(graph, [&](OpIndex op, OpIndex partner) { simulation.execute(op, partner); });
+        if (!blocked.empty()) return whyNotExecutable(schedule, transfers.sends);
+    } else {
+        if (!visitInOrder(graph, [](OpIndex, OpIndex) {}).empty()) return whyNotExecutable(schedule, transfers.sends);
+        RendezvousSimulation simulation(table, graph, transfers.on_compute_stream, recorder);
+        if (!runRendezvous(graph, transfers.sends, simulation).empty()) {
+            return whyNotExecutable(schedule, transfers.sends);
+        }
+    }
+    return recorder.take();
 }
 
 } // namespace bubblescope

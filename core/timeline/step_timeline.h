@@ -21,7 +21,6 @@ struct TimelineOp {
 };
 
 enum class CommKind : std::uint8_t { Send, Receive, Wait };
-enum class Payload : std::uint8_t { Activation, Gradient };
 
 /// One side of a transfer, or a wait for one, on a rank's communication lane.
 /// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of

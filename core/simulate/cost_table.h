@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/cost/measured_times.h"
+#include "core/schedule/dependency.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace bubblescope {
+
+/// What goes from one rank to another.
+struct Transfer {
+    Payload payload = Payload::Activation;
+    Microbatch microbatch;
+    std::int32_t sequence = 0;
+    Stage stage; ///< that it feeds
+    Rank to;
+};
+
+/// What an op gets from another rank.
+[[nodiscard]] inline Transfer inputOf(const OpGraph& graph, OpIndex index) {
+    const Op& op = graph.op(index);
+    return {payloadOf(op.kind), op.microbatch, op.sequence, graph.stage(index), graph.rank(index)};
+}
+
+/// A cost model laid out for one schedule, so that looking an op's or a transfer's time up costs little.
+/// Refers to the model, which must outlive it.
+class CostTable {
+public:
+    CostTable(const Schedule& schedule, const CostModel& costs);
+
+    [[nodiscard]] TimeNs op(const OpGraph& graph, OpIndex index) const {
+        const Op& op = graph.op(index);
+        if (costs_.measured != nullptr) {
+            if (const auto measured = costs_.measured->op(graph.rank(index), op)) return *measured;
+        }
+        return times_[costs_.stages.empty() ? 0 : graph.stage(index).index()][static_cast<std::size_t>(op.kind)];
+    }
+
+    /// Of an op, or of a pair that runs as one.
+    [[nodiscard]] TimeNs unit(const OpGraph& graph, OpIndex index, OpIndex partner) const {
+        return partner == kNoOp ? op(graph, index) : pair(graph, index, partner);
+    }
+
+    /// What an op sends, into `out`; false if it hands nothing on, or only to its own rank.
+    [[nodiscard]] bool leaves(const OpGraph& graph, OpIndex index, Transfer& out) const {
+        const Op& op = graph.op(index);
+        const bool forward = op.kind == OpKind::Forward;
+        if (!forward && !producesInputGradient(op.kind)) return false;
+        out.payload = payloadOf(op.kind);
+        out.microbatch = op.microbatch;
+        out.sequence = op.sequence;
+        out.stage.value = graph.stage(index).value + (forward ? apart_ : -apart_);
+        if (out.stage.value < 0 || out.stage.index() >= rank_of_.size()) return false;
+        out.to = rank_of_[out.stage.index()];
+        return out.to != graph.rank(index);
+    }
+
+    [[nodiscard]] TimeNs transfer(Rank from, const Transfer& out) const {
+        if (costs_.measured != nullptr) {
+            const auto measured = costs_.measured->transfer(out.payload, out.microbatch, out.stage, out.sequence);
+            if (measured) return *measured;
+        }
+        return transfers_[way(from, out.to)][static_cast<std::size_t>(out.payload)];
+    }
+
+    /// Number of the communication stream that a transfer queues on, below streamCount(); -1 for none.
+    [[nodiscard]] int stream(Rank from, const Transfer& out) const;
+    [[nodiscard]] std::size_t streamCount() const { return transfers_.size(); }
+
+    /// No less than any op or transfer takes.
+    [[nodiscard]] TimeNs longest() const;
+
+private:
+    /// All placements let stages follow each other on neighbouring ranks, the last and the first being neighbours
+    /// too, so that a rank has two ways out at most.
+    [[nodiscard]] std::size_t way(Rank from, Rank to) const {
+        return 2 * from.index() + (to.value == (from.value + 1) % pp_ ? 0U : 1U);
+    }
+    [[nodiscard]] TimeNs pair(const OpGraph& graph, OpIndex index, OpIndex partner) const;
+
+    const CostModel& costs_;
+    int pp_;
+    int apart_;
+    std::vector<std::array<TimeNs, 5>> times_;     ///< per stage, or one for all; by kind
+    std::vector<std::array<TimeNs, 2>> transfers_; ///< per way; by payload
+    std::vector<Rank> rank_of_;                    ///< per stage
+};
+
+} // namespace bubblescope
