@@ -20,6 +20,7 @@ void addScheduleCommand(CLI::App& app, Action& action);
 void addSchedulesCommand(CLI::App& app, Action& action);
 void addFormulaCommand(CLI::App& app, Action& action);
 void addSimulateCommand(CLI::App& app, Action& action);
+void addMemoryCommand(CLI::App& app, Action& action);
 void addValidateCommand(CLI::App& app, Action& action);
 void addOverlapCommand(CLI::App& app, Action& action);
 void addPartitionCommand(CLI::App& app, Action& action);

@@ -198,8 +198,9 @@ std::string toText(const Formula& formula, bool explain) {
 
 CommandResult run(const Options& options) {
     Formula formula;
-    BUBBLESCOPE_ASSIGN(formula.costs, options.schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(formula.schedule, options.schedule.schedule(formula.costs));
+    BUBBLESCOPE_ASSIGN(Planned planned, options.schedule.plan(TimeNs{1'000'000}));
+    formula.costs = std::move(planned.costs);
+    formula.schedule = std::move(planned.schedule);
     BUBBLESCOPE_ASSIGN(formula.form, closedForm(formula.schedule, formula.costs));
     if (!formula.form.exact()) {
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(formula.schedule, formula.costs));
@@ -220,6 +221,7 @@ void addFormulaCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
+    options->schedule.addTransfers(*command);
     command->add_flag("--explain", options->explain, "Also what is quoted of it elsewhere, with a verdict each");
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return run(*options); }; });

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
     addPartitionCommand(app, action);
     addInfoCommand(app, action);
     addConvertCommand(app, action);
+    addMemoryCommand(app, action);
     addValidateCommand(app, action);
     addViewCommand(app, action);
     try {

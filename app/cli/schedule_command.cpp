@@ -22,8 +22,8 @@ struct Options {
 };
 
 CommandResult print(const Options& options) {
-    BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(costs));
+    BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
+    const auto& [schedule, costs] = planned;
     if (options.svg.wanted()) {
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
         const Drawn drawn{schedule, step, costs};
@@ -46,8 +46,11 @@ CommandResult print(const Options& options) {
     if (chart.empty()) {
         printText("The order alone, since a chart to scale would be too wide:\n" + orderText(schedule));
     } else {
-        printText(fmt::format("To scale at forward {}, backward {}; '.' is a bubble:\n{}",
-                              formatTime(costs.times.forward), formatTime(costs.times.backward), chart));
+        const std::string times = costs.equalStages()
+                                      ? fmt::format("forward {}, backward {}", formatTime(costs.times.forward),
+                                                    formatTime(costs.times.backward))
+                                      : "the times given";
+        printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
     }
     return 0;
 }
@@ -60,6 +63,7 @@ void addScheduleCommand(CLI::App& app, Action& action) {
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
     options->svg.add(*command);
+    options->schedule.addTransfers(*command);
     auto* const json = command->add_flag("--json", options->json, "As a JSON document");
     command->add_flag("--csv", options->csv, "As PyTorch's schedule file")->excludes(json);
     command->callback([&action, options] { action = [options] { return print(*options); }; });

@@ -1,5 +1,6 @@
 #include "app/cli/schedule_options.h"
 
+#include "core/cost/cost_files.h"
 #include "core/overlap/op_costs_json.h"
 #include "core/overlap/study.h"
 #include "core/recognise/match_schedule.h"
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace bubblescope::cli {
 namespace {
@@ -62,18 +65,30 @@ void ScheduleOptions::addTimes(CLI::App& command) {
     command.add_option("--pair-cuts", pair_cuts_, "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
         ->type_name("NAME")
         ->needs(op_costs);
-    command.add_option("--forward", forward_, "Time of one forward op (of one chunk)")->type_name("TIME");
-    command.add_option("--backward", backward_, "Time of one whole backward op")->type_name("TIME");
-    command.add_option("--input-grad", input_grad_, "Time of one backward op for the input")->type_name("TIME");
-    command.add_option("--weight-grad", weight_grad_, "Time of one backward op for the weights")->type_name("TIME");
+    auto* const file =
+        command.add_option("--stage-times", stage_times_, "Times of each stage's ops instead, as JSON or CSV")
+            ->type_name("FILE")
+            ->excludes(op_costs);
+    const auto time = [&](const char* name, std::optional<std::string>& text, const char* description) {
+        command.add_option(name, text, description)->type_name("TIME")->excludes(file);
+    };
+    time("--forward", forward_, "Time of one forward op (of one chunk)");
+    time("--backward", backward_, "Time of one whole backward op");
+    time("--input-grad", input_grad_, "Time of one backward op for the input");
+    time("--weight-grad", weight_grad_, "Time of one backward op for the weights");
     command.add_option("--overlapped", overlapped_, "Time of an overlapped forward and backward (their sum)")
         ->type_name("TIME");
     command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
+    time("--loss", loss_,
+         "Time of the loss, by which the last stage's forward and either half of its backward take longer (0)");
+}
+
+void ScheduleOptions::addTransfers(CLI::App& command) {
+    transfers_.add(command);
     command
-        .add_option("--loss", loss_,
-                    "Time of the loss, by which the last stage's forward and either half of its backward take longer "
-                    "(0)")
-        ->type_name("TIME");
+        .add_option("--op-times", op_times_,
+                    "Measured times of single ops, as JSON (also of `simulate --json --ops`) or CSV")
+        ->type_name("FILE");
 }
 
 Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor, const CostModel& times,
@@ -131,6 +146,11 @@ Result<CostModel> ScheduleOptions::singleCosts(TimeNs forward) const {
     BUBBLESCOPE_ASSIGN(const auto input_grad, optionalTime(input_grad_));
     BUBBLESCOPE_ASSIGN(const auto weight_grad, optionalTime(weight_grad_));
     BUBBLESCOPE_ASSIGN(model.overlapped, optionalTime(overlapped_));
+    if (!stage_times_.empty()) {
+        BUBBLESCOPE_ASSIGN(model.stages, readStageTimes(stage_times_));
+        model.times = meanTimes(model.stages);
+        return model;
+    }
     forward = given_forward.value_or(forward);
     if (!backward && !(input_grad && weight_grad)) backward = 2 * forward;
     BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(forward, backward, input_grad, weight_grad));
@@ -163,6 +183,17 @@ Status ScheduleOptions::addLoss(CostModel& model, TimeNs loss) const {
         last.backward += 2 * loss;
     }
     return {};
+}
+
+Result<Planned> ScheduleOptions::plan(TimeNs forward) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, costs(forward));
+    BUBBLESCOPE_ASSIGN(Schedule order, schedule(model));
+    BUBBLESCOPE_ASSIGN(model.transfers, transfers_.model(order.pp));
+    if (!op_times_.empty()) {
+        BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times_, order));
+        model.measured = std::make_shared<MeasuredTimes>(std::move(measured));
+    }
+    return Planned{std::move(order), std::move(model)};
 }
 
 } // namespace bubblescope::cli

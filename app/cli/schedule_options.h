@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/cli/transfer_options.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
@@ -13,23 +14,34 @@
 
 namespace bubblescope::cli {
 
+/// A schedule and what it costs.
+struct Planned {
+    Schedule schedule;
+    CostModel costs;
+};
+
 /// The options that `schedule`, `formula`, `simulate` and `run` share: which schedule, at which times.
 class ScheduleOptions {
 public:
     void addSchedule(CLI::App& command);
     void addTimes(CLI::App& command);
+    /// What only a simulation can follow: transfers that cost more than a latency, and times of single ops.
+    void addTransfers(CLI::App& command);
 
     [[nodiscard]] int pp() const { return pp_; }   ///< 0 if not given
     [[nodiscard]] int vpp() const { return vpp_; } ///< 1 if not given
 
-    /// From --op-costs, or else from the single times. Without --forward they are `forward` and, for the backward,
-    /// twice that.
+    /// Op times and latency, from --stage-times, --op-costs or the single times. Without --forward the last are
+    /// `forward` and, for the backward, twice that.
     [[nodiscard]] Result<CostModel> costs(TimeNs forward) const;
 
     /// From --schedule and its sizes, or from --schedule-file (not validated), named after the family whose
     /// order it is, else "custom". `times` are what costs()
     /// gave, for the families whose order depends on them.
     [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
+
+    /// Both, with what addTransfers() asks for.
+    [[nodiscard]] Result<Planned> plan(TimeNs forward) const;
 
     /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the
     /// family that --schedule names. `vpp` takes the place of --vpp where given.
@@ -67,6 +79,9 @@ private:
     std::optional<std::string> overlapped_;
     std::optional<std::string> comm_;
     std::optional<std::string> loss_;
+    std::string stage_times_;
+    std::string op_times_;
+    TransferOptions transfers_;
 };
 
 } // namespace bubblescope::cli

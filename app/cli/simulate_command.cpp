@@ -1,8 +1,10 @@
 #include "app/cli/command.h"
+#include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "app/cli/table.h"
+#include "core/base/bytes.h"
 #include "core/bubble/analysis.h"
 #include "core/io/perfetto/write_timeline.h"
 #include "core/schedule/validate.h"
@@ -22,6 +24,7 @@ namespace {
 struct Options {
     ScheduleOptions schedule;
     SvgOptions svg;
+    MemoryOptions memory;
     std::string out;
     std::vector<std::string> compare;
     bool ops = false;
@@ -34,6 +37,7 @@ struct Simulated {
     StepTimeline step;
     StepAnalysis analysis;
     std::optional<ClosedForm> form; ///< exact or a bound
+    std::optional<MemoryReport> memory;
 
     [[nodiscard]] std::string title() const {
         return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
@@ -53,8 +57,14 @@ Json opsJson(const StepTimeline& step) {
     Json ops = Json::array();
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         for (const TimelineOp& op : step.ranks[r]) {
-            ops.push_back({std::string(1, opLetter(op.op.kind)), op.op.microbatch.value, op.op.chunk.value, r,
-                           op.start.count(), op.end.count()});
+            Json entry = {std::string(1, opLetter(op.op.kind)),
+                          op.op.microbatch.value,
+                          op.op.chunk.value,
+                          r,
+                          op.start.count(),
+                          op.end.count()};
+            if (op.op.sequence > 0) entry.push_back(op.op.sequence);
+            ops.push_back(std::move(entry));
         }
     }
     return ops;
@@ -71,6 +81,7 @@ Json toJson(const Simulated& run, bool with_ops) {
                          {"peak_activations", peaks[account.rank.index()]},
                          {"positions", positionsJson(account.observed, f_then_b)},
                          {"executed_positions", positionsJson(account.executed, f_then_b)}});
+        if (run.memory) ranks.back()["memory"] = memoryJson(run.schedule, *run.memory, account.rank);
     }
     Json document = {{"schedule", run.schedule.name},
                      {"flavor", run.schedule.flavor},
@@ -102,13 +113,16 @@ std::string toText(const Simulated& run) {
                     run.title(), run.schedule.pp, run.schedule.microbatches, run.schedule.vpp,
                     formatTime(run.step.wall()), 100 * rates.over_makespan, 100 * rates.span, 100 * rates.over_ideal);
     const auto peaks = peakActivations(run.schedule);
-    Table table({{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}});
+    Table table(
+        {{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}, {run.memory ? "memory, peak" : ""}});
     for (const RankAccount& account : run.analysis.ranks) {
         table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
                    run.form ? formText(*run.form, account.rank) : "none",
-                   fmt::format("{}", peaks[account.rank.index()])});
+                   fmt::format("{}", peaks[account.rank.index()]),
+                   run.memory ? formatBytes(run.memory->ranks[account.rank.index()].peak()) : ""});
     }
-    return out + table.text();
+    const std::string budget = run.memory ? budgetText(run.schedule, *run.memory) : "";
+    return out + table.text() + (budget.empty() ? "" : "\n" + budget);
 }
 
 std::string comparisonText(const std::vector<Simulated>& runs) {
@@ -130,10 +144,11 @@ std::string comparisonText(const std::vector<Simulated>& runs) {
     return table.text(0) + charts;
 }
 
-Result<Simulated> execute(Schedule schedule, const CostModel& costs) {
+Result<Simulated> execute(Schedule schedule, const CostModel& costs, const MemoryOptions& memory) {
     Simulated run;
     run.schedule = std::move(schedule);
     BUBBLESCOPE_ASSIGN(run.step, simulate(run.schedule, costs));
+    BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
     run.analysis = analyzeStep(run.step, run.schedule);
     if (auto form = closedForm(run.schedule, costs); form.ok()) run.form = std::move(form).value();
     return run;
@@ -150,7 +165,7 @@ CommandResult compare(const Options& options, Simulated first, const CostModel& 
     std::vector<Simulated> runs{std::move(first)};
     for (const std::string& name : options.compare) {
         BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.sibling(name, costs));
-        BUBBLESCOPE_ASSIGN(Simulated other, execute(std::move(schedule), costs));
+        BUBBLESCOPE_ASSIGN(Simulated other, execute(std::move(schedule), costs, options.memory));
         runs.push_back(std::move(other));
     }
     BUBBLESCOPE_TRY(draw(options, runs, costs));
@@ -166,9 +181,9 @@ CommandResult compare(const Options& options, Simulated first, const CostModel& 
 }
 
 CommandResult run(const Options& options) {
-    BUBBLESCOPE_ASSIGN(const CostModel costs, options.schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.schedule(costs));
-    BUBBLESCOPE_ASSIGN(Simulated result, execute(std::move(schedule), costs));
+    BUBBLESCOPE_ASSIGN(Planned planned, options.schedule.plan(TimeNs{1'000'000}));
+    const CostModel& costs = planned.costs;
+    BUBBLESCOPE_ASSIGN(Simulated result, execute(std::move(planned.schedule), costs, options.memory));
     if (!options.out.empty()) {
         BUBBLESCOPE_TRY(
             perfetto::writeTimeline(options.out, RunInfo::of("simulate", result.schedule), {&result.step, 1}));
@@ -192,6 +207,8 @@ void addSimulateCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(*command);
     options->schedule.addTimes(*command);
+    options->schedule.addTransfers(*command);
+    options->memory.add(*command);
     command
         ->add_option("--compare", options->compare,
                      "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")

@@ -1,5 +1,7 @@
 #include "app/cli/command.h"
+#include "app/cli/memory_options.h"
 #include "app/cli/output.h"
+#include "app/cli/transfer_options.h"
 #include "core/schedule/schedule_json.h"
 #include "core/schedule/validate.h"
 
@@ -14,12 +16,19 @@ namespace {
 struct Options {
     std::string file;
     std::optional<int> memory_limit;
+    std::string sends = "async";
+    MemoryOptions memory;
     bool json = false;
 };
 
 CommandResult check(const Options& options) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule, readScheduleFile(options.file));
-    const auto problems = validate(schedule, {options.memory_limit});
+    ValidateOptions rules;
+    rules.memory_limit = options.memory_limit;
+    BUBBLESCOPE_ASSIGN(rules.sends, sendMode(options.sends));
+    BUBBLESCOPE_ASSIGN(rules.memory, options.memory.model(schedule));
+    BUBBLESCOPE_ASSIGN(rules.memory_budget, options.memory.budget());
+    const auto problems = validate(schedule, rules);
     if (options.json) {
         Json list = Json::array();
         for (const ScheduleProblem& problem : problems) {
@@ -51,6 +60,8 @@ void addValidateCommand(CLI::App& app, Action& action) {
     command->add_option("FILE", options->file, "Schedule document, as `schedule --json` prints it")->required();
     command->add_option("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
         ->type_name("N");
+    options->memory.add(*command);
+    addSendModeOption(*command, options->sends);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return check(*options); }; });
 }

@@ -1,0 +1,82 @@
+#include "app/cli/memory_options.h"
+
+#include "core/base/bytes.h"
+#include "core/cost/memory_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope::cli {
+namespace {
+
+Json opJson(const Schedule& schedule, Rank rank, std::size_t index) {
+    const Op& op = schedule.ranks[rank.index()][index];
+    return {{"index", index}, {"op", {std::string(1, opLetter(op.kind)), op.microbatch.value, op.chunk.value}}};
+}
+
+} // namespace
+
+bool MemoryReport::overBudget() const {
+    return std::ranges::any_of(ranks, [](const RankMemory& rank) { return rank.over_budget.has_value(); });
+}
+
+Json memoryJson(const Schedule& schedule, const MemoryReport& report, Rank rank) {
+    const RankMemory& memory = report.ranks[rank.index()];
+    Json document = {{"weights_bytes", memory.weights},
+                     {"gradients_bytes", memory.gradients},
+                     {"optimizer_bytes", memory.optimizer},
+                     {"peak_activation_bytes", memory.peak_activations},
+                     {"peak_bytes", memory.peak()},
+                     {"peak_op", nullptr},
+                     {"over_budget", nullptr}};
+    if (!schedule.ranks[rank.index()].empty()) document["peak_op"] = opJson(schedule, rank, memory.peak_op);
+    if (memory.over_budget) document["over_budget"] = opJson(schedule, rank, *memory.over_budget);
+    return document;
+}
+
+std::string budgetText(const Schedule& schedule, const MemoryReport& report) {
+    if (!report.budget) return "";
+    std::string out;
+    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+        const RankMemory& memory = report.ranks[r];
+        if (!memory.over_budget) continue;
+        out += fmt::format("Rank {} exceeds {} from {} on, its op {}{}.\n", r, formatBytes(*report.budget),
+                           opName(schedule.ranks[r][*memory.over_budget]), *memory.over_budget,
+                           memory.fixed() > *report.budget ? "; weights, gradients and optimizer alone are too large"
+                                                           : "");
+    }
+    return out.empty() ? fmt::format("Every rank stays within {}.\n", formatBytes(*report.budget)) : out;
+}
+
+void MemoryOptions::add(CLI::App& command) {
+    auto* const model =
+        command.add_option("--memory-model", model_, "Tensor sizes of the model's layers, as JSON")->type_name("FILE");
+    command.add_option("--memory-budget", budget_, "Memory of a rank, such as 80GiB: names the first op beyond it")
+        ->type_name("SIZE")
+        ->needs(model);
+}
+
+Result<std::optional<MemoryModel>> MemoryOptions::model(const Schedule& schedule) const {
+    if (model_.empty()) return std::optional<MemoryModel>{};
+    BUBBLESCOPE_ASSIGN(const ModelSizes sizes, readModelSizes(model_));
+    BUBBLESCOPE_ASSIGN(MemoryModel model, memoryModel(sizes, schedule));
+    return std::optional(std::move(model));
+}
+
+Result<std::optional<std::int64_t>> MemoryOptions::budget() const {
+    if (!budget_) return std::optional<std::int64_t>{};
+    BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(*budget_));
+    return std::optional(bytes);
+}
+
+Result<std::optional<MemoryReport>> MemoryOptions::report(const Schedule& schedule) const {
+    BUBBLESCOPE_ASSIGN(auto model, this->model(schedule));
+    BUBBLESCOPE_ASSIGN(const auto budget, this->budget());
+    if (!model) return std::optional<MemoryReport>{};
+    MemoryReport report{std::move(*model), budget, {}};
+    report.ranks = memoryUse(schedule, report.model, budget);
+    return std::optional(std::move(report));
+}
+
+} // namespace bubblescope::cli

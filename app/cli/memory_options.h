@@ -1,0 +1,48 @@
+#pragma once
+
+#include "app/cli/output.h"
+#include "core/base/result.h"
+#include "core/cost/memory_model.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// Memory of every rank, where a memory model was given.
+struct MemoryReport {
+    MemoryModel model;
+    std::optional<std::int64_t> budget;
+    std::vector<RankMemory> ranks;
+
+    /// True if some rank exceeds the budget.
+    [[nodiscard]] bool overBudget() const;
+};
+
+/// Of one rank; `schedule` names its ops.
+[[nodiscard]] Json memoryJson(const Schedule& schedule, const MemoryReport& report, Rank rank);
+
+/// One line per rank that exceeds the budget, with the first op that does, or one that none does; empty without a
+/// budget.
+[[nodiscard]] std::string budgetText(const Schedule& schedule, const MemoryReport& report);
+
+/// --memory-model and --memory-budget.
+class MemoryOptions {
+public:
+    void add(CLI::App& command);
+
+    /// None without --memory-model. `schedule` is valid.
+    [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
+    [[nodiscard]] Result<std::optional<MemoryModel>> model(const Schedule& schedule) const;
+    [[nodiscard]] Result<std::optional<std::int64_t>> budget() const;
+
+private:
+    std::string model_;
+    std::optional<std::string> budget_;
+};
+
+} // namespace bubblescope::cli

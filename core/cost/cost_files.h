@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/cost/measured_times.h"
+#include "core/schedule/schedule.h"
+
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+// Files that a user writes, or another tool, to give costs that options cannot. Each is a JSON object, or CSV
+// with the named fields as its header. A time is text with a unit ("forward": "5ms") or, under a name ending
+// in _ns, a whole number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, since they would else be
+// overlooked. Errors are of kind Input and name the file and the place.
+
+/// Times of each stage, from stage 0:
+///
+///     {"stages": [{"forward": "5ms", "backward": "10ms"}, {"forward": "6ms", "input_grad": "6ms",
+///      "weight_grad": "5ms", "optimizer": "1ms", "loss": "2ms"}, …]}
+///
+/// The backward as in makeOpTimes(). `loss`, the time of the output head and loss, is added to F, to I and to W
+/// (to B twice), as Paddle's ZB-VPP creator counts it. `stage` may be given, and is then checked.
+[[nodiscard]] Result<std::vector<OpTimes>> readStageTimes(const std::string& file);
+
+/// Exceptions from the usual link between ranks, for one direction or both:
+///
+///     {"links": [{"from": 3, "to": 4, "latency": "20us", "bandwidth": "12.5GB/s"}, {"between": [0, 1], …}, …]}
+///
+/// CSV: from, to, latency, bandwidth. Ranks are 0 to pp − 1.
+[[nodiscard]] Result<std::vector<Link>> readLinks(const std::string& file, int pp);
+
+/// Measured times of single ops of a valid schedule:
+///
+///     {"ops": [[kind, microbatch, chunk, rank, duration], …]}
+///
+/// The duration is a time with its unit or a number of nanoseconds. [kind, microbatch, chunk, rank, start, end] is
+/// taken too, as `simulate --json --ops` prints it; a seventh entry is the sequence's slice. The document's other
+/// names are ignored, so that its output can be given as it is. CSV: kind, microbatch, chunk, rank, duration,
+/// sequence. An op that the schedule does not have is an error.
+[[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule);
+
+} // namespace bubblescope

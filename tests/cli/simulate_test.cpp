@@ -1,0 +1,192 @@
+#include "tests/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bubblescope::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// 1F1B on two ranks, two micro-batches, forward and backward of 1 ms, with more options.
+ProgramResult simulated(std::vector<std::string> more) {
+    std::vector<std::string> words{"simulate", "--schedule", "1f1b", "--pp",       "2",  "--microbatches",
+                                   "2",        "--forward",  "1ms",  "--backward", "1ms"};
+    words.insert(words.end(), more.begin(), more.end());
+    return runProgram(words);
+}
+
+TEST(SimulateCommand, TransfersCostBytesOverBandwidth) {
+    // 2 MB at 1 GB/s: 2 ms each way, and 1 ms of latency.
+    const auto result = simulated({"--comm", "1ms", "--activation-bytes", "2MB", "--bandwidth", "1GB/s", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto latency = simulated({"--comm", "3ms", "--json"});
+    EXPECT_EQ(result.json(), latency.json());
+    const auto gradients = simulated(
+        {"--comm", "1ms", "--activation-bytes", "2MB", "--gradient-bytes", "0", "--bandwidth", "1GB/s", "--json"});
+    EXPECT_LT(gradients.json()["makespan_ns"], latency.json()["makespan_ns"]);
+}
+
+TEST(SimulateCommand, LinksAndStreamsSlowSingleTransfersDown) {
+    const ScratchFolder scratch;
+    const std::string links =
+        scratch.write("links.json", R"({"links": [{"from": 1, "to": 0, "latency": "5ms"}]})").string();
+    const auto slow = simulated({"--links", links, "--json"});
+    ASSERT_EQ(slow.exit_code, 0) << slow.err;
+    EXPECT_EQ(slow.json()["makespan_ns"], 6'000'000 + 5'000'000);
+    const auto free = simulated({"--comm", "4ms", "--json"}).json()["makespan_ns"].get<std::int64_t>();
+    const auto queued = simulated({"--comm", "4ms", "--comm-streams", "rank", "--json"}).json();
+    EXPECT_GE(queued["makespan_ns"].get<std::int64_t>(), free);
+    const auto held = simulated({"--comm", "4ms", "--no-comm-overlap", "--json"}).json();
+    EXPECT_GT(held["makespan_ns"].get<std::int64_t>(), free);
+
+    const std::string foreign =
+        scratch.write("foreign.json", R"({"links": [{"from": 1, "to": 2, "latency": "5ms"}]})").string();
+    const auto refused = simulated({"--links", foreign});
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_THAT(refused.err, HasSubstr("foreign.json: links[0]"));
+}
+
+TEST(SimulateCommand, BlockingSendsDeadlockWhereAsynchronousDoNot) {
+    const auto blocked = simulated({"--sends", "blocking"});
+    EXPECT_EQ(blocked.exit_code, 3);
+    EXPECT_THAT(blocked.err, HasSubstr("rank 0 sends the activation of F1.0 and waits for rank 1 to receive it"));
+    EXPECT_EQ(simulated({"--sends", "paired", "--json"}).json()["makespan_ns"], 6'000'000);
+    EXPECT_EQ(simulated({"--sends", "sometimes"}).exit_code, 2);
+
+    const ScratchFolder scratch;
+    const std::string file =
+        scratch
+            .write("s.json",
+                   runProgram({"schedule", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--json"}).out)
+            .string();
+    EXPECT_EQ(runProgram({"validate", file}).exit_code, 0);
+    EXPECT_EQ(runProgram({"validate", file, "--sends", "batched"}).exit_code, 0);
+    const auto found = runProgram({"validate", file, "--sends", "blocking", "--json"});
+    EXPECT_EQ(found.exit_code, 3);
+    EXPECT_EQ(found.json()["problems"][0]["kind"], "deadlock");
+    EXPECT_EQ(found.json()["problems"][0]["index"], 1);
+}
+
+TEST(SimulateCommand, StageTimesServeEveryCommand) {
+    const ScratchFolder scratch;
+    const std::string json =
+        scratch
+            .write("t.json",
+                   R"({"stages": [{"forward": "1ms", "backward": "2ms"}, {"forward": "3ms", "backward": "4ms"}]})")
+            .string();
+    const std::string csv = scratch.write("t.csv", "forward,backward\n1ms,2ms\n3ms,4ms\n").string();
+    for (const std::string& file : {json, csv}) {
+        const auto result = runProgram(
+            {"simulate", "--schedule", "gpipe", "--pp", "2", "--microbatches", "4", "--stage-times", file, "--json"});
+        ASSERT_EQ(result.exit_code, 0) << result.err;
+        // sum(f) + (m-1)max(f) + sum(b) + (m-1)max(b)
+        EXPECT_EQ(result.json()["makespan_ns"], (4 + 3 * 3 + 6 + 3 * 4) * 1'000'000);
+    }
+    EXPECT_EQ(runProgram({"schedule", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2", "--stage-times", csv})
+                  .exit_code,
+              0);
+    const auto wrong =
+        runProgram({"simulate", "--schedule", "gpipe", "--pp", "3", "--microbatches", "2", "--stage-times", csv});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("2 stages, the schedule has 3"));
+    EXPECT_EQ(runProgram({"simulate", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2", "--stage-times", csv,
+                          "--forward", "1ms"})
+                  .exit_code,
+              2);
+    const std::string damaged = scratch.write("d.csv", "forward,backward\n1ms,2ms\n3ms\n").string();
+    const auto unread =
+        runProgram({"simulate", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2", "--stage-times", damaged});
+    EXPECT_EQ(unread.exit_code, 3);
+    EXPECT_THAT(unread.err, HasSubstr("d.csv: line 3"));
+}
+
+TEST(SimulateCommand, ReplaysItsOwnOps) {
+    const ScratchFolder scratch;
+    const auto first = simulated({"--json", "--ops"});
+    auto slower = first.json();
+    slower["ops"][0][5] = slower["ops"][0][5].get<std::int64_t>() + 500'000; // F0 of rank 0
+    const std::string file = scratch.write("ops.json", slower.dump()).string();
+    const auto replayed = runProgram({"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward",
+                                      "9ms", "--op-times", file, "--json"});
+    ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
+    EXPECT_EQ(replayed.json()["makespan_ns"], first.json()["makespan_ns"].get<std::int64_t>() + 500'000);
+    const auto foreign = runProgram(
+        {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "1", "--op-times", file, "--json"});
+    EXPECT_EQ(foreign.exit_code, 3);
+    EXPECT_THAT(foreign.err, HasSubstr("ops.json: ops[1]"));
+}
+
+TEST(FormulaCommand, GivesABoundForTransfersThatNoFormCovers) {
+    const std::vector<std::string> words{"formula",        "--schedule", "1f1b",    "--pp",    "2",
+                                         "--microbatches", "2",          "--sends", "batched", "--json"};
+    const auto form = runProgram(words).json();
+    EXPECT_EQ(form["kind"], "lower bound");
+    EXPECT_THAT(form["note"].get<std::string>(), HasSubstr("asynchronous transfers"));
+    EXPECT_LE(form["makespan_ns"], form["simulated_makespan_ns"]);
+    auto blocking = words;
+    blocking[8] = "blocking";
+    EXPECT_EQ(runProgram(blocking).exit_code, 3);
+}
+
+constexpr const char* kModel = R"({"layers": [{"count": 4, "parameters": 1000000, "activation": "100MiB",
+ "until_weight_grad": "40MiB"}], "first": {"parameters": 5000000}, "optimizer_shards": 4})";
+
+TEST(MemoryCommand, GivesEveryRanksParts) {
+    const ScratchFolder scratch;
+    const std::string model = scratch.write("m.json", kModel).string();
+    const std::vector<std::string> words{"memory",         "--schedule", "1f1b",           "--pp", "2",
+                                         "--microbatches", "4",          "--memory-model", model};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), words.begin(), words.end());
+        return runProgram(more);
+    };
+    const auto result = with({"--json", "--curve", "--memory-budget", "300MiB"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    const auto& first = document["ranks"][0];
+    EXPECT_EQ(first["weights_bytes"], 14'000'000);
+    EXPECT_EQ(first["optimizer_bytes"], 7'000'000 * 12 / 4);
+    EXPECT_EQ(first["peak_activation_bytes"], 2 * 200 << 20);
+    EXPECT_EQ(first["peak_op"]["op"], nlohmann::json::parse(R"(["F",1,0])"));
+    EXPECT_EQ(first["over_budget"]["index"], 1);
+    EXPECT_TRUE(document["ranks"][1]["over_budget"].is_null());
+    EXPECT_EQ(first["curve"][0], nlohmann::json::parse("[0,49000000]"));
+
+    const auto text = with({"--memory-budget", "300MiB", "--fail-on", "over-budget"});
+    EXPECT_EQ(text.exit_code, 1);
+    EXPECT_THAT(text.out, HasSubstr("Rank 0 exceeds 300.000 MiB from F1.0 on"));
+    EXPECT_EQ(with({"--memory-budget", "1GiB", "--fail-on", "over-budget"}).exit_code, 0);
+    EXPECT_EQ(with({"--memory-budget", "much"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"memory", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4"}).exit_code, 2);
+    const auto few =
+        runProgram({"memory", "--schedule", "1f1b", "--pp", "8", "--microbatches", "4", "--memory-model", model});
+    EXPECT_EQ(few.exit_code, 2) << few.err;
+
+    EXPECT_THAT(simulated({"--memory-model", model}).out, HasSubstr("memory, peak"));
+    EXPECT_EQ(simulated({"--memory-model", model, "--json"}).json()["ranks"][1]["memory"]["peak_activation_bytes"],
+              200 << 20);
+}
+
+TEST(MemoryCommand, ValidateChecksTheBudget) {
+    const ScratchFolder scratch;
+    const std::string model = scratch.write("m.json", kModel).string();
+    const std::string file =
+        scratch
+            .write("s.json",
+                   runProgram({"schedule", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--json"}).out)
+            .string();
+    EXPECT_EQ(runProgram({"validate", file, "--memory-model", model, "--memory-budget", "1GiB"}).exit_code, 0);
+    const auto found = runProgram({"validate", file, "--memory-model", model, "--memory-budget", "300MiB", "--json"});
+    EXPECT_EQ(found.exit_code, 3);
+    EXPECT_EQ(found.json()["problems"].size(), 1U);
+    EXPECT_EQ(found.json()["problems"][0]["kind"], "memory");
+    EXPECT_EQ(found.json()["problems"][0]["index"], 1);
+    const auto broken =
+        runProgram({"validate", file, "--memory-model", scratch.write("b.json", R"({"layers": 5})").string()});
+    EXPECT_EQ(broken.exit_code, 3);
+    EXPECT_THAT(broken.err, HasSubstr("b.json: layers"));
+}
+
+} // namespace
+} // namespace bubblescope::test
