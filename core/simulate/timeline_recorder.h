@@ -20,8 +20,8 @@ public:
         step_.comm.resize(schedule.ranks.size());
         for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
             step_.ranks[r].reserve(schedule.ranks[r].size());
-            // A send and a receive for most ops; memory that is not used is not touched either.
-            if (schedule.pp > 1) step_.comm[r].reserve(2 * schedule.ranks[r].size());
+            // A send, a receive and a wait an op at the most; memory that is not used is not touched either.
+            if (schedule.pp > 1) step_.comm[r].reserve(3 * schedule.ranks[r].size());
         }
     }
 
