@@ -10,7 +10,7 @@
 //
 // Closed form, for t_b = 2·t_f. While all micro-batches fit, m ≤ ⌊2p/3⌋+1, the last of them is followed down and
 // up the V, 6p slots from its first forward to its last backward, and it started four slots behind its
-// predecessors: (6p−4−2m)·t_f of the step are bubble. With more the pauses take part; by simulation for p ≤ 40 the
+// predecessors: (6p−4−2m)·t_f of the step are bubble. With more the pauses take part; by simulation for p ≤ 34 the
 // bubble is 5(p−1)·t_f if p mod 3 = 1 and (5p−7)·t_f if p mod 3 = 2 (p ≥ 5), from then on independent of m. If 3
 // divides p it is (5p−9)·t_f or (5p−8)·t_f, the larger from some m on. Peaks are the pattern's, 2·(⌊2p/3⌋+1) on
 // every rank.

@@ -17,7 +17,7 @@
 //
 // Closed forms, for t_f = t_i = t_w = t. In the steady state no rank is idle, so the bubble is what a micro-batch's
 // way through all ranks leaves of the ends, whatever m is once there is a steady state. Fitted to simulation and
-// compared with it for p ≤ 40 (V-Half 6·⌊(p−1)/2⌋−1, but 1 for p = 2; V-Min 4p−5, and 4p−7 if 3 divides p). For
+// compared with it for p ≤ 34 (V-Half 6·⌊(p−1)/2⌋−1, but 1 for p = 2; V-Min 4p−5, and 4p−7 if 3 divides p). For
 // other times ranks wait in the steady state too: no form is known, and V-Min's bubble then grows with m. All
 // ranks hold equally much, 2·⌊(p+2)/2⌋ (V-Half) or 2·⌊(p+4)/3⌋ (V-Min), the pattern's peak; in V-Min the first
 // rank holds one less if p mod 3 = 2.
