@@ -57,10 +57,14 @@ void MemoryOptions::add(CLI::App& command) {
         ->needs(model);
 }
 
+Result<MemoryModel> MemoryOptions::readModel(const Schedule& schedule) const {
+    BUBBLESCOPE_ASSIGN(const ModelSizes sizes, readModelSizes(model_));
+    return memoryModel(sizes, schedule);
+}
+
 Result<std::optional<MemoryModel>> MemoryOptions::model(const Schedule& schedule) const {
     if (model_.empty()) return std::optional<MemoryModel>{};
-    BUBBLESCOPE_ASSIGN(const ModelSizes sizes, readModelSizes(model_));
-    BUBBLESCOPE_ASSIGN(MemoryModel model, memoryModel(sizes, schedule));
+    BUBBLESCOPE_ASSIGN(MemoryModel model, readModel(schedule));
     return std::optional(std::move(model));
 }
 
@@ -71,10 +75,10 @@ Result<std::optional<std::int64_t>> MemoryOptions::budget() const {
 }
 
 Result<std::optional<MemoryReport>> MemoryOptions::report(const Schedule& schedule) const {
-    BUBBLESCOPE_ASSIGN(auto model, this->model(schedule));
+    if (model_.empty()) return std::optional<MemoryReport>{};
+    BUBBLESCOPE_ASSIGN(MemoryModel model, readModel(schedule));
     BUBBLESCOPE_ASSIGN(const auto budget, this->budget());
-    if (!model) return std::optional<MemoryReport>{};
-    MemoryReport report{std::move(*model), budget, {}};
+    MemoryReport report{std::move(model), budget, {}};
     report.ranks = memoryUse(schedule, report.model, budget);
     return std::optional(std::move(report));
 }

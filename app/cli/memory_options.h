@@ -41,6 +41,8 @@ public:
     [[nodiscard]] Result<std::optional<std::int64_t>> budget() const;
 
 private:
+    [[nodiscard]] Result<MemoryModel> readModel(const Schedule& schedule) const;
+
     std::string model_;
     std::optional<std::string> budget_;
 };
