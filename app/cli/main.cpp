@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
     Action action;
     addRunCommand(app, action);
     addAnalyzeCommand(app, action);
+    addDiffCommand(app, action);
     addScheduleCommand(app, action);
     addSchedulesCommand(app, action);
     addSimulateCommand(app, action);

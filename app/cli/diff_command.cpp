@@ -1,0 +1,66 @@
+#include "app/cli/command.h"
+#include "app/cli/diff_output.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    std::string a;
+    std::string b;
+    std::vector<std::string> fail_on;
+    CompareLimits limits;
+    bool json = false;
+};
+
+bool failsOn(const RunComparison& result, const std::string& what) {
+    if (what == "slower") return result.step_changed && result.step.shift.count() > 0;
+    if (what == "order") return !result.order_changes.empty();
+    return result.step_changed || !result.changes.empty() || !result.ops.empty() || !result.order_changes.empty();
+}
+
+CommandResult diff(const Options& options) {
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const Run a, loadRun({options.a}, control));
+    BUBBLESCOPE_ASSIGN(const Run b, loadRun({options.b}, control));
+    printProblems(a.problems);
+    printProblems(b.problems);
+    const RunComparison result = compareRuns(a, b, options.limits);
+    if (options.json) {
+        printJson(diffJson(a, b, result));
+    } else {
+        printText(diffText(a, b, result));
+    }
+    return std::ranges::any_of(options.fail_on, [&](const auto& what) { return failsOn(result, what); }) ? 1 : 0;
+}
+
+} // namespace
+
+void addDiffCommand(CLI::App& app, Action& action) {
+    auto* const command = app.add_subcommand(
+        "diff", "Compare two runs op by op: what changed, by how much, and how surely it is no chance");
+    const auto options = std::make_shared<Options>();
+    command->add_option("A", options->a, "A trace file or a directory: the run before")->required();
+    command->add_option("B", options->b, "The run after")->required();
+    command
+        ->add_option("--alpha", options->limits.alpha,
+                     "The chance with which equal runs may show any change at all (0.05)")
+        ->check(CLI::Range(0.0001, 0.5));
+    command
+        ->add_option("--least", options->limits.least_share,
+                     "Leave out changes of less: a share of the op's or transfer's time, of the step's for idle time "
+                     "and single ops (0.005)")
+        ->check(CLI::Range(0.0, 1.0));
+    command
+        ->add_option("--fail-on", options->fail_on,
+                     "Exit with 1 when the step got slower, the order changed, or anything changed")
+        ->type_name("slower|order|change")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"slower", "order", "change"}));
+    command->add_flag("--json", options->json, "As a JSON document");
+    command->callback([&action, options] { action = [options] { return diff(*options); }; });
+}
+
+} // namespace bubblescope::cli
