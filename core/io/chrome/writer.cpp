@@ -1,5 +1,6 @@
 #include "core/io/chrome/writer.h"
 
+#include "core/io/chrome/flow_binding.h"
 #include "core/io/replacing_file.h"
 #include "core/trace/json_args.h"
 #include "core/trace/row_numbers.h"
@@ -15,8 +16,6 @@
 namespace bubblescope::chrome {
 namespace {
 
-constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
-
 std::string microseconds(TimeNs time) {
     const bool negative = time < TimeNs{0};
     const std::int64_t ns = std::abs(time.count());
@@ -26,10 +25,10 @@ std::string microseconds(TimeNs time) {
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), out_(file), file_(file) {}
+        : trace_(trace), log_(log), rows_(trace), out_(file) {}
 
     Status write() {
-        text_ = "[\n";
+        out_.write("[\n");
         begin(0, 0, "M", "trace_origin");
         add(R"(,"args":{{"origin_ns":{}}}}})", trace_.origin().count());
         for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
@@ -37,26 +36,26 @@ public:
             slices(track);
         }
         for (const Instant& instant : trace_.instants()) {
-            event(instant.track, "i", trace_.text(instant.name), trace_.text(instant.category), instant.time);
+            const bool async = trace_.tracks()[instant.track].may_overlap;
+            event(instant.track, async ? "n" : "i", trace_.text(instant.name), trace_.text(instant.category),
+                  instant.time);
             args(instant.args);
-            add(R"(,"s":"t"}})");
+            out_.write(async ? R"(,"id":0})" : R"(,"s":"t"})");
         }
         counters();
         flows();
-        text_ += "\n]\n";
-        out_.write(text_);
+        out_.write("\n]\n");
         return out_.commit();
     }
 
 private:
     template <class... Parts>
     void add(fmt::format_string<Parts...> format, Parts&&... parts) {
-        fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
+        fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
     }
 
     void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name) {
-        if (text_.size() >= kFlushBytes) out_.write(std::exchange(text_, {}));
-        if (!std::exchange(first_, false)) text_ += ",\n";
+        if (!std::exchange(first_, false)) out_.write(",\n");
         add(R"({{"ph":"{}","pid":{},"tid":{},"name":{})", phase, pid, tid, quotedJson(name));
     }
 
@@ -97,7 +96,7 @@ private:
                 add(R"(,"id":{})", slice + 1);
             }
             args(trace_.sliceArgs()[slice]);
-            text_ += '}';
+            out_.push_back('}');
             if (!track.may_overlap) continue;
             event(id, "e", name, category, trace_.end(slice));
             add(R"(,"id":{}}})", slice + 1);
@@ -108,7 +107,8 @@ private:
         for (const CounterSeries& series : trace_.counters()) {
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 if (!std::isfinite(series.values[i])) {
-                    log_.add("no-number", file_.string(), "values of counters that are no numbers are left out");
+                    log_.add("no-number", out_.target().string(),
+                             "values of counters that are no numbers are left out");
                     continue;
                 }
                 begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name));
@@ -120,6 +120,7 @@ private:
     // Points of one flow follow each other, in order of time.
     void flows() {
         const auto points = trace_.flowPoints();
+        const FlowBinding binding(trace_);
         const auto same = [&](const FlowPoint& a, const FlowPoint& b) {
             return a.id == b.id && (a.global || trace_.tracks()[a.track].file == trace_.tracks()[b.track].file);
         };
@@ -127,11 +128,15 @@ private:
             if (i == 0 || !same(points[i - 1], points[i])) ++flow_;
             const bool starts = i == 0 || !same(points[i - 1], points[i]);
             const bool ends = i + 1 == points.size() || !same(points[i], points[i + 1]);
-            if (points[i].slice == kNoId) {
-                log_.add("loose-flow", file_.string(), "ends of arrows that touch no slice are left out");
+            const SliceId slice = points[i].slice;
+            const auto time = slice == kNoId ? std::nullopt : binding.timeFor(slice, points[i].time);
+            if (!time) {
+                log_.add("loose-flow", out_.target().string(),
+                         slice == kNoId ? "ends of arrows that touch no slice are left out"
+                                        : "ends of arrows at slices that the format cannot point at are left out");
                 continue;
             }
-            event(points[i].track, starts ? "s" : ends ? "f" : "t", "flow", "flow", points[i].time);
+            event(trace_.sliceTracks()[slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);
             add(R"(,"id":{},"bp":"e"}})", flow_);
         }
     }
@@ -140,8 +145,6 @@ private:
     DiagnosticLog& log_;
     RowNumbers rows_;
     ReplacingFile out_;
-    std::filesystem::path file_;
-    std::string text_;
     bool first_ = true;
     std::uint64_t flow_ = 0;
 };

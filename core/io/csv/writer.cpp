@@ -7,12 +7,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 namespace bubblescope::csv {
 namespace {
-
-constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
 
 std::string field(std::string_view text) {
     if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -30,7 +28,7 @@ std::string nameOr(std::string_view name, std::int64_t number) {
 
 Status writeSlices(const std::filesystem::path& file, const Trace& trace) {
     ReplacingFile out(file);
-    std::string text = "file,process,thread,category,name,start_ns,duration_ns,depth,args\n";
+    out.write("file,process,thread,category,name,start_ns,duration_ns,depth,args\n");
     for (const Track& track : trace.tracks()) {
         const std::string row = fmt::format("{},{},{}", field(trace.files()[track.file].path.string()),
                                             nameOr(trace.text(track.process_name), track.pid),
@@ -40,14 +38,12 @@ Status writeSlices(const std::filesystem::path& file, const Trace& trace) {
             while (!open.empty() && open.back() <= trace.start(slice))
                 open.pop_back();
             const TimeNs duration = trace.end(slice) - trace.start(slice);
-            text += fmt::format("{},{},{},{},{},{},{}\n", row, field(trace.category(slice)), field(trace.name(slice)),
-                                trace.start(slice).count(), duration.count(), open.size(),
-                                field(trace.argsJson(trace.sliceArgs()[slice])));
+            out.write(fmt::format("{},{},{},{},{},{},{}\n", row, field(trace.category(slice)), field(trace.name(slice)),
+                                  trace.start(slice).count(), duration.count(), open.size(),
+                                  field(trace.argsJson(trace.sliceArgs()[slice]))));
             open.push_back(trace.end(slice));
-            if (text.size() >= kFlushBytes) out.write(std::exchange(text, {}));
         }
     }
-    out.write(text);
     return out.commit();
 }
 

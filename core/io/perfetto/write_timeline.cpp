@@ -10,13 +10,10 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace bubblescope::perfetto {
 namespace {
-
-constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
 
 /// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans
 /// must come in order of their starts.
@@ -129,14 +126,11 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
     encoder.instant(ranks.front().processUuid(), begin, trace_names::kRun, trace_names::kRunEvent,
                     runArgs(info, only_rank));
 
-    std::string pending;
     for (const StepTimeline& step : steps) {
         writeStep(step, ranks);
-        pending += encoder.take();
-        if (pending.size() >= kFlushBytes) out.write(std::exchange(pending, {}));
+        out.write(encoder.take());
     }
-    pending += encoder.take();
-    out.write(pending);
+    out.write(encoder.take());
     return out.commit();
 }
 

@@ -16,8 +16,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
-
 /// The encoder's view of args; `args` must outlive it.
 std::vector<perfetto::Arg> viewOf(const std::vector<bubblescope::Arg>& args) {
     std::vector<perfetto::Arg> views;
@@ -39,14 +37,14 @@ std::vector<perfetto::Arg> viewOf(const std::vector<bubblescope::Arg>& args) {
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), file_(file), rows_(trace), encoder_(1), out_(file) {}
+        : trace_(trace), log_(log), rows_(trace), encoder_(1), out_(file) {}
 
     Status write() {
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
         for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
             const Track& track = trace_.tracks()[id];
-            const std::uint64_t process = processFor(track, rows_.of(id).pid);
+            const std::uint64_t process = processFor(rows_.of(id).pid, trace_.text(track.process_name), track.pid);
             encoder_.track(uuidOf(id), process, nameOf(track), static_cast<std::int32_t>(id));
             slices(id);
         }
@@ -74,16 +72,15 @@ private:
     void flush() {
         if (++since_flush_ < 4096) return;
         since_flush_ = 0;
-        pending_ += encoder_.take();
-        if (pending_.size() >= kFlushBytes) out_.write(std::exchange(pending_, {}));
+        out_.write(encoder_.take());
     }
 
-    std::uint64_t processFor(const Track& track, std::int64_t pid) {
+    /// `own_pid` is the number in the process's own file.
+    std::uint64_t processFor(std::int64_t pid, std::string_view name, std::int64_t own_pid) {
         const auto [known, is_new] = processes_.try_emplace(pid, std::uint64_t{2} << 32 | processes_.size());
         if (is_new) {
-            const std::string_view name = trace_.text(track.process_name);
             encoder_.process(known->second, static_cast<std::int32_t>(pid),
-                             name.empty() ? fmt::format("process {}", track.pid) : name,
+                             name.empty() ? fmt::format("process {}", own_pid) : name,
                              static_cast<std::int32_t>(processes_.size()));
         }
         return known->second;
@@ -94,7 +91,7 @@ private:
         std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> ids;
         for (const FlowPoint& point : trace_.flowPoints()) {
             if (point.slice == kNoId) {
-                log_.add("loose-flow", file_.string(), "ends of arrows that touch no slice are left out");
+                log_.add("loose-flow", out_.target().string(), "ends of arrows that touch no slice are left out");
                 continue;
             }
             const std::uint32_t file = point.global ? UINT32_MAX : trace_.tracks()[point.track].file;
@@ -129,24 +126,20 @@ private:
     void counters() {
         std::uint64_t number = std::uint64_t{3} << 32;
         for (const CounterSeries& series : trace_.counters()) {
-            const auto process = processes_.find(rows_.process(series.file, series.pid));
-            encoder_.counterTrack(++number, process == processes_.end() ? 0 : process->second,
-                                  trace_.text(series.name));
+            const std::uint64_t process = processFor(rows_.process(series.file, series.pid), {}, series.pid);
+            encoder_.counterTrack(++number, process, trace_.text(series.name));
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 encoder_.counter(number, at(series.times[i]), series.values[i]);
                 flush();
             }
         }
-        out_.write(std::exchange(pending_, {}));
     }
 
     const Trace& trace_;
     DiagnosticLog& log_;
-    std::filesystem::path file_;
     RowNumbers rows_;
     Encoder encoder_;
     ReplacingFile out_;
-    std::string pending_;
     std::size_t since_flush_ = 0;
     std::map<std::int64_t, std::uint64_t> processes_;
     std::unordered_map<SliceId, std::vector<std::uint64_t>> flows_;
