@@ -2,13 +2,16 @@
 #include "app/cli/output.h"
 #include "core/io/chrome/writer.h"
 #include "core/io/csv/writer.h"
+#include "core/io/pack.h"
 #include "core/io/perfetto/write_trace.h"
 #include "core/io/read_trace.h"
+#include "core/io/svg/draw_trace.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +21,34 @@ namespace {
 struct Options {
     std::vector<std::string> files; ///< the last one is written
     std::string format;
+    std::optional<std::string> from;
+    std::optional<std::string> to;
+    double width = svg::TraceDrawOptions{}.width;
 };
 
+/// By the name's ending, before the one that asks for packing.
 Result<std::string> formatOf(const std::filesystem::path& out) {
-    const std::string extension = out.extension().string();
+    const std::string extension = (packingAskedFor(out) ? out.stem() : out).extension().string();
     if (extension == ".json") return std::string("chrome");
     if (extension == ".pftrace" || extension == ".perfetto-trace") return std::string("perfetto");
     if (extension == ".csv") return std::string("csv");
-    return usageError(fmt::format("'{}' does not tell a format", out.string()),
-                      "end it in .json, .pftrace or .csv, or say --to chrome, perfetto or csv");
+    if (extension == ".svg") return std::string("svg");
+    return usageError(
+        fmt::format("'{}' does not tell a format", out.string()),
+        "end it in .json, .pftrace, .csv or .svg, packed also in .gz or .zst, or say --to chrome, perfetto, csv "
+        "or svg");
+}
+
+Status draw(const Options& options, const std::filesystem::path& file, const Trace& trace) {
+    svg::TraceDrawOptions drawing;
+    drawing.width = options.width;
+    if (options.from) {
+        BUBBLESCOPE_ASSIGN(drawing.from, parseTime(*options.from));
+    }
+    if (options.to) {
+        BUBBLESCOPE_ASSIGN(drawing.to, parseTime(*options.to));
+    }
+    return svg::writeTrace(file, trace, drawing);
 }
 
 Status write(const std::string& format, const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
@@ -42,11 +64,18 @@ CommandResult convert(const Options& options) {
     if (format.empty()) {
         BUBBLESCOPE_ASSIGN(format, formatOf(out));
     }
+    if (format != "svg" && (options.from || options.to))
+        return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({options.files.begin(), options.files.end() - 1}, control));
+    printProblems(read.problems);
+    if (format == "svg") {
+        BUBBLESCOPE_TRY(draw(options, out, *read.trace));
+        fmt::print(stderr, "Drawing written to {}\n", out.string());
+        return 0;
+    }
     DiagnosticLog log;
     BUBBLESCOPE_TRY(write(format, out, *read.trace, log));
-    printProblems(read.problems);
     printProblems(log.entries());
     fmt::print(stderr, "{} slices written to {}\n", read.trace->sliceCount(), out.string());
     return 0;
@@ -55,14 +84,27 @@ CommandResult convert(const Options& options) {
 } // namespace
 
 void addConvertCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("convert", "Write traces in another format, several files as one");
+    auto* const command =
+        app.add_subcommand("convert", "Write traces in another format, several files as one, or draw their slices");
     const auto options = std::make_shared<Options>();
     command->add_option("FILES", options->files, "Traces to read (- is standard input), then the file to write")
         ->required()
         ->expected(2, 100000);
     command
-        ->add_option("--to", options->format, "chrome (JSON), perfetto or csv; by the ending of the name if not given")
-        ->check(CLI::IsMember({"chrome", "perfetto", "csv"}));
+        ->add_option("--to", options->format,
+                     "chrome (JSON), perfetto, csv or svg; by the ending of the name if not given")
+        ->check(CLI::IsMember({"chrome", "perfetto", "csv", "svg"}));
+    const std::string group = "Drawing";
+    command->add_option("--svg-from", options->from, "Draw from this time of the trace on (0)")
+        ->type_name("TIME")
+        ->group(group);
+    command->add_option("--svg-to", options->to, "Draw up to this time of the trace (its end)")
+        ->type_name("TIME")
+        ->group(group);
+    command->add_option("--svg-width", options->width, "Width of the drawing in pixels (1200)")
+        ->type_name("PIXELS")
+        ->check(CLI::Range(200, 20000))
+        ->group(group);
     command->callback([&action, options] { action = [options] { return convert(*options); }; });
 }
 

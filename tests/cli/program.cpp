@@ -23,12 +23,13 @@ nlohmann::json ProgramResult::json() const {
     return document;
 }
 
-ProgramResult runProgram(const std::vector<std::string>& arguments) {
+ProgramResult runProgram(const std::vector<std::string>& arguments, const std::string& input) {
     const ScratchFolder scratch;
     std::string line = quoted(BUBBLESCOPE_PROGRAM);
     for (const std::string& argument : arguments)
         line += " " + quoted(argument);
-    line += " >" + quoted(scratch.file("out")) + " 2>" + quoted(scratch.file("err")) + " </dev/null";
+    line += " >" + quoted(scratch.file("out")) + " 2>" + quoted(scratch.file("err")) + " <" +
+            quoted(input.empty() ? "/dev/null" : input);
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readAll(scratch.file("out")), readAll(scratch.file("err"))};
 }

@@ -18,7 +18,8 @@ struct ProgramResult {
     [[nodiscard]] nlohmann::json json() const;
 };
 
-/// Runs the built `bubblescope` with these arguments and waits for its end.
-[[nodiscard]] ProgramResult runProgram(const std::vector<std::string>& arguments);
+/// Runs the built `bubblescope` with these arguments and waits for its end. `input` is the file that is its standard
+/// input; none if empty.
+[[nodiscard]] ProgramResult runProgram(const std::vector<std::string>& arguments, const std::string& input = {});
 
 } // namespace bubblescope::test

@@ -2,6 +2,7 @@
 
 #include "core/io/replacing_file.h"
 #include "core/io/svg/axis.h"
+#include "core/io/svg/frame.h"
 #include "core/io/svg/legend.h"
 #include "core/timeline/colours.h"
 
@@ -14,16 +15,11 @@
 namespace bubblescope::svg {
 namespace {
 
-constexpr double kMargin = 14;
 constexpr double kHeadingSize = 13;
-constexpr double kTextSize = 11;
 constexpr double kTextLine = 16;
 constexpr double kLabelSize = 11; ///< largest size of the numbers on ops
 constexpr double kSmallestLabelSize = 7.5;
 constexpr double kRowGap = 3;
-constexpr double kTickRoom = 80; ///< between labelled marks of the axis
-constexpr double kLeastPlot = 100;
-constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyond, sums of times could overflow
 
 /// Breaks text at spaces into lines no wider than `width`.
 std::vector<std::string> wrapped(std::string_view text, double size, double width) {
@@ -65,9 +61,9 @@ public:
         double y = kMargin;
         for (std::size_t i = 0; i < panels_.size(); ++i)
             y = panel(i, y);
-        y = axis(y);
+        y = drawAxis(body_, plot_, y, options_.from, to_, options_.width);
         y = drawLegend(body_, legend_, {kMargin, y, options_.width - 2 * kMargin, 0}) + kMargin - 5;
-        return head(y) + body_.take() + "</svg>\n";
+        return openDrawing(options_.width, y, title()) + body_.take() + "</svg>\n";
     }
 
 private:
@@ -217,37 +213,11 @@ private:
         }
     }
 
-    double axis(double y) {
-        y += 2;
-        const double per_pixel = static_cast<double>((to_ - options_.from).count()) / plot_.width;
-        const auto ticks = makeTicks(options_.from, to_, TimeNs{static_cast<std::int64_t>(kTickRoom * per_pixel)});
-        body_.open("g", fmt::format(R"(stroke="{}")", colours::kDimText));
-        body_.line(plot_.x, y, plot_.right(), y);
-        for (const Tick& tick : ticks)
-            body_.line(x(tick.at), y, x(tick.at), y + (tick.label.empty() ? 3 : 6));
-        body_.close("g");
-        body_.open("g", fmt::format(R"(fill="{}" text-anchor="middle")", colours::kDimText));
-        for (const Tick& tick : ticks) {
-            const double half = textWidth(tick.label, kTextSize) / 2;
-            if (!tick.label.empty()) body_.text(std::min(x(tick.at), options_.width - 4 - half), y + 18, tick.label);
-        }
-        body_.close("g");
-        return y + 28;
-    }
-
-    [[nodiscard]] std::string head(double height) const {
-        Document head;
-        const std::string size = fmt::format("{} {}", number(options_.width), number(height));
-        head.open("svg", fmt::format(R"(xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 0 {}" )"
-                                     R"(font-family="{}" font-size="{}" fill="{}")",
-                                     number(options_.width), number(height), size, kFonts, kTextSize, colours::kText));
+    [[nodiscard]] std::string title() const {
         std::string title;
         for (const Panel& panel : panels_)
             title += (title.empty() ? "" : "; ") + panel.heading;
-        head.filled("title", title);
-        drawDefinitions(head);
-        head.rect({0, 0, options_.width, height}, {}, fmt::format(R"(rx="6" fill="{}")", colours::kGround));
-        return head.take();
+        return title;
     }
 
     std::span<const Panel> panels_;
