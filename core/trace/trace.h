@@ -27,6 +27,8 @@ struct TraceFile {
     std::string format; ///< "perfetto", "chrome" or "kineto"; empty for a file that could not be used
     /// The global rank whose process wrote the file, as the file itself or else its name tells.
     std::optional<std::int32_t> rank;
+    /// The machine that it ran on, as the file tells; empty where it does not.
+    std::string host = {};
 };
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; what did not was put on a

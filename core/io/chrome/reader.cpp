@@ -140,6 +140,10 @@ Reader::End Reader::field(std::string_view key) {
         if (number && *number >= 0 && *number <= INT32_MAX) {
             builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*number);
         }
+    } else if (key == "host_name") {
+        const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
+        if (host && std::holds_alternative<std::string>(*host))
+            builder_.file(builder_.currentFile()).host = std::get<std::string>(*host);
     } else if (key == "deviceProperties" || key == "schemaVersion") {
         kineto_ = true;
     }
