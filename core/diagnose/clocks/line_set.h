@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace bubblescope {
+
+/// The straight lines over [0, 1] that obey a set of inequalities, as the polygon of their values at 0 and at 1. In
+/// doubles: values are nanoseconds, exact below 2^53.
+class LineSet {
+public:
+    /// A value that bounds nothing: intervals that reach it are open on that side.
+    static constexpr double kFar = 1e15;
+
+    /// All lines whose ends differ by no more than `most_change`.
+    explicit LineSet(double most_change);
+
+    /// Keeps the lines that are at most, or at least, `value` at `place` in [0, 1].
+    void keepBelow(double place, double value) { clip(1 - place, place, value); }
+    void keepAbove(double place, double value) { clip(place - 1, -place, -value); }
+
+    [[nodiscard]] bool empty() const { return corners_.empty(); }
+
+    struct Interval {
+        double low = -kFar;
+        double high = kFar;
+    };
+    /// Values that the lines take at 0 and at 1. The set must not be empty.
+    [[nodiscard]] Interval atBegin() const;
+    [[nodiscard]] Interval atEnd() const;
+
+private:
+    struct Corner {
+        double begin = 0;
+        double end = 0;
+    };
+    /// Keeps weight_begin * begin + weight_end * end <= limit.
+    void clip(double weight_begin, double weight_end, double limit);
+
+    std::vector<Corner> corners_;
+};
+
+/// A point of a bound on a line.
+struct BoundPoint {
+    double place = 0;
+    double value = 0;
+};
+
+/// Those of many upper bounds that can touch a line: their lower convex hull, by place. O(n log n).
+[[nodiscard]] std::vector<BoundPoint> tightestUpper(std::vector<BoundPoint> points);
+/// Likewise of lower bounds: their upper convex hull.
+[[nodiscard]] std::vector<BoundPoint> tightestLower(std::vector<BoundPoint> points);
+
+} // namespace bubblescope

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/timeline/step_timeline.h"
+
+#include <vector>
+
+namespace bubblescope {
+
+/// Both sides of a transfer that a step recorded. The spans lie in the step, which must outlive this.
+struct MatchedTransfer {
+    Rank from;
+    Rank to;
+    const CommSpan* send = nullptr;
+    const CommSpan* receive = nullptr;
+};
+
+/// The sends and receives that belong together, by payload, micro-batch, sequence slice and stage; of several
+/// equal ones the first counts. O(n log n).
+[[nodiscard]] std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step);
+
+} // namespace bubblescope
