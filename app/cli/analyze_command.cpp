@@ -1,6 +1,7 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
 #include "app/cli/svg_options.h"
+#include "core/report/run_page.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ struct Options {
     std::vector<std::string> fail_on;
     std::optional<int> step;
     SvgOptions svg;
+    std::string html;
     bool json = false;
 };
 
@@ -24,17 +26,30 @@ bool isFinding(const Anomaly& anomaly, const std::vector<std::string>& kinds) {
     return std::ranges::any_of(kinds, [&](const std::string& kind) { return kind == "any" || kind == anomaly.kind; });
 }
 
-/// The step that is shown rank by rank, drawn with the times that are typical of it.
+/// Index into the report's steps of the one that is shown rank by rank.
+std::size_t shownStep(const RunReport& report, const Options& options) {
+    if (!options.step) return report.typical_step;
+    const auto named =
+        std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
+    return static_cast<std::size_t>(named - report.steps.begin());
+}
+
+/// The step, drawn with the times that are typical of it.
 Status drawStep(const Run& run, const RunReport& report, const Options& options) {
-    std::size_t shown = report.typical_step;
-    if (options.step) {
-        const auto named =
-            std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
-        shown = static_cast<std::size_t>(named - report.steps.begin());
-    }
+    const std::size_t shown = shownStep(report, options);
     CostModel typical;
     typical.times = report.steps[shown].typical;
     return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
+}
+
+Status writePage(const Run& run, const RunReport& report, const Options& options) {
+    if (options.html.empty()) return {};
+    RunPageOptions page;
+    if (options.step) page.step = shownStep(report, options);
+    page.version = BUBBLESCOPE_VERSION;
+    BUBBLESCOPE_TRY(writeRunPage(options.html, run, report, page));
+    fmt::print(stderr, "Report written to {}\n", options.html);
+    return {};
 }
 
 CommandResult analyze(const Options& options) {
@@ -49,6 +64,7 @@ CommandResult analyze(const Options& options) {
             fmt::format("steps {} to {} are complete", report.steps.front().index, report.steps.back().index));
     }
     BUBBLESCOPE_TRY(drawStep(run, report, options));
+    BUBBLESCOPE_TRY(writePage(run, report, options));
     printProblems(run.problems);
     if (options.json) {
         printJson(analysisJson(run, report));
@@ -73,6 +89,8 @@ void addAnalyzeCommand(CLI::App& app, Action& action) {
         ->type_name("KIND")
         ->delimiter(',')
         ->check(CLI::IsMember({"any", "slow-stage"}));
+    command->add_option("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
+        ->type_name("FILE");
     options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return analyze(*options); }; });

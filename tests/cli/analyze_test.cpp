@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 namespace bubblescope::test {
 namespace {
 
@@ -30,6 +34,25 @@ TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
     }
     EXPECT_EQ(runProgram({"analyze", file.string(), "--step", "99"}).exit_code, 2);
     EXPECT_NE(runProgram({"analyze", file.string(), "--step", "7"}).out.find("Step 7\n"), std::string::npos);
+}
+
+TEST(AnalyzeCommand, WritesAPageForOthers) {
+    const ScratchFolder folder;
+    const std::string trace = (folder.path() / "trace.pftrace").string();
+    const std::string page = (folder.path() / "page.html").string();
+    ASSERT_EQ(
+        runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--out", trace}).exit_code,
+        0);
+    const auto result = runProgram({"analyze", trace, "--html", page, "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.json()["steps"].size(), 1U) << "stdout holds the document alone";
+    std::ifstream file(page);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_TRUE(text.starts_with("<!DOCTYPE html>"));
+    EXPECT_TRUE(text.ends_with("</html>\n"));
+    EXPECT_NE(text.find("1f1b, p = 4, m = 8, v = 1"), std::string::npos);
+    const auto unwritable = runProgram({"analyze", trace, "--html", (folder.path() / "no" / "page.html").string()});
+    EXPECT_EQ(unwritable.exit_code, 3);
 }
 
 TEST(AnalyzeCommand, ReadsPyTorchRuns) {

@@ -1,0 +1,300 @@
+#include "core/report/run_page.h"
+
+#include "core/bubble/closed_form.h"
+#include "core/io/replacing_file.h"
+#include "core/io/svg/axis.h"
+#include "core/io/svg/draw_timelines.h"
+#include "core/report/page.h"
+#include "core/simulate/simulate.h"
+#include "core/timeline/colours.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+using html::Cell;
+using html::Column;
+
+double share(TimeNs part, TimeNs whole) {
+    return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::string percent(double value) {
+    return fmt::format("{:.1f} %", 100 * value);
+}
+
+std::string number(std::int64_t value) {
+    return fmt::format("{}", value);
+}
+
+std::string scheduleName(const Schedule& schedule) {
+    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
+}
+
+std::string shape(const Schedule& schedule) {
+    return fmt::format("{}, p = {}, m = {}, v = {}", scheduleName(schedule), schedule.pp, schedule.microbatches,
+                       schedule.vpp);
+}
+
+class RunPage {
+public:
+    RunPage(const Run& run, const RunReport& report, const RunPageOptions& options)
+        : run_(run), report_(report), options_(options), shown_(options.step.value_or(report.typical_step)),
+          step_(report.steps[shown_]), page_(shape(run.schedule), subtitle(run)) {}
+
+    std::string make() {
+        addFigures();
+        addFindings();
+        addTimelines();
+        addSteps();
+        addRanks();
+        addPositions();
+        addStages();
+        addProblems();
+        return page_.finish(fmt::format(
+            "Made by Bubblescope {} from {} slices of {} file{}. A bubble is time in a step in which a rank "
+            "has no op running; the closed form is what the schedule must leave idle even with equal "
+            "stages and free transfers.",
+            options_.version, run_.slices, run_.files.size(), run_.files.size() == 1 ? "" : "s"));
+    }
+
+private:
+    static std::string subtitle(const Run& run) {
+        if (run.files.empty()) return {};
+        const auto& first = run.files.front();
+        return run.files.size() == 1 ? first.string()
+                                     : fmt::format("{} ({} files)", first.parent_path().string(), run.files.size());
+    }
+
+    std::string stepName() const {
+        return step_.replica == 0 ? fmt::format("step {}", step_.index)
+                                  : fmt::format("step {} of replica {}", step_.index, step_.replica);
+    }
+
+    void addFigures() {
+        std::vector<html::Figure> figures{
+            {"Step time", formatTime(step_.wall),
+             fmt::format("{}{}, of {}", stepName(), options_.step ? "" : ", the median one", report_.steps.size())},
+            {"Bubble rate", percent(step_.rates.over_makespan), "idle over makespan, mean of all ranks"}};
+        if (step_.form) {
+            figures.push_back({"Closed form", percent(step_.form->bubble_rate), "what the schedule must leave idle"});
+            const TimeNs above = step_.wall - step_.form->makespan;
+            figures.push_back(
+                {"Above the closed form", formatTimeDelta(above), percent(share(above, step_.wall)) + " of the step"});
+        } else if (step_.at_least) {
+            figures.push_back({"At least", formatTime(*step_.at_least), "any such order takes this long"});
+        }
+        figures.push_back({"Ranks", number(run_.schedule.pp), run_.annotation});
+        page_.figures(figures);
+    }
+
+    void addFindings() {
+        page_.section("Findings");
+        if (run_.departure) {
+            page_.note("warning", fmt::format("The order leaves {}", run_.closest),
+                       fmt::format("Op {} of rank {} is {}, where {} is due.", run_.departure->index,
+                                   run_.departure->rank.value, opName(run_.departure->observed),
+                                   opName(run_.departure->expected)));
+        }
+        for (const Anomaly& anomaly : report_.anomalies)
+            page_.note(severityName(anomaly.severity), anomaly.kind, anomaly.message);
+        if (report_.anomalies.empty() && !run_.departure)
+            page_.note("good", "Nothing stands out", "No anomaly beyond the thresholds was found.");
+    }
+
+    std::vector<Rank> drawnRanks() const {
+        std::vector<Rank> ranks;
+        for (int r = 0; r < std::min(run_.schedule.pp, static_cast<int>(options_.most_rows)); ++r)
+            ranks.push_back(Rank{r});
+        return ranks;
+    }
+
+    void addTimelines() {
+        page_.section(
+            "Timeline",
+            fmt::format("Ops and bubbles of {}. Below it the same order with equal stages and free transfers: "
+                        "each op takes the median time of its kind.",
+                        stepName()));
+        svg::DrawOptions options;
+        options.width = 1050;
+        options.ranks = drawnRanks();
+        if (options.ranks.size() < static_cast<std::size_t>(run_.schedule.pp))
+            page_.paragraph(fmt::format("Only the first {} ranks are drawn.", options.ranks.size()));
+        std::vector<svg::Panel> panels{
+            {run_.steps[shown_], fmt::format("Observed, {}", stepName()),
+             fmt::format("step time {}, bubble rate {}", formatTime(step_.wall), percent(step_.rates.over_makespan))}};
+        CostModel costs;
+        costs.times = step_.typical;
+        const auto ideal = simulate(run_.schedule, costs);
+        if (ideal.ok()) {
+            panels.push_back(
+                {ideal.value(), "Equal stages, free transfers",
+                 fmt::format("t_f = {}, t_b = {}; step time {}, bubble rate {}", svg::shortTime(step_.typical.forward),
+                             svg::shortTime(step_.typical.backward), formatTime(ideal.value().wall()),
+                             percent(bubbleRates(ideal.value()).over_makespan))});
+        }
+        const auto drawing = svg::drawTimelines(panels, options);
+        if (drawing.ok())
+            page_.drawing(drawing.value(), "Timeline of all ranks, observed and ideal");
+        else
+            page_.paragraph("The step could not be drawn: " + drawing.error().message);
+    }
+
+    /// Steps are joined in groups where there are too many for a bar each: the longest of each group is shown.
+    void addSteps() {
+        if (report_.steps.size() < 2) return;
+        constexpr std::size_t kMostBars = 60;
+        const std::size_t group = (report_.steps.size() + kMostBars - 1) / kMostBars;
+        page_.section("Steps", group == 1 ? "Mean time of a rank in each step."
+                                          : fmt::format("The longest of every {} steps.", group));
+        std::vector<html::Bar> bars;
+        for (std::size_t i = 0; i < report_.steps.size(); i += group) {
+            const auto begin = report_.steps.begin() + static_cast<std::ptrdiff_t>(i);
+            const auto end = begin + static_cast<std::ptrdiff_t>(std::min(group, report_.steps.size() - i));
+            const StepAnalysis& step = *std::max_element(
+                begin, end, [](const StepAnalysis& a, const StepAnalysis& b) { return a.wall < b.wall; });
+            const TimeNs idle{std::llround(static_cast<double>(step.wall.count()) * step.rates.over_makespan)};
+            const TimeNs due = step.form ? std::min(idle, meanExpected(step)) : TimeNs{0};
+            const auto part = [](std::string_view name, std::string_view colour, TimeNs time) {
+                return html::BarPart{name, colour, static_cast<double>(time.count()), formatTime(time)};
+            };
+            bars.push_back(
+                {fmt::format("{}{} {}", step.index, step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
+                             formatTime(step.wall)),
+                 {part("computing", colours::kForward, step.wall - idle),
+                  part("idle, as the closed form has it", "#9aa3ad", due),
+                  part("idle beyond it", "#d64541", idle - due)}});
+        }
+        page_.bars(bars);
+    }
+
+    static TimeNs meanExpected(const StepAnalysis& step) {
+        TimeNs sum{0};
+        for (const RankAccount& rank : step.ranks)
+            sum += rank.expected_bubble.value_or(TimeNs{0});
+        return step.ranks.empty() ? sum : sum / static_cast<std::int64_t>(step.ranks.size());
+    }
+
+    void addRanks() {
+        page_.section("Idle time by rank", fmt::format("Of {}.", stepName()));
+        std::vector<std::vector<Cell>> rows;
+        for (const RankAccount& rank : step_.ranks) {
+            std::vector<Cell> cells{{number(rank.rank.value)},
+                                    {formatTime(rank.busy), share(rank.busy, step_.wall)},
+                                    {formatTime(rank.bubble), share(rank.bubble, step_.wall)}};
+            if (rank.expected_bubble) {
+                cells.push_back({formatTime(*rank.expected_bubble)});
+                cells.push_back({formatTimeDelta(rank.bubble - *rank.expected_bubble)});
+            } else {
+                cells.insert(cells.end(), {Cell{"none"}, Cell{}});
+            }
+            rows.push_back(std::move(cells));
+        }
+        page_.table({{"rank"}, {"busy"}, {"idle"}, {"closed form"}, {"difference"}}, rows);
+        if (!step_.form) page_.paragraph("There is no closed form to compare with: " + step_.form_note + ".");
+    }
+
+    void addPositions() {
+        if (!step_.positionsKnown()) return;
+        page_.section("Idle time by position",
+                      "Idle time gathered within the ops' slack, so that it compares with the closed form; s is the "
+                      "rank.");
+        std::vector<std::vector<Cell>> rows;
+        for (const PositionForm& form : step_.form->positions) {
+            const TimeNs observed = step_.ranks[form.rank.index()].observed[positionIndex(form.position)];
+            if (form.kind != FormKind::Exact || (observed.count() == 0 && form.value.count() == 0)) continue;
+            rows.push_back({{number(form.rank.value)},
+                            {std::string(positionName(form.position, step_.form->f_then_b))},
+                            {formatTime(observed), share(observed, step_.wall)},
+                            {formatTime(form.value), share(form.value, step_.wall)},
+                            {formatTimeDelta(observed - form.value)},
+                            {form.expression}});
+        }
+        page_.table(
+            {{"rank"}, {"position", false}, {"observed"}, {"closed form"}, {"difference"}, {"expression", false}},
+            rows);
+    }
+
+    void addStages() {
+        page_.section("Op times by stage", fmt::format("Medians over {} steps; the darker, the longer among ops of "
+                                                       "one kind.",
+                                                       run_.steps.size()));
+        using Of = TimeNs (*)(const OpTimes&);
+        struct Kind {
+            const char* name;
+            Of of;
+        };
+        static constexpr std::array<Kind, 4> kKinds{Kind{"F", [](const OpTimes& t) { return t.forward; }},
+                                                    Kind{"B", [](const OpTimes& t) { return t.backward; }},
+                                                    Kind{"I", [](const OpTimes& t) { return t.input_grad; }},
+                                                    Kind{"W", [](const OpTimes& t) { return t.weight_grad; }}};
+        std::vector<Column> columns{{"stage"}, {"rank"}, {"chunk"}};
+        std::vector<std::pair<Of, std::pair<TimeNs, TimeNs>>> kinds; // with the least and the most
+        for (const Kind& kind : kKinds) {
+            const auto by = [&](const StageTimes& a, const StageTimes& b) {
+                return kind.of(a.median) < kind.of(b.median);
+            };
+            const auto [least, most] = std::minmax_element(report_.stages.begin(), report_.stages.end(), by);
+            if (most == report_.stages.end() || kind.of(most->median).count() == 0) continue;
+            columns.push_back({kind.name});
+            kinds.push_back({kind.of, {kind.of(least->median), kind.of(most->median)}});
+        }
+        std::vector<std::vector<Cell>> rows;
+        for (const StageTimes& stage : report_.stages) {
+            std::vector<Cell> cells{
+                {number(stage.stage.value)}, {number(stage.rank.value)}, {number(stage.chunk.value)}};
+            for (const auto& [of, range] : kinds) {
+                const TimeNs time = of(stage.median);
+                // Against the span of all, but a few per cent of difference stay pale.
+                const TimeNs scale = std::max(range.second - range.first, range.second / 4);
+                cells.push_back({formatTime(time), -1, false, share(time - range.first, scale)});
+            }
+            rows.push_back(std::move(cells));
+        }
+        std::ranges::stable_sort(rows, {}, [](const std::vector<Cell>& row) { return std::stoi(row.front().text); });
+        page_.table(columns, rows, 64);
+    }
+
+    void addProblems() {
+        if (run_.problems.empty()) return;
+        page_.section("Problems of the files", "What was damaged, missing or guessed.");
+        std::vector<std::vector<Cell>> rows;
+        for (const Diagnostic& problem : run_.problems) {
+            rows.push_back({{problem.kind},
+                            {number(static_cast<std::int64_t>(problem.count))},
+                            {problem.message},
+                            {problem.where}});
+        }
+        page_.table({{"kind", false}, {"count"}, {"what", false}, {"first at", false}}, rows);
+    }
+
+    const Run& run_;
+    const RunReport& report_;
+    const RunPageOptions& options_;
+    std::size_t shown_;
+    const StepAnalysis& step_;
+    html::Page page_;
+};
+
+} // namespace
+
+std::string runPage(const Run& run, const RunReport& report, const RunPageOptions& options) {
+    return RunPage(run, report, options).make();
+}
+
+Status writeRunPage(const std::filesystem::path& file, const Run& run, const RunReport& report,
+                    const RunPageOptions& options) {
+    ReplacingFile out(file);
+    out.write(runPage(run, report, options));
+    return out.commit();
+}
+
+} // namespace bubblescope

@@ -1,0 +1,72 @@
+#include "core/report/run_page.h"
+
+#include "tests/support/jittered_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bubblescope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Run slowStageRun() {
+    test::JitteredRun wanted;
+    wanted.spec.name = "1f1b";
+    wanted.spec.pp = 4;
+    wanted.spec.microbatches = 8;
+    wanted.op_factor = [](int, Rank rank, const Op&) { return rank.value == 3 ? 2.5 : 1.0; };
+    auto run = makeJitteredRun(wanted, 5);
+    run.files = {"folder/trace.json"};
+    run.problems = {{"spilled", 3, "folder/trace.json:12", "slices overlap"}};
+    return run;
+}
+
+TEST(RunPage, HoldsEverySectionAndTheReportsNumbers) {
+    const auto run = slowStageRun();
+    const RunReport report = analyzeRun(run);
+    const std::string page = runPage(run, report, {.step = {}, .most_rows = 64, .version = "9.9"});
+    for (const char* const section : {"Findings", "Timeline", "Steps", "Idle time by rank", "Idle time by position",
+                                      "Op times by stage", "Problems of the files"}) {
+        EXPECT_THAT(page, HasSubstr(std::string("<h2>") + section + "</h2>"));
+    }
+    const StepAnalysis& step = report.steps[report.typical_step];
+    EXPECT_THAT(page, HasSubstr(formatTime(step.wall)));
+    ASSERT_FALSE(report.anomalies.empty());
+    EXPECT_THAT(page, HasSubstr(report.anomalies.front().kind));
+    for (const RankAccount& rank : step.ranks)
+        EXPECT_THAT(page, HasSubstr(formatTime(rank.bubble)));
+    EXPECT_THAT(page, HasSubstr("slices overlap"));
+    EXPECT_THAT(page, HasSubstr("Bubblescope 9.9"));
+    // Both drawings: as it was, and with equal stages.
+    EXPECT_THAT(page, HasSubstr("Observed, step"));
+    EXPECT_THAT(page, HasSubstr("Equal stages, free transfers"));
+    EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(RunPage, ShowsTheStepThatWasAskedFor) {
+    const auto run = slowStageRun();
+    const RunReport report = analyzeRun(run);
+    RunPageOptions options;
+    options.step = report.typical_step == 7 ? 8 : 7;
+    const std::string page = runPage(run, report, options);
+    EXPECT_THAT(page, HasSubstr("Observed, step " + std::to_string(report.steps[*options.step].index)));
+}
+
+TEST(RunPage, SaysWhenRanksAreLeftOutOfTheDrawing) {
+    const auto run = slowStageRun();
+    RunPageOptions options;
+    options.most_rows = 2;
+    EXPECT_THAT(runPage(run, analyzeRun(run), options), HasSubstr("Only the first 2 ranks are drawn"));
+}
+
+TEST(RunPage, AFileThatCannotBeWrittenIsAnError) {
+    const auto run = slowStageRun();
+    const Status status = writeRunPage("/nowhere/page.html", run, analyzeRun(run), {});
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.error().text(), HasSubstr("/nowhere/page.html"));
+}
+
+} // namespace
+} // namespace bubblescope
