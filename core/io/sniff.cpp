@@ -5,6 +5,7 @@
 #include "core/io/unpack.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace bubblescope {
 namespace {
@@ -23,15 +24,29 @@ bool looksLikeJson(std::string_view bytes) {
     return allowed.find(bytes[next]) != std::string_view::npos;
 }
 
+/// Packets one after another as far as the beginning shows them. One alone says little: a text that begins with an
+/// empty line passes for one.
 bool looksLikePerfetto(std::string_view bytes) {
     constexpr char kPacketTag = 0x0A;
-    if (bytes.empty() || bytes.front() != kPacketTag) return false;
-    std::size_t at = 1; // past the tag, then past the packet's length
-    while (at < bytes.size() && at < 6 && (static_cast<unsigned char>(bytes[at]) & 0x80U) != 0)
-        ++at;
-    if (++at >= bytes.size()) return true;
-    const unsigned wire_type = static_cast<unsigned char>(bytes[at]) & 7U;
-    return wire_type <= 2 || wire_type == 5;
+    for (int packets = 0; !bytes.empty(); ++packets) {
+        // What follows some good packets may be damaged: a power cut leaves zeros.
+        if (bytes.front() != kPacketTag) return packets > 1 || (packets == 1 && bytes.front() == 0);
+        std::uint64_t length = 0;
+        std::size_t at = 1;
+        for (unsigned shift = 0; at < bytes.size() && shift < 35; shift += 7) {
+            const auto byte = static_cast<unsigned char>(bytes[at++]);
+            length |= std::uint64_t{byte & 0x7FU} << shift;
+            if ((byte & 0x80U) == 0) break;
+        }
+        if (length > 0 && at < bytes.size()) {
+            const auto field = static_cast<unsigned char>(bytes[at]);
+            const unsigned wire_type = field & 7U;
+            if (field >> 3U == 0 || (wire_type > 2 && wire_type != 5)) return false;
+        }
+        if (length >= bytes.size() - at) return true;
+        bytes.remove_prefix(at + static_cast<std::size_t>(length));
+    }
+    return true;
 }
 
 } // namespace
