@@ -1,11 +1,13 @@
 #include "core/io/read_trace.h"
 
 #include "core/io/chrome/reader.h"
+#include "core/io/dangling_flows.h"
 #include "core/io/file_bytes.h"
 #include "core/io/load_progress.h"
 #include "core/io/nsys/reader.h"
 #include "core/io/paddle/job_log.h"
 #include "core/io/perfetto/reader.h"
+#include "core/io/schedule_file.h"
 #include "core/io/sniff.h"
 #include "core/io/torchtitan/event_log.h"
 #include "core/io/trace_files.h"
@@ -34,6 +36,7 @@ Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilde
     case FileFormat::PaddleLog: return paddle::readJobLog(bytes.text(), where, builder, log, progress);
     case FileFormat::TorchtitanLog: return torchtitan::readEventLog(bytes.text(), where, builder, log, progress);
     case FileFormat::Perfetto: return perfetto::readPerfetto(bytes.text(), where, builder, log, progress);
+    case FileFormat::ScheduleCsv: return scheduleError(where);
     case FileFormat::Empty: return inputError(where, "is empty");
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
     case FileFormat::Unknown: break;
@@ -127,6 +130,7 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
     if (used == 0) return *first_error;
     if (control.stopRequested()) return cancelledError();
     auto trace = builder.finish(log);
+    noteDanglingFlows(*trace, log);
     return ReadTraces{std::move(trace), log.take()};
 }
 

@@ -1,6 +1,7 @@
 #include "core/io/sniff.h"
 
 #include "core/io/paddle/job_log.h"
+#include "core/io/schedule_file.h"
 #include "core/io/torchtitan/event_log.h"
 #include "core/io/unpack.h"
 
@@ -57,6 +58,7 @@ FileFormat sniffFormat(std::string_view beginning) {
     if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
     if (torchtitan::looksLikeEventLog(beginning)) return FileFormat::TorchtitanLog;
     if (looksLikeJson(beginning)) return FileFormat::Json;
+    if (looksLikeScheduleCsv(beginning)) return FileFormat::ScheduleCsv;
     if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
     if (paddle::looksLikeJobLog(beginning)) return FileFormat::PaddleLog;
     return FileFormat::Unknown;

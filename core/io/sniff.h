@@ -4,7 +4,7 @@
 
 namespace bubblescope {
 
-enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, TorchtitanLog, Unknown };
+enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, TorchtitanLog, ScheduleCsv, Unknown };
 
 /// Tells a file's format from its beginning. 256 bytes are enough but for logs, where the lines that matter may come
 /// later: within the first megabyte. Names of files are not looked at:

@@ -2,6 +2,7 @@
 
 #include "core/io/file_bytes.h"
 #include "core/io/sniff.h"
+#include "core/io/unpack.h"
 
 #include <fmt/format.h>
 
@@ -45,21 +46,29 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
     return a.size() - i < b.size() - j;
 }
 
+/// What a packed file's beginning unpacks to.
+std::string unpackedBeginning(std::string_view packed) {
+    JobControl control;
+    LoadProgress progress(control, packed.size());
+    const auto unpacked = unpack(packed, *packingOf(packed), {}, progress);
+    return unpacked.ok() ? std::string(unpacked.value().bytes.text()) : std::string{};
+}
+
 bool looksLikeTrace(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
-    std::vector<char> beginning(std::size_t{64} << 10);
+    std::string beginning(std::size_t{64} << 10, '\0');
     stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-    switch (sniffFormat({beginning.data(), static_cast<std::size_t>(stream.gcount())})) {
+    beginning.resize(static_cast<std::size_t>(stream.gcount()));
+    if (packingOf(beginning)) beginning = unpackedBeginning(beginning);
+    switch (sniffFormat(beginning)) {
     case FileFormat::Json:
     case FileFormat::Sqlite:
     case FileFormat::PaddleLog:
     case FileFormat::TorchtitanLog:
     case FileFormat::Perfetto: return true;
-    case FileFormat::Packed: {
-        const std::string name = file.filename().string();
-        return name.find("json") != std::string::npos || name.find("trace") != std::string::npos;
-    }
+    case FileFormat::Packed:
     case FileFormat::Empty:
+    case FileFormat::ScheduleCsv:
     case FileFormat::Unknown: return false;
     }
     return false;

@@ -74,6 +74,7 @@ struct Rule {
 [[nodiscard]] FoundOps findTorchGPipe(const Trace& trace, DiagnosticLog& log);
 [[nodiscard]] FoundOps findStragglerOps(const Trace& trace, DiagnosticLog& log);
 [[nodiscard]] FoundOps findPaddleOps(const Trace& trace, DiagnosticLog& log);
+[[nodiscard]] FoundOps findTorchDump(const Trace& trace, DiagnosticLog& log);
 [[nodiscard]] FoundOps findNvtxOps(const Trace& trace, DiagnosticLog& log);
 /// For traces without annotations: forwards and backwards told apart by what PyTorch records of autograd, numbered in
 /// their order between sends and receives.

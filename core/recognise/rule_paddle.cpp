@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,7 +11,7 @@
 // PaddlePaddle names jobs in four ways, all of which tell kind, chunk and micro-batch:
 //   static-graph job log      forward0, backward_b1, optimizer       and the arg micro_batch_id
 //   its Chrome form           forward_3                              on threads "GPU0"
-//   paddle.profiler           forward0-3[812.400 us]                 among user-defined events
+//   paddle.profiler           forward0-3                             among user-defined events
 //   dynamic graph             F0, B3_VP1                             on threads numbered from 1
 namespace bubblescope {
 namespace {
@@ -53,7 +52,7 @@ std::optional<Job> staticJob(std::string_view name, std::optional<std::int64_t> 
     }
     if (!takeWord(name, "-") && !takeWord(name, "_")) return std::nullopt;
     const auto microbatch = takeNumber(name);
-    if (!microbatch || (!name.empty() && name.front() != '[')) return std::nullopt;
+    if (!microbatch || !name.empty()) return std::nullopt;
     job->microbatch = *microbatch;
     return job;
 }
@@ -88,18 +87,6 @@ std::optional<Job> jobOf(const Trace& trace, SliceId slice) {
         return std::nullopt;
     const auto arg = job_log ? trace.intArg(trace.sliceArgs()[slice], "micro_batch_id") : std::nullopt;
     return staticJob(trace.name(slice), arg);
-}
-
-/// paddle.profiler cuts times to whole microseconds and keeps the rest in an arg such as "100.400 us".
-TimeNs exactStart(const Trace& trace, SliceId slice) {
-    const TimeNs start = trace.start(slice);
-    if (trace.category(slice) != "UserDefined") return start;
-    const auto text = trace.textArg(trace.sliceArgs()[slice], "start_time");
-    const std::size_t point = text ? text->find('.') : std::string::npos;
-    if (point == std::string::npos || text->size() < point + 4) return start;
-    int thousandths = 0;
-    std::from_chars(text->data() + point + 1, text->data() + point + 4, thousandths);
-    return start + TimeNs{thousandths};
 }
 
 /// The rank that a thread stands for: "GPU0" and tid 1 are the first.
@@ -140,8 +127,8 @@ FoundOps findPaddleOps(const Trace& trace, DiagnosticLog&) {
         op.kind = seen.job.kind;
         op.microbatch = std::max<std::int64_t>(0, seen.job.microbatch);
         op.part = seen.job.chunk;
-        op.start = exactStart(trace, seen.slice);
-        op.end = op.start + (trace.end(seen.slice) - trace.start(seen.slice));
+        op.start = trace.start(seen.slice);
+        op.end = trace.end(seen.slice);
         found.ops.push_back(op);
     }
     return found;

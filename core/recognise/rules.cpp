@@ -20,6 +20,8 @@ std::span<const Rule> recognitionRules() {
              "dynamic "
              "graph",
              findPaddleOps},
+        Rule{"PyTorch's dump of a schedule", "", "slices '<stage><action><i>' as _dump_chrometrace() writes them",
+             findTorchDump},
         Rule{"NVTX", "", "NVTX ranges 'F<i>', 'B<i>', 'I<i>', 'W<i>', with '.<chunk>' behind where a rank has several",
              findNvtxOps},
         Rule{"inferred from the order of compute and transfers", "",

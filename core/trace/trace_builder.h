@@ -47,6 +47,8 @@ public:
     void addCounter(std::int64_t pid, StringId name, TimeNs time, double value);
 
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
+    [[nodiscard]] TrackId sliceTrack(SliceId slice) const { return trace_.track_[slice]; }
+    [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
     /// Takes over everything of another builder, its files behind this one's. Lets files be read side by side.

@@ -24,8 +24,11 @@ inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max
 /// One entry of traceEvents. Fields that are absent keep these values; texts are numbers in the batch's pool.
 struct Event {
     char phase = 0;
-    bool has_time = false;    ///< there is a `ts`, even if it is no time
-    std::uint64_t offset = 0; ///< of the entry in the file
+    bool has_time = false;        ///< there is a `ts`, even if it is no time
+    bool binds_enclosing = false; ///< a flow's end touches the slice around it, not the next one
+    bool flows_in = false;        ///< `bind` is an arrow that ends here, or passes
+    bool flows_out = false;       ///< `bind` is an arrow that begins here, or passes
+    std::uint64_t offset = 0;     ///< of the entry in the file
     std::optional<TimeNs> time;
     std::optional<TimeNs> duration;
     StringId name = 0;
@@ -33,7 +36,11 @@ struct Event {
     RowId pid;
     RowId tid;
     std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
+    std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, as `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
+
+    /// As `{}`, which some writers put behind the last event.
+    [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
 /// Consecutive events of one file with their texts.

@@ -74,7 +74,7 @@ public:
 private:
     // Keys that matter are short; simdjson's padding makes reading this far beyond any key safe. A key that is
     // spelled with escapes is none of them to us, as to every other viewer.
-    static constexpr std::size_t kLongestKey = 8;
+    static constexpr std::size_t kLongestKey = 9; // with the quote
 
     [[nodiscard]] std::uint64_t placeOf(const char* at) const {
         return offset_ + static_cast<std::uint64_t>(at - document_);
@@ -91,6 +91,8 @@ private:
                 event.time = microsecondsToNs(scalarText(value));
             } else if (key == "id") {
                 event.id = flowId(value);
+            } else if (key == "bp") {
+                event.binds_enclosing = scalarText(value) == "e";
             }
             break;
         case 3:
@@ -108,6 +110,13 @@ private:
         case 4:
             if (key == "name") event.name = batch_.texts.intern(scalarText(value));
             if (key == "args") return args(value, event);
+            break;
+        case 7:
+            if (key == "bind_id") event.bind = flowId(value);
+            if (key == "flow_in") event.flows_in = scalarText(value) == "true";
+            break;
+        case 8:
+            if (key == "flow_out") event.flows_out = scalarText(value) == "true";
             break;
         default: break;
         }

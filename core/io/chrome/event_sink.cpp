@@ -1,14 +1,31 @@
 #include "core/io/chrome/event_sink.h"
 
 #include "core/base/json_scanner.h"
+#include "core/io/chrome/decimal.h"
 #include "core/trace/json_args.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 
 namespace bubblescope::chrome {
+namespace {
+
+// As Kineto names them today and in 2021.
+constexpr std::array<std::string_view, 6> kDeviceCategories{"kernel", "gpu_memcpy", "gpu_memset",
+                                                            "Kernel", "Memcpy",     "Memset"};
+
+/// "forward0-3" of "forward0-3[812.400 us]".
+std::string_view withoutDuration(std::string_view name) {
+    const std::size_t open = name.rfind('[');
+    return open != std::string_view::npos && open > 0 && name.ends_with("s]") ? name.substr(0, open) : name;
+}
+
+} // namespace
 
 std::string EventPlace::text() const {
     return fmt::format("{}, byte {}", where, offset);
@@ -17,7 +34,7 @@ std::string EventPlace::text() const {
 void EventSink::begin(const EventBatch& batch) {
     texts_.resize(batch.texts.size());
     for (StringId id = 0; id < texts_.size(); ++id)
-        texts_[id] = builder_.intern(batch.texts.text(id));
+        texts_[id] = builder_.intern(paddle_ ? withoutDuration(batch.texts.text(id)) : batch.texts.text(id));
     last_track_ = kNoId;
 }
 
@@ -39,6 +56,7 @@ std::string_view EventSink::argsText(const Event& event) const {
 
 void EventSink::add(const Event& event) {
     if (event.phase == 'M') return metadata(event);
+    if (event.empty()) return;
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
     if (event.phase == 0)
         return log_.add("no-phase", place(), "entries without a phase are no events and are left out");
@@ -51,10 +69,15 @@ void EventSink::add(const Event& event) {
     case 'E':
         pairing_.add({trackFor(event), event.phase == 'E', timeOf(event), text(event.name), text(event.category),
                       argsOf(event)});
+        bind(event, trackFor(event), kNoId);
         break;
     case 'b':
     case 'n':
-    case 'e': async(event); break;
+    case 'e':
+    case 'S': // as these three were written before
+    case 'T':
+    case 'p':
+    case 'F': async(event); break;
     case 'i':
     case 'I':
     case 'R':
@@ -80,25 +103,65 @@ TimeNs EventSink::timeOf(const Event& event) {
     return *event.time * 1000;
 }
 
+// paddle.profiler's "start_time": "100.400 us", where `ts` is 100.
+TimeNs EventSink::startOf(const Event& event) {
+    const TimeNs time = timeOf(event);
+    if (!paddle_) return time;
+    const auto arg = findJsonArg(argsText(event), "start_time");
+    const std::string* const exact = arg ? std::get_if<std::string>(&*arg) : nullptr;
+    if (exact == nullptr || !exact->ends_with(" us")) return time;
+    const auto start = microsecondsToNs(std::string_view(*exact).substr(0, exact->size() - 3));
+    return start && *start >= time && *start < time + TimeNs{1000} ? *start : time;
+}
+
+/// CUPTI leaves records without times behind when it runs out of buffers; shown, they would stretch the trace to 1970.
+bool EventSink::lostItsTimes(const Event& event) const {
+    if (*event.time > TimeNs{0} || event.duration.value_or(TimeNs{0}) > TimeNs{0}) return false;
+    const std::string_view category = builder_.text(text(event.category));
+    return std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end();
+}
+
 void EventSink::complete(const Event& event) {
+    if (lostItsTimes(event)) {
+        return log_.add("zero-time", EventPlace{where_, event.offset}.text(),
+                        "device events whose times were lost (start and duration are 0) are left out");
+    }
     TimeNs duration = event.duration.value_or(TimeNs{0});
     if (duration < TimeNs{0}) {
         log_.add("negative-duration", EventPlace{where_, event.offset}.text(),
                  "events that end before they start are shown without duration");
         duration = TimeNs{0};
     }
-    builder_.addSlice(
-        {trackFor(event), timeOf(event), duration, text(event.name), text(event.category), argsOf(event)});
+    const TrackId track = trackFor(event);
+    const SliceId slice =
+        builder_.addSlice({track, startOf(event), duration, text(event.name), text(event.category), argsOf(event)});
+    bind(event, track, slice);
+}
+
+/// Arrows that slices name themselves; those without a direction are none.
+void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
+    if (!event.flows_in && !event.flows_out) return;
+    constexpr std::uint64_t kOfSlices = 0x62696e645f696400; // keeps their ids apart from those of arrows' events
+    builder_.addFlow({event.bind ^ kOfSlices, timeOf(event), track, slice, false});
 }
 
 void EventSink::async(const Event& event) {
+    const bool ends = event.phase == 'e' || event.phase == 'F';
+    const bool begins = event.phase == 'b' || event.phase == 'S';
     const TrackId track = asyncTrackFor(event);
-    if (event.phase == 'n') {
+    if (!begins && !ends) {
         builder_.addInstant({track, timeOf(event), text(event.name), text(event.category), argsOf(event)});
         return;
     }
-    pairing_.addAsync({track, event.phase == 'e', timeOf(event), text(event.name), text(event.category), argsOf(event)},
-                      event.id);
+    pairing_.addAsync({track, ends, timeOf(event), text(event.name), text(event.category), argsOf(event)}, event.id);
+    const AsyncId id{rowId(event.pid), text(event.category), event.id};
+    if (begins) {
+        open_async_[id].push_back(track);
+    } else if (const auto open = open_async_.find(id); open != open_async_.end()) {
+        const auto own = std::find(open->second.rbegin(), open->second.rend(), track);
+        if (own != open->second.rend()) open->second.erase(std::next(own).base());
+        if (open->second.empty()) open_async_.erase(open);
+    }
 }
 
 TrackId EventSink::trackFor(const Event& event) {
@@ -115,12 +178,19 @@ TrackId EventSink::trackFor(const Event& event) {
     return last_track_;
 }
 
-// Slices that have an id instead of a thread: one row for each process and name, where they may overlap.
+// Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap. What
+// happens inside a slice, and an end without a name, belong to the row of the innermost that is open.
 TrackId EventSink::asyncTrackFor(const Event& event) {
-    const std::pair key{rowId(event.pid), text(event.name)};
+    const RowId process = rowId(event.pid);
+    const AsyncRow key{process, text(event.category), text(event.name)};
     auto known = async_tracks_.find(key);
+    const bool begins = event.phase == 'b' || event.phase == 'S';
+    if (!begins && (known == async_tracks_.end() || event.name == 0)) {
+        const auto open = open_async_.find({process, text(event.category), event.id});
+        if (open != open_async_.end()) return open->second.back();
+    }
     if (known == async_tracks_.end()) {
-        const TrackId track = builder_.addTrack(key.first.is_text ? 0 : key.first.number, 0);
+        const TrackId track = builder_.addTrack(process.is_text ? 0 : process.number, 0);
         builder_.track(track).may_overlap = true;
         known = async_tracks_.emplace(key, track).first;
     }
@@ -166,7 +236,30 @@ void EventSink::counter(const Event& event) {
 void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
     const std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
+    if (event.phase == 'f' && !event.binds_enclosing) {
+        pointers_.push_back({id, timeOf(event), trackFor(event)});
+        return;
+    }
     builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, false});
+}
+
+/// Once all slices are known.
+void EventSink::resolvePointers() {
+    std::unordered_map<TrackId, std::vector<std::pair<TimeNs, SliceId>>> starts;
+    for (const Pointer& pointer : pointers_)
+        starts[pointer.track];
+    for (SliceId slice = 0; slice < builder_.sliceCount() && !starts.empty(); ++slice) {
+        const auto track = starts.find(builder_.sliceTrack(slice));
+        if (track != starts.end()) track->second.emplace_back(builder_.sliceStart(slice), slice);
+    }
+    for (auto& [track, slices] : starts)
+        std::sort(slices.begin(), slices.end());
+    for (const Pointer& pointer : pointers_) {
+        const auto& slices = starts[pointer.track];
+        const auto next = std::lower_bound(slices.begin(), slices.end(), std::pair{pointer.time, SliceId{0}});
+        builder_.addFlow({pointer.id, pointer.time, pointer.track, next == slices.end() ? kNoId : next->second, false});
+    }
+    pointers_.clear();
 }
 
 void EventSink::finish() {
@@ -182,10 +275,11 @@ void EventSink::finish() {
         builder_.track(id).thread_name = thread != thread_names_.end() ? thread->second : own;
     }
     for (const auto& [key, id] : async_tracks_) {
-        nameProcess(id, key.first);
-        builder_.track(id).thread_name = key.second;
+        nameProcess(id, std::get<0>(key));
+        builder_.track(id).thread_name = std::get<2>(key);
     }
     pairing_.finish(builder_, log_, where_);
+    resolvePointers();
 }
 
 } // namespace bubblescope::chrome

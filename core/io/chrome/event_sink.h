@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
         : bytes_(bytes), builder_(builder), log_(log), where_(where) {}
 
+    /// The file is paddle.profiler's: it cuts starts to whole microseconds and keeps them whole in an arg, and puts
+    /// durations behind names.
+    void expectPaddle() { paddle_ = true; }
+
     /// The events added next are this batch's.
     void begin(const EventBatch& batch);
     void add(const Event& event);
@@ -37,6 +42,16 @@ public:
 
 private:
     using Row = std::pair<RowId, RowId>;
+    /// Asynchronous slices are told apart by process, category and id.
+    using AsyncId = std::tuple<RowId, StringId, std::uint64_t>;
+    /// Their rows by process, category and name.
+    using AsyncRow = std::tuple<RowId, StringId, StringId>;
+    /// The end of an arrow that points at the next slice of its thread.
+    struct Pointer {
+        std::uint64_t id;
+        TimeNs time;
+        TrackId track;
+    };
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
     [[nodiscard]] RowId rowId(RowId of_batch) const;
@@ -45,7 +60,11 @@ private:
     [[nodiscard]] ArgSetId argsOf(const Event& event);
     [[nodiscard]] std::string_view argsText(const Event& event) const;
     [[nodiscard]] TimeNs timeOf(const Event& event);
+    [[nodiscard]] TimeNs startOf(const Event& event);
+    [[nodiscard]] bool lostItsTimes(const Event& event) const;
     void complete(const Event& event);
+    void bind(const Event& event, TrackId track, SliceId slice);
+    void resolvePointers();
     void async(const Event& event);
     void metadata(const Event& event);
     void counter(const Event& event);
@@ -59,7 +78,10 @@ private:
     std::optional<std::uint32_t> source_;
     SlicePairing pairing_;
     std::map<Row, TrackId> tracks_;
-    std::map<std::pair<RowId, StringId>, TrackId> async_tracks_; ///< by process and name
+    std::map<AsyncRow, TrackId> async_tracks_;
+    std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of those begun, innermost last
+    std::vector<Pointer> pointers_;
+    bool paddle_ = false;
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     Row last_row_;

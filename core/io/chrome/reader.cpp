@@ -4,6 +4,7 @@
 #include "core/io/chrome/batch_pipeline.h"
 #include "core/io/chrome/event_parser.h"
 #include "core/io/chrome/event_sink.h"
+#include "core/io/schedule_file.h"
 #include "core/trace/json_args.h"
 
 #include <fmt/format.h>
@@ -56,6 +57,7 @@ private:
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
+    bool paddle_ = false;       ///< paddle.profiler's
     bool is_event_ = false;     ///< the top-level object is one itself
     std::int64_t entries_ = 0;  ///< of that array
     std::int64_t readable_ = 0; ///< those that are events
@@ -72,7 +74,7 @@ Status Reader::read() {
     }
     if (end == End::Stopped) return cancelledError();
     BUBBLESCOPE_TRY(judge(end));
-    builder_.file(builder_.currentFile()).format = kineto_ ? "kineto" : "chrome";
+    builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
     sink_.finish();
     return {};
 }
@@ -80,6 +82,8 @@ Status Reader::read() {
 Status Reader::judge(End end) const {
     if (!has_events_) {
         if (end == End::Damaged) return inputError(here(), "the JSON is cut off or damaged before the first event");
+        if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
+            return scheduleError(where_);
         return inputError(where_, fmt::format("is JSON, but not a trace: no 'traceEvents' among its keys ({})", keys_),
                           std::string(kNotATraceHint));
     }
@@ -144,6 +148,9 @@ Reader::End Reader::field(std::string_view key) {
         const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
         if (host && std::holds_alternative<std::string>(*host))
             builder_.file(builder_.currentFile()).host = std::get<std::string>(*host);
+    } else if (key == "schemaVersion" && value->starts_with('"')) { // Kineto's is a number
+        paddle_ = true;
+        sink_.expectPaddle();
     } else if (key == "deviceProperties" || key == "schemaVersion") {
         kineto_ = true;
     }

@@ -122,6 +122,29 @@ TEST_F(ChromeReader, KeepsOverlapsOnARowOfTheirOwn) {
     EXPECT_EQ(trace.sliceTracks()[findSlice(trace, "c")], trace.sliceTracks()[findSlice(trace, "a")]);
 }
 
+TEST_F(ChromeReader, BindsFlowsAsTheFormatSays) {
+    const Trace& trace = read(test::readAll(test::dataDir() / "traces/chrome_flows.json"));
+    std::vector<std::vector<std::string_view>> flows;
+    for (std::size_t i = 0; i < trace.flowPoints().size(); ++i) {
+        const FlowPoint& point = trace.flowPoints()[i];
+        if (i == 0 || trace.flowPoints()[i - 1].id != point.id) flows.emplace_back();
+        flows.back().push_back(point.slice == kNoId ? "" : trace.name(point.slice));
+    }
+    using Names = std::vector<std::string_view>;
+    EXPECT_THAT(flows, testing::UnorderedElementsAre(Names{"send", "relay", "receive"}, Names{"receive", "late"},
+                                                     Names{"post", "pick"}));
+    EXPECT_TRUE(traces_.problems.empty());
+}
+
+TEST_F(ChromeReader, KeepsAsynchronousSlicesApartByCategoryAndId) {
+    const Trace& trace = read(test::readAll(test::dataDir() / "traces/chrome_asynchronous.json"));
+    EXPECT_EQ(trace.end(findSlice(trace, "write")), TimeNs{40'000}) << "its end has no name";
+    EXPECT_EQ(trace.end(findSlice(trace, "request")), TimeNs{60'000});
+    ASSERT_EQ(trace.instants().size(), 2U);
+    const SliceId read_one = findSlice(trace, "read");
+    EXPECT_EQ(trace.instants()[0].track, trace.sliceTracks()[read_one]) << "what happens in a slice is on its row";
+}
+
 TEST_F(ChromeReader, CountsEventsThatMakeNoSense) {
     const Trace& trace = read(R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10}, 5, null, {"ph":"X","name":"n"},
         {"ph":"X","ts":"soon"}, {"ph":"X","name":"m","pid":1,"tid":1,"ts":1,"dur":-4}, {"ph":"q","ts":1}, {"no":"phase","ts":2},

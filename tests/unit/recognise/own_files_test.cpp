@@ -193,8 +193,8 @@ TEST_F(OwnFiles, OfTwoPipelinesKeepOnlyCompleteSteps) {
     ASSERT_TRUE(run.ok()) << run.error().text();
     ASSERT_EQ(run.value().steps.size(), 1U);
     EXPECT_EQ(run.value().steps.front().index, 1);
-    ASSERT_EQ(run.value().problems.size(), 1U);
-    EXPECT_THAT(run.value().problems.front().where, HasSubstr("rank 0 lacks B1.1"));
+    EXPECT_THAT(run.value().problems,
+                testing::Contains(testing::Field(&Diagnostic::where, HasSubstr("rank 0 lacks B1.1"))));
 }
 
 TEST_F(OwnFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {
