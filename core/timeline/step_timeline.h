@@ -16,6 +16,9 @@ struct TimelineOp {
     TimeNs end{0};
     /// How much later than the emulated device clock said the op really ended (paced CPU runs); else 0.
     TimeNs lateness{0};
+    /// Of the op's time: in which the device ran nothing of it, since the host had not launched it yet. 0 where the
+    /// trace does not tell.
+    TimeNs device_idle{0};
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "core/schedule/dependency.h"
+#include "core/timeline/step_timeline.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// A unit's number in a StepGraph, in an order in which all units can run. A unit is an op, or both halves of an
+/// overlapped pair.
+using UnitIndex = std::int32_t;
+inline constexpr UnitIndex kNoUnit = -1;
+
+/// Whether an overlapped pair begins at this op of a rank's list, which is not the second half of one. Halves between
+/// which the rank was idle are no pair.
+[[nodiscard]] bool beginsPair(std::span<const TimelineOp> ops, std::size_t index);
+
+/// An optimizer op behind a rank's last unit. Nothing waits for it, so it only fills a bubble.
+struct TrailingOp {
+    TimeNs after{0}; ///< its start, from the end of the rank's last unit
+    TimeNs duration{0};
+};
+
+/// What waited for what in an observed step. Times count from the step's begin.
+///
+/// A unit starts when its rank has ended the unit before it and its inputs are there: at
+/// max(end of previous, end of input + transfer) + delay. With the observed durations, transfers and delays that is the
+/// observed step again (replay.h), unless a unit began before its input was there by the record: its `delay` is then
+/// negative.
+///
+/// Works for any timeline. Of ops of a rank that overlap without being a pair the later one is cut, and what lies
+/// outside the step's window is cut off, so that the units of a rank add up to its busy time. An input is ignored where
+/// the timeline does not hold who made it, or where the order contradicts it. Linear in ops and transfers.
+struct StepGraph {
+    // One entry a unit.
+    std::vector<std::int32_t> rank;
+    std::vector<std::int32_t> op; ///< place of its (first) op in StepTimeline::ranks
+    std::vector<bool> pair;
+    std::vector<UnitIndex> previous;             ///< on its rank; kNoUnit for the first
+    std::array<std::vector<UnitIndex>, 2> input; ///< kNoUnit for none; the second is empty where there are no pairs
+    std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
+    std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
+    std::vector<TimeNs> start;
+    std::vector<TimeNs> end;
+    std::vector<TimeNs> delay;
+
+    std::vector<UnitIndex> last;                   ///< per rank; kNoUnit for a rank without units
+    std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
+    std::vector<std::vector<UnitIndex>> unit_of;   ///< per rank and op in its list; kNoUnit for trailing ops
+    TimeNs wall{0};
+    std::int64_t recorded_transfers = 0;  ///< between ranks, with a send or a receive in the trace
+    std::int64_t estimated_transfers = 0; ///< without: the usual lag on that way, but never more than what passed
+    std::int64_t ignored_inputs = 0;
+
+    explicit StepGraph(const StepTimeline& step);
+
+    [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
+    [[nodiscard]] bool hasPairs() const { return !input[1].empty(); }
+    [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
+    static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
+
+    /// The order in which units run where each rank follows `plan` instead. None where the plan holds other ops than
+    /// the step (optimizer ops aside) or cannot be executed.
+    [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
+
+private:
+    void orderUnits(const StepTimeline& step);
+    void readTimes(const StepTimeline& step);
+    void readTransfers(const StepTimeline& step);
+    void estimateTransfers(const StepTimeline& step);
+    void findDelays();
+
+    [[nodiscard]] UnitIndex unitOf(OpIndex index) const {
+        return unit_of[ops_.rank(index).index()][at(index - ops_.firstOf(ops_.rank(index)))];
+    }
+
+    int microbatches_;
+    int vpp_;
+    Placement placement_;
+    OpGraph ops_;
+    std::array<std::vector<bool>, 2> recorded_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/timeline/step_timeline.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// What ops of a run usually take on the device, gaps inside them left out: medians over all steps. Overlapped pairs
+/// are measured apart from ops that ran alone.
+class UsualTimes {
+public:
+    /// All steps must have the same p and v. Linear in ops.
+    explicit UsualTimes(std::span<const StepTimeline> steps);
+
+    struct Times {
+        TimeNs typical{0}; ///< of the kind, over all stages
+        TimeNs usual{0};   ///< of the kind on this stage (and slice of the sequence)
+    };
+    /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
+    /// exist, and optimizer ops, are themselves what is usual.
+    [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+
+private:
+    static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);
+    [[nodiscard]] std::size_t keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    template <class Visit>
+    static void eachUnit(std::span<const TimelineOp> ops, Visit visit);
+
+    int vpp_ = 1;
+    int slices_ = 1;
+    std::size_t ranks_ = 0;
+    std::vector<TimeNs> usual_;       ///< per key
+    std::array<TimeNs, 5> typical_{}; ///< per kind; the last is that of pairs
+};
+
+} // namespace bubblescope

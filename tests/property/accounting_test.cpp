@@ -1,0 +1,341 @@
+// A step's accounting is exact, whatever the step, and every cause lands in its own entry.
+
+#include "core/bubble/closed_form.h"
+#include "core/bubble/position.h"
+#include "core/diagnose/accounting/accounting.h"
+#include "core/diagnose/accounting/replay.h"
+#include "core/recognise/run.h"
+#include "tests/property/measured_steps.h"
+#include "tests/support/shared_data.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace bubblescope {
+namespace {
+
+TimeNs cause(const RankAccounting& rank, Cause which) {
+    return rank.causes[static_cast<std::size_t>(which)];
+}
+
+const Rung& rung(const StepAccounting& account, Cause which) {
+    return account.ladder[static_cast<std::size_t>(which) - 1];
+}
+
+StepAccounting accountOf(const StepTimeline& step, const AccountingInput& input = {}) {
+    return accountStep(step, StepGraph(step), UsualTimes({&step, 1}), input);
+}
+
+void expectExact(const StepTimeline& step, const StepAccounting& account, const std::string& where) {
+    ASSERT_EQ(account.ranks.size(), step.ranks.size());
+    const auto bubbles = findBubbles(step);
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        EXPECT_EQ(account.ranks[r].total(), step.wall()) << where << ", rank " << r;
+        TimeNs idle{0};
+        for (const TimeNs time : account.ranks[r].causes)
+            idle += time;
+        for (const Bubble& bubble : bubbles[r])
+            idle -= bubble.duration();
+        TimeNs gaps{0};
+        for (const TimelineOp& op : step.ranks[r])
+            gaps += op.device_idle;
+        if (gaps == TimeNs{0}) {
+            EXPECT_EQ(idle, TimeNs{0}) << where << ": the causes are the bubble of rank " << r;
+        }
+    }
+    TimeNs length = account.ideal;
+    for (const Rung& each : account.ladder)
+        length += each.adds;
+    EXPECT_EQ(length, step.wall()) << where;
+}
+
+TEST(Accounting, IsExactForEveryFamilyWithJitterAndTransfers) {
+    unsigned seed = 1;
+    for (const Schedule& order : test::familyOrders()) {
+        const std::string where = order.name + " " + order.flavor;
+        const StepTimeline step = test::measuredStep(order, test::randomTimes(order, seed++));
+        const StepAccounting account = accountOf(step, {.plan = &order});
+        expectExact(step, account, where);
+        EXPECT_TRUE(account.planned_order) << where;
+        EXPECT_EQ(account.early_starts, 0) << where;
+        EXPECT_EQ(account.ignored_inputs, 0) << where;
+        EXPECT_EQ(account.estimated_transfers, 0) << where;
+        for (const Cause none :
+             {Cause::Gaps, Cause::Order, Cause::Peer, Cause::Replay, Cause::LateStart, Cause::Unknown})
+            EXPECT_EQ(rung(account, none).adds, TimeNs{0}) << where << ": " << causeName(none);
+    }
+}
+
+TEST(Accounting, IsExactForHostileTimelines) {
+    for (unsigned seed = 0; seed < 3000; ++seed) {
+        const StepTimeline step = test::hostileStep(seed);
+        const StepTimeline other = test::hostileStep(seed + 1);
+        const std::string where = "seed " + std::to_string(seed);
+        const StepGraph graph(step);
+        // Usual times of other steps, too, whose shape is another one.
+        const std::vector<StepTimeline> both{step, other};
+        expectExact(step, accountStep(step, graph, UsualTimes(both)), where);
+        const Schedule plan = executedOrder(other);
+        const std::vector<std::vector<std::pair<TimeNs, TimeNs>>> replays(
+            step.ranks.size(), {{TimeNs{10}, TimeNs{30}}, {TimeNs{100}, TimeNs{170}}});
+        expectExact(step, accountStep(step, graph, UsualTimes({&step, 1}), {&plan, TimeNs{5}, seed % 2 == 0, replays}),
+                    where);
+    }
+}
+
+TEST(Accounting, SchedulesBubbleIsTheClosedFormWhereOneHolds) {
+    int exact = 0;
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{700}, {}, TimeNs{900}, TimeNs{400}).value();
+    for (const Schedule& order : test::familyOrders()) {
+        const StepTimeline step = simulate(order, costs).value();
+        const StepAccounting account = accountOf(step, {.plan = &order});
+        EXPECT_EQ(account.ideal, step.wall());
+        const auto form = closedForm(order, costs);
+        if (!form.ok() || !form.value().exact()) continue;
+        ++exact;
+        for (std::size_t r = 0; r < step.ranks.size(); ++r)
+            EXPECT_EQ(cause(account.ranks[r], Cause::Schedule), form.value().bubble[r]) << order.name << ", rank " << r;
+    }
+    EXPECT_GT(exact, 30);
+}
+
+TEST(Accounting, ReplayOnTheObservedTimesIsTheStep) {
+    unsigned seed = 100;
+    for (const Schedule& order : test::familyOrders()) {
+        const StepTimeline step = test::measuredStep(order, test::randomTimes(order, seed++));
+        const StepGraph graph(step);
+        std::vector<TimeNs> durations;
+        for (UnitIndex unit = 0; unit < graph.size(); ++unit)
+            durations.push_back(graph.duration(unit));
+        std::vector<TimeNs> ends;
+        EXPECT_EQ(replay(graph, {}, {durations, &graph.transfer, graph.delay}, ends), step.wall());
+        EXPECT_EQ(ends, graph.end) << order.name;
+    }
+}
+
+/// Four ranks with some of the ops, or transfers, of their own times.
+class PlantedCause : public testing::Test {
+protected:
+    PlantedCause() {
+        costs_.times = makeOpTimes(TimeNs{1000}, TimeNs{2000}, {}, {}).value();
+        known_ = std::make_shared<MeasuredTimes>();
+        costs_.measured = known_;
+    }
+
+    StepTimeline run(const Schedule& order) const { return simulate(order, costs_).value(); }
+    StepAccounting account(const StepTimeline& step) const { return accountOf(step, {.plan = &order_}); }
+
+    /// Nothing but the schedule and this; alone, last and in the ladder it is the same where it is the only one.
+    void expectOnly(const StepTimeline& step, const StepAccounting& account, Cause which) const {
+        expectExact(step, account, std::string(causeName(which)));
+        const TimeNs ideal = simulate(order_, ideal_).value().wall();
+        EXPECT_EQ(account.ideal, ideal);
+        EXPECT_GT(step.wall(), ideal);
+        for (const Rung& each : account.ladder)
+            EXPECT_EQ(each.adds, each.cause == which ? step.wall() - ideal : TimeNs{0}) << causeName(each.cause);
+        EXPECT_EQ(rung(account, which).alone, step.wall() - ideal);
+        EXPECT_EQ(rung(account, which).without, step.wall() - ideal);
+    }
+
+    Schedule order_ = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    std::shared_ptr<MeasuredTimes> known_;
+    CostModel costs_;
+    CostModel ideal_ = [] {
+        CostModel costs;
+        costs.times = makeOpTimes(TimeNs{1000}, TimeNs{2000}, {}, {}).value();
+        return costs;
+    }();
+};
+
+TEST_F(PlantedCause, ASlowStageIsImbalance) {
+    for (const Op& op : order_.ranks[2])
+        known_->setOp(Rank{2}, op, op.kind == OpKind::Forward ? TimeNs{1400} : TimeNs{2600});
+    const StepTimeline step = run(order_);
+    const StepAccounting account = this->account(step);
+    expectOnly(step, account, Cause::Imbalance);
+    // The slow rank works while the others wait for it.
+    EXPECT_EQ(account.ranks[2].compute[0], TimeNs{8 * 1400});
+    EXPECT_EQ(cause(account.ranks[2], Cause::Imbalance),
+              rung(account, Cause::Imbalance).adds - TimeNs{8 * (400 + 600)});
+    for (const std::size_t r : {0U, 1U, 3U})
+        EXPECT_EQ(cause(account.ranks[r], Cause::Imbalance), rung(account, Cause::Imbalance).adds);
+}
+
+TEST_F(PlantedCause, OneSlowOpIsJitter) {
+    known_->setOp(Rank{1}, order_.ranks[1][7], TimeNs{9000});
+    const StepTimeline step = run(order_);
+    expectOnly(step, account(step), Cause::Jitter);
+}
+
+TEST_F(PlantedCause, ASlowLinkIsExposedCommunication) {
+    for (int m = 0; m < 8; ++m)
+        known_->setTransfer(Payload::Activation, Microbatch{m}, Stage{2}, 0, TimeNs{800});
+    const StepTimeline step = run(order_);
+    expectOnly(step, account(step), Cause::Communication);
+}
+
+TEST_F(PlantedCause, ASwappedOrderIsOrderDepartures) {
+    Schedule swapped = order_;
+    auto& ops = swapped.ranks[2];
+    std::swap(ops[3], ops[4]); // a backward that others wait for after the forward that should follow it
+    const StepTimeline step = run(swapped);
+    expectOnly(step, account(step), Cause::Order);
+}
+
+TEST_F(PlantedCause, AnIdleDeviceWithinOpsIsGaps) {
+    for (const Op& op : order_.ranks[1])
+        known_->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
+    StepTimeline step = run(order_);
+    for (TimelineOp& op : step.ranks[1])
+        op.device_idle = TimeNs{500};
+    const StepAccounting account = this->account(step);
+    expectOnly(step, account, Cause::Gaps);
+    EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
+    EXPECT_EQ(cause(account.ranks[1], Cause::Gaps), rung(account, Cause::Gaps).adds) << "its own and its waits";
+}
+
+/// Everything behind `from` on all ranks comes later.
+StepTimeline shifted(StepTimeline step, TimeNs from, TimeNs by) {
+    for (auto& ops : step.ranks) {
+        for (TimelineOp& op : ops) {
+            if (op.start < from) continue;
+            op.start += by;
+            op.end += by;
+        }
+    }
+    for (auto& spans : step.comm) {
+        for (CommSpan& span : spans) {
+            if (span.start < from) continue;
+            span.start += by;
+            span.end += by;
+        }
+    }
+    step.fitWindow();
+    return step;
+}
+
+TEST_F(PlantedCause, ALateStartIsThat) {
+    // All wait for rank 3's last backward, which begins late.
+    const StepTimeline on_time = run(order_);
+    const StepTimeline step = shifted(on_time, on_time.ranks[3].back().start, TimeNs{700});
+    expectOnly(step, account(step), Cause::LateStart);
+
+    // The same with less than the clock tells, and with records lost.
+    const StepAccounting unsure = accountOf(step, {.plan = &order_, .clock_error = TimeNs{700}});
+    expectExact(step, unsure, "clock");
+    EXPECT_EQ(rung(unsure, Cause::LateStart).adds, TimeNs{0});
+    EXPECT_EQ(rung(unsure, Cause::Unknown).adds, TimeNs{700});
+    const StepAccounting lost = accountOf(step, {.plan = &order_, .records_lost = true});
+    EXPECT_EQ(rung(lost, Cause::Unknown).adds, TimeNs{700});
+}
+
+TEST_F(PlantedCause, ReplayedWorkThatDelaysAnOpIsThat) {
+    const StepTimeline on_time = run(order_);
+    const TimeNs from = on_time.ranks[3].back().start;
+    const StepTimeline step = shifted(on_time, from, TimeNs{700});
+    std::vector<std::vector<std::pair<TimeNs, TimeNs>>> replays(4);
+    replays[3] = {{from, from + TimeNs{700}}};
+    replays[0] = {{TimeNs{5000}, TimeNs{5100}}}; // inside a bubble, where it costs nothing
+    const StepAccounting account = accountOf(step, {.plan = &order_, .replays = replays});
+    expectExact(step, account, "replay");
+    EXPECT_EQ(rung(account, Cause::Replay).adds, TimeNs{700});
+    EXPECT_EQ(rung(account, Cause::LateStart).adds, TimeNs{0});
+}
+
+TEST_F(PlantedCause, BlockingSendsAreCommunicationAndThePeer) {
+    costs_.comm = TimeNs{300};
+    costs_.transfers.sends = SendMode::Paired;
+    const StepTimeline step = run(order_);
+    const StepAccounting account = this->account(step);
+    expectExact(step, account, "paired");
+    EXPECT_GT(rung(account, Cause::Communication).adds, TimeNs{0});
+    for (const Cause none : {Cause::Imbalance, Cause::Jitter, Cause::LateStart, Cause::Unknown})
+        EXPECT_EQ(rung(account, none).adds, TimeNs{0}) << causeName(none);
+}
+
+TEST_F(PlantedCause, WithoutRecordsTransfersAreEstimated) {
+    costs_.comm = TimeNs{300};
+    StepTimeline step = run(order_);
+    const StepAccounting recorded = account(step);
+    for (auto& spans : step.comm)
+        spans.clear();
+    const StepAccounting estimated = account(step);
+    expectExact(step, estimated, "estimated");
+    EXPECT_EQ(recorded.estimated_transfers, 0);
+    EXPECT_EQ(estimated.recorded_transfers, 0);
+    EXPECT_EQ(estimated.estimated_transfers, 2 * 3 * 8);
+    EXPECT_EQ(rung(estimated, Cause::Communication).adds, rung(recorded, Cause::Communication).adds);
+}
+
+TEST_F(PlantedCause, OptimizerOpsFillTheBubbleAndChangeNothingElse) {
+    const StepTimeline without = run(order_);
+    StepTimeline step = without;
+    for (auto& ops : step.ranks) {
+        const TimeNs from = ops.back().end + TimeNs{100};
+        ops.push_back({{OpKind::Optimizer, {}, {}}, from, from + TimeNs{1500}});
+    }
+    step.fitWindow();
+    ASSERT_EQ(step.wall(), without.wall());
+    const StepAccounting account = this->account(step);
+    expectExact(step, account, "optimizer");
+    for (std::size_t r = 0; r < 4; ++r) {
+        const TimeNs optimizer = account.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)];
+        EXPECT_EQ(optimizer,
+                  std::min(TimeNs{1500}, std::max(TimeNs{0}, TimeNs{2000} * static_cast<int>(r) - TimeNs{100})));
+        EXPECT_EQ(cause(account.ranks[r], Cause::Schedule) + optimizer, TimeNs{9000});
+    }
+}
+
+TEST(Accounting, CausesThatHideEachOtherShowInTheOtherFigures) {
+    // Two of three parallel delays: removing one of two equally slow stages saves little, either alone costs much.
+    const Schedule order = makeSchedule({"1f1b", "", 4, 32, 1}).value();
+    auto times = std::make_shared<MeasuredTimes>();
+    std::vector<StepTimeline> steps;
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{1000}, TimeNs{2000}, {}, {}).value();
+    for (const Op& op : order.ranks[1])
+        times->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
+    costs.measured = times;
+    steps.push_back(simulate(order, costs).value());
+    steps.push_back(steps.front());
+    auto slow = std::make_shared<MeasuredTimes>(*times);
+    for (const Op& op : order.ranks[2])
+        slow->setOp(Rank{2}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
+    costs.measured = slow;
+    steps.push_back(simulate(order, costs).value());
+    const StepTimeline& step = steps.back();
+    const StepAccounting account = accountStep(step, StepGraph(step), UsualTimes(steps), {.plan = &order});
+    expectExact(step, account, "two slow ranks");
+    const Rung& imbalance = rung(account, Cause::Imbalance);
+    const Rung& jitter = rung(account, Cause::Jitter);
+    EXPECT_GT(jitter.alone, TimeNs{30'000});
+    EXPECT_LT(jitter.adds, jitter.alone / 5);
+    EXPECT_LT(imbalance.without, imbalance.adds / 5);
+}
+
+TEST(Accounting, IsExactForEveryRealTraceWithAPipeline) {
+    BUBBLESCOPE_NEED_SHARED("traces");
+    const auto folder = test::sharedDir() / "traces";
+    int steps = 0;
+    for (const char* name : {"megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json",
+                             "megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json",
+                             "bytedance-straggler/timeline-ST.json.gz", "torch-pp-cpu-gloo/1f1b_pp4_mb8",
+                             "torch-pp-cpu-gloo/gpipe_pp2_mb4", "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2",
+                             "torch-pp-cpu-gloo/zbv_pp2_mb4_v2"}) {
+        if (!std::filesystem::exists(folder / name)) continue;
+        JobControl control;
+        const auto run = loadRun({folder / name}, control);
+        ASSERT_TRUE(run.ok()) << run.error().text();
+        const UsualTimes usual(run.value().steps);
+        for (const StepTimeline& step : run.value().steps) {
+            const StepGraph graph(step);
+            expectExact(step, accountStep(step, graph, usual, {.plan = &run.value().schedule}), name);
+            ++steps;
+        }
+    }
+    EXPECT_GT(steps, 40);
+}
+
+} // namespace
+} // namespace bubblescope
