@@ -1,0 +1,293 @@
+// The critical path, slack and blame, beside what brute force says.
+
+#include "core/diagnose/accounting/replay.h"
+#include "core/diagnose/blame/blame.h"
+#include "core/diagnose/blame/chain_tree.h"
+#include "tests/property/measured_steps.h"
+
+#include <algorithm>
+#include <map>
+
+namespace bubblescope {
+namespace {
+
+StepBlame blameOf(const StepTimeline& step) {
+    const StepGraph graph(step);
+    return blameStep(step, graph, bindings(graph), UsualTimes({&step, 1}));
+}
+
+void expectWholePath(const CriticalPath& path, TimeNs wall, const std::string& where) {
+    EXPECT_EQ(path.ops + path.transfers + path.delays, wall) << where;
+    TimeNs at{0};
+    for (const PathSegment& segment : path.segments) {
+        EXPECT_EQ(segment.start, at) << where;
+        EXPECT_GT(segment.end, segment.start) << where;
+        at = segment.end;
+    }
+    EXPECT_EQ(at, wall) << where;
+}
+
+TEST(CriticalPath, LeavesNoTimeOut) {
+    unsigned seed = 1;
+    for (const Schedule& order : test::familyOrders()) {
+        const StepTimeline step = test::measuredStep(order, test::randomTimes(order, seed++));
+        const StepGraph graph(step);
+        const CriticalPath path = criticalPath(graph, bindings(graph));
+        expectWholePath(path, step.wall(), order.name);
+        EXPECT_EQ(path.delays, TimeNs{0}) << order.name;
+        for (const PathSegment& segment : path.segments) {
+            if (segment.kind != PathSegment::Kind::Op) continue;
+            EXPECT_EQ(path.slack[StepGraph::at(segment.unit)], TimeNs{0}) << order.name;
+        }
+    }
+    for (unsigned hostile = 0; hostile < 2000; ++hostile) {
+        const StepTimeline step = test::hostileStep(hostile);
+        const StepGraph graph(step);
+        const CriticalPath path = criticalPath(graph, bindings(graph));
+        if (graph.size() > 0) expectWholePath(path, step.wall(), "seed " + std::to_string(hostile));
+    }
+}
+
+TEST(CriticalPath, AnOpMayEndLaterByItsSlackAndNotMore) {
+    unsigned seed = 1;
+    for (const Schedule& order : test::familyOrders()) {
+        if (order.pp > 3) continue;
+        const StepTimeline step = test::measuredStep(order, test::randomTimes(order, seed++));
+        const StepGraph graph(step);
+        const CriticalPath path = criticalPath(graph, bindings(graph));
+        std::vector<TimeNs> durations;
+        for (UnitIndex unit = 0; unit < graph.size(); ++unit)
+            durations.push_back(graph.duration(unit));
+        std::vector<TimeNs> ends;
+        for (std::size_t unit = 0; unit < durations.size(); ++unit) {
+            durations[unit] += path.slack[unit];
+            EXPECT_EQ(replay(graph, {}, {durations, &graph.transfer, {}}, ends), step.wall()) << order.name;
+            durations[unit] += TimeNs{1};
+            EXPECT_EQ(replay(graph, {}, {durations, &graph.transfer, {}}, ends), step.wall() + TimeNs{1}) << order.name;
+            durations[unit] -= path.slack[unit] + TimeNs{1};
+        }
+    }
+}
+
+TEST(ChainTree, AgreesWithWalkingUp) {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        std::mt19937 random(seed);
+        const auto pick = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+        const int size = pick(1, 60);
+        std::vector<Binding> parents(static_cast<std::size_t>(size));
+        std::vector<TimeNs> weights;
+        for (int i = 0; i < size; ++i) {
+            parents[static_cast<std::size_t>(i)].unit = pick(std::max(-1, i - 4), i - 1);
+            weights.emplace_back(pick(0, 3) == 0 ? 0 : 1000 * pick(1, 50) + i);
+        }
+        const ChainTree tree(parents, weights);
+        const auto up = [&](UnitIndex unit) { return parents[static_cast<std::size_t>(unit)].unit; };
+        for (UnitIndex a = -1; a < size; ++a) {
+            for (UnitIndex b = -1; b < size; ++b) {
+                UnitIndex left = a;
+                UnitIndex right = b;
+                while (left != right)
+                    (left > right ? left : right) = up(std::max(left, right));
+                ASSERT_EQ(tree.meet(a, b), left);
+                TimeNs sum{0};
+                TimeNs most{0};
+                for (UnitIndex unit = a; unit != left; unit = up(unit)) {
+                    sum += weights[static_cast<std::size_t>(unit)];
+                    most = std::max(most, weights[static_cast<std::size_t>(unit)]);
+                }
+                ASSERT_EQ(tree.sum(a, left), sum);
+                const UnitIndex largest = tree.largest(a, left);
+                UnitIndex walked = a;
+                TimeNs weight{0};
+                for (; walked != kNoUnit && weight < sum; walked = up(walked))
+                    weight += weights[static_cast<std::size_t>(walked)];
+                ASSERT_EQ(tree.enough(a, sum), walked);
+                ASSERT_EQ(largest == kNoUnit ? TimeNs{0} : weights[static_cast<std::size_t>(largest)], most);
+            }
+        }
+    }
+}
+
+class Blaming : public testing::Test {
+protected:
+    Blaming() {
+        costs_.times = makeOpTimes(TimeNs{1000}, TimeNs{2000}, {}, {}).value();
+        costs_.comm = TimeNs{100};
+    }
+
+    StepTimeline run(const Schedule& order, std::shared_ptr<MeasuredTimes> known = {}) const {
+        CostModel costs = costs_;
+        costs.measured = std::move(known);
+        return simulate(order, costs).value();
+    }
+
+    static TimeNs idleOf(const StepTimeline& step, std::size_t rank) {
+        TimeNs idle = step.wall();
+        for (const TimelineOp& op : step.ranks[rank])
+            idle -= op.duration();
+        return idle;
+    }
+
+    /// Figures of a culprit beside a simulation without it.
+    static void expectCost(const Culprit& culprit, const StepTimeline& with, const StepTimeline& without) {
+        EXPECT_EQ(culprit.saves, with.wall() - without.wall());
+        for (std::size_t r = 0; r < with.ranks.size(); ++r)
+            EXPECT_EQ(culprit.idle[r], idleOf(with, r) - idleOf(without, r)) << "rank " << r;
+    }
+
+    Schedule order_ = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    CostModel costs_;
+};
+
+TEST_F(Blaming, WithoutExcessTheScheduleAloneIsToBlame) {
+    const StepTimeline step = run(order_);
+    const StepBlame blame = blameOf(step);
+    EXPECT_TRUE(blame.ranking.empty());
+    EXPECT_EQ(blame.blamed, TimeNs{0});
+    EXPECT_EQ(blame.unexplained, TimeNs{0});
+    TimeNs idle{0};
+    for (std::size_t r = 0; r < 4; ++r)
+        idle += idleOf(step, r);
+    EXPECT_EQ(blame.usual, idle);
+}
+
+// One op of all is slow: each bubble that is longer for it names it, and by as much as it is shorter without it.
+TEST_F(Blaming, EveryLongerBubbleNamesTheOneSlowOp) {
+    const StepTimeline usual = run(order_);
+    for (std::size_t r = 0; r < 4; ++r) {
+        for (std::size_t i = 0; i < order_.ranks[r].size(); ++i) {
+            auto known = std::make_shared<MeasuredTimes>();
+            const Op slow = order_.ranks[r][i];
+            known->setOp(Rank{r}, slow, TimeNs{7777});
+            const StepTimeline step = run(order_, known);
+            const StepGraph graph(step);
+            const StepBlame blame = blameStep(step, graph, bindings(graph), UsualTimes({&step, 1}));
+            for (const BlamedBubble& bubble : blame.bubbles) {
+                const std::size_t rank = bubble.rank.index();
+                const auto& before = usual.ranks[rank];
+                const auto place =
+                    bubble.before == kNoUnit ? before.size() : StepGraph::at(graph.op[StepGraph::at(bubble.before)]);
+                const TimeNs from = place == 0 ? TimeNs{0} : before[place - 1].end;
+                const TimeNs to = place == before.size() ? usual.end : before[place].start;
+                const TimeNs wait = bubble.end - bubble.start;
+                EXPECT_EQ(bubble.usual, std::min(wait, to - from));
+                ASSERT_EQ(bubble.cause.has_value(), wait > to - from);
+                if (!bubble.cause) continue;
+                EXPECT_EQ(bubble.cause->kind, CulpritKind::SlowOp);
+                EXPECT_EQ(graph.rank[StepGraph::at(bubble.cause->unit)], static_cast<std::int32_t>(r));
+                EXPECT_EQ(graph.op[StepGraph::at(bubble.cause->unit)], static_cast<std::int32_t>(i));
+                EXPECT_EQ(bubble.cause->time, TimeNs{7777} - costs_.times.of(slow.kind));
+            }
+            EXPECT_EQ(blame.unexplained, TimeNs{0});
+            if (blame.blamed == TimeNs{0}) continue; // it fitted into a bubble of its own rank
+            ASSERT_EQ(blame.ranking.size(), 1U);
+            EXPECT_EQ(blame.ranking[0].unit, graph.unit_of[r][i]);
+            EXPECT_EQ(blame.ranking[0].waits, blame.blamed);
+            expectCost(blame.ranking[0], step, usual);
+        }
+    }
+}
+
+TEST_F(Blaming, ASlowStageIsNamedWithWhatItCosts) {
+    auto known = std::make_shared<MeasuredTimes>();
+    for (const Op& op : order_.ranks[2])
+        known->setOp(Rank{2}, op, op.kind == OpKind::Forward ? TimeNs{1300} : TimeNs{2900});
+    const StepTimeline step = run(order_, known);
+    const StepBlame blame = blameOf(step);
+    ASSERT_EQ(blame.ranking.size(), 1U);
+    const Culprit& culprit = blame.ranking[0];
+    EXPECT_EQ(culprit.kind, CulpritKind::SlowStage);
+    EXPECT_EQ(culprit.rank, Rank{2});
+    EXPECT_EQ(culprit.chunk, Chunk{0});
+    EXPECT_EQ(culprit.excess, TimeNs{8 * (300 + 900)});
+    expectCost(culprit, step, run(order_));
+}
+
+TEST_F(Blaming, ASlowLinkIsNamedWithItsDirection) {
+    auto known = std::make_shared<MeasuredTimes>();
+    for (int m = 0; m < 8; ++m)
+        known->setTransfer(Payload::Gradient, Microbatch{m}, Stage{1}, 0, TimeNs{950});
+    const StepTimeline step = run(order_, known);
+    const StepBlame blame = blameOf(step);
+    ASSERT_EQ(blame.ranking.size(), 1U);
+    const Culprit& culprit = blame.ranking[0];
+    EXPECT_EQ(culprit.kind, CulpritKind::SlowLink);
+    EXPECT_EQ(culprit.rank, Rank{2});
+    EXPECT_EQ(culprit.peer, Rank{1});
+    expectCost(culprit, step, run(order_));
+}
+
+TEST_F(Blaming, ALateStartIsNamed) {
+    const StepTimeline on_time = run(order_);
+    // As if the op took longer, but it took its time only behind that.
+    const Op late = order_.ranks[3].back();
+    auto known = std::make_shared<MeasuredTimes>();
+    known->setOp(Rank{3}, late, TimeNs{2600});
+    StepTimeline step = run(order_, known);
+    step.ranks[3].back().start += TimeNs{600};
+    const StepBlame blame = blameOf(step);
+    ASSERT_FALSE(blame.ranking.empty());
+    EXPECT_EQ(blame.ranking[0].kind, CulpritKind::LateStart);
+    EXPECT_EQ(blame.ranking[0].rank, Rank{3});
+    expectCost(blame.ranking[0], step, on_time);
+}
+
+// With all excess gone no bubble is longer than its `usual`, whatever else was in the step; and each culprit's figures
+// are those of a simulation in which its ops take their usual times.
+TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
+    unsigned seed = 1;
+    int culprits = 0;
+    for (const Schedule& order : test::familyOrders()) {
+        const auto times = test::randomTimes(order, seed++);
+        const StepTimeline step = test::measuredStep(order, times);
+        const StepGraph graph(step);
+        const UsualTimes usual({&step, 1});
+        const StepBlame blame = blameStep(step, graph, bindings(graph), usual);
+        TimeNs idle{0};
+        for (std::size_t r = 0; r < graph.last.size(); ++r) {
+            idle += step.wall();
+            for (UnitIndex unit = graph.last[r]; unit != kNoUnit; unit = graph.previous[StepGraph::at(unit)])
+                idle -= graph.duration(unit);
+        }
+        EXPECT_EQ(blame.usual + blame.blamed + blame.unexplained, idle) << order.name;
+        for (const Culprit& culprit : blame.ranking) {
+            EXPECT_GT(culprit.waits, TimeNs{0});
+            EXPECT_GE(culprit.saves, TimeNs{0});
+            if (culprit.kind != CulpritKind::SlowOp || graph.pair[StepGraph::at(*culprit.unit)]) continue;
+            ++culprits;
+            const std::size_t unit = StepGraph::at(*culprit.unit);
+            const Op& op = step.ranks[culprit.rank.index()][StepGraph::at(graph.op[unit])].op;
+            auto without = std::make_shared<MeasuredTimes>(*times);
+            without->setOp(culprit.rank, op, graph.duration(*culprit.unit) - culprit.excess);
+            const StepTimeline expected = test::measuredStep(order, without);
+            EXPECT_EQ(culprit.saves, step.wall() - expected.wall()) << order.name;
+            for (std::size_t r = 0; r < graph.last.size(); ++r) {
+                TimeNs work_with{0};
+                TimeNs work_without{0};
+                const StepGraph other(expected);
+                for (UnitIndex u = graph.last[r]; u != kNoUnit; u = graph.previous[StepGraph::at(u)])
+                    work_with += graph.duration(u);
+                for (UnitIndex u = other.last[r]; u != kNoUnit; u = other.previous[StepGraph::at(u)])
+                    work_without += other.duration(u);
+                EXPECT_EQ(culprit.idle[r], (step.wall() - work_with) - (expected.wall() - work_without)) << order.name;
+            }
+        }
+    }
+    EXPECT_GT(culprits, 100);
+}
+
+TEST_F(Blaming, HostileTimelinesGiveFiguresThatAddUp) {
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+        const StepTimeline step = test::hostileStep(seed);
+        const StepBlame blame = blameOf(step);
+        TimeNs waits{0};
+        for (const BlamedBubble& bubble : blame.bubbles) {
+            EXPECT_GE(bubble.usual, TimeNs{0});
+            waits += bubble.end - bubble.start;
+        }
+        EXPECT_EQ(blame.usual + blame.blamed + blame.unexplained, waits) << "seed " << seed;
+    }
+}
+
+} // namespace
+} // namespace bubblescope
