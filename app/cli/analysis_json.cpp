@@ -1,4 +1,5 @@
 #include "app/cli/analysis_output.h"
+#include "app/cli/diagnosis_output.h"
 
 namespace bubblescope::cli {
 namespace {
@@ -47,7 +48,7 @@ Json positionsJson(const RankAccount& account, const StepAnalysis& step) {
     return positions;
 }
 
-Json stepJson(const StepAnalysis& step) {
+Json stepJson(const StepAnalysis& step, const StepTimeline& timeline, const StepDiagnosis& diagnosis) {
     Json ranks = Json::array();
     for (const RankAccount& account : step.ranks) {
         ranks.push_back(
@@ -56,7 +57,7 @@ Json stepJson(const StepAnalysis& step) {
              {"bubble_ns", account.bubble.count()},
              {"expected_bubble_ns", account.expected_bubble ? Json(account.expected_bubble->count()) : Json()},
              {"positions", positionsJson(account, step)},
-             {"accounting", {{"compute_ns", account.busy.count()}, {"bubble_ns", account.bubble.count()}}}});
+             {"accounting", accountingJson(diagnosis.accounting.ranks[account.rank.index()])}});
     }
     Json document = {{"index", step.index},
                      {"replica", step.replica},
@@ -73,6 +74,7 @@ Json stepJson(const StepAnalysis& step) {
         document["no_closed_form"] = step.form_note;
         if (step.at_least) document["makespan_at_least_ns"] = step.at_least->count();
     }
+    addDiagnosis(document, timeline, diagnosis);
     return document;
 }
 
@@ -112,8 +114,8 @@ Json anomaliesJson(const RunReport& report) {
 
 Json analysisJson(const Run& run, const RunReport& report) {
     Json steps = Json::array();
-    for (const StepAnalysis& step : report.steps)
-        steps.push_back(stepJson(step));
+    for (std::size_t i = 0; i < report.steps.size(); ++i)
+        steps.push_back(stepJson(report.steps[i], run.steps[i], report.diagnoses[i]));
     return {{"trace", traceJson(run)},
             {"schedule", scheduleJson(run)},
             {"typical_step", report.steps[report.typical_step].index},

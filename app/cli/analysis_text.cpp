@@ -1,4 +1,5 @@
 #include "app/cli/analysis_output.h"
+#include "app/cli/diagnosis_output.h"
 #include "app/cli/table.h"
 
 #include <fmt/format.h>
@@ -165,14 +166,17 @@ std::string anomaliesText(const RunReport& report) {
 } // namespace
 
 std::string analysisText(const Run& run, const RunReport& report, std::optional<int> step) {
-    const StepAnalysis* shown = &report.steps[report.typical_step];
-    for (const StepAnalysis& candidate : report.steps) {
-        if (candidate.index == step) shown = &candidate;
+    std::size_t shown_index = report.typical_step;
+    for (std::size_t i = 0; i < report.steps.size(); ++i) {
+        if (report.steps[i].index == step) shown_index = i;
     }
+    const StepAnalysis* shown = &report.steps[shown_index];
     std::string out = headText(run) + pacingText(run) + stepsText(report);
     out += fmt::format("\nStep {}{}\n", stepName(*shown),
                        step ? "" : ", the one of median length (--step N shows another)");
-    return out + ranksText(*shown) + positionsText(*shown) + stagesText(run, report) + anomaliesText(report);
+    return out + ranksText(*shown) + positionsText(*shown) +
+           diagnosisText(run.steps[shown_index], report.diagnoses[shown_index]) + stagesText(run, report) +
+           anomaliesText(report);
 }
 
 } // namespace bubblescope::cli

@@ -31,6 +31,7 @@ RunReport analyzeRun(const Run& run) {
 RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps) {
     RunReport report;
     report.steps = std::move(steps);
+    report.diagnoses = diagnoseSteps(run);
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.anomalies = findSlowStages(report.stages, run.schedule.microbatches, report.steps[report.typical_step].wall);

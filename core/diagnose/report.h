@@ -3,6 +3,7 @@
 #include "core/bubble/analysis.h"
 #include "core/diagnose/anomaly.h"
 #include "core/diagnose/stage_times.h"
+#include "core/diagnose/step_diagnosis.h"
 #include "core/recognise/run.h"
 
 namespace bubblescope {
@@ -10,6 +11,7 @@ namespace bubblescope {
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
     std::vector<StepAnalysis> steps;
+    std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, blame
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;
     std::size_t typical_step =

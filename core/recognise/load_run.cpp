@@ -96,6 +96,7 @@ void nameSchedule(Run& run, DiagnosticLog& log) {
     run.schedule = std::move(match.schedule);
     run.departure = match.departure;
     run.closest = std::move(match.closest);
+    run.closest_order = std::move(match.closest_order);
 }
 
 } // namespace

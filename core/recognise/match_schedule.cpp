@@ -134,13 +134,14 @@ private:
         Comparison comparison = compare(made.value(), observed_);
         if (!comparison.departure) {
             std::string name = made.value().name;
-            best_ = {std::move(made).value(), std::nullopt, std::move(name)};
+            best_ = {std::move(made).value(), std::nullopt, std::move(name), std::nullopt};
             return true;
         }
         if (!best_.closest.empty() && comparison.common <= best_common_) return false;
         best_common_ = comparison.common;
         best_.departure = comparison.departure;
         best_.closest = made.value().name;
+        best_.closest_order = std::move(made).value();
         return false;
     }
 

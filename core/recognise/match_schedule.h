@@ -13,6 +13,7 @@ struct ScheduleMatch {
     Schedule schedule;                  ///< the family's, or the observed one named "custom"
     std::optional<Departure> departure; ///< from the closest family, when none is equal
     std::string closest;
+    std::optional<Schedule> closest_order; ///< that family's, when none is equal
 };
 
 /// Compares with every registry family and flavor at the order's p, m, v, first with what the observed schedule

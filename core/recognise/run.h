@@ -35,6 +35,7 @@ struct Run {
     Schedule schedule;                        ///< what the steps ran; name "custom" if no family's order equals it
     std::optional<Departure> departure;       ///< from the closest family, when the order equals none
     std::string closest;                      ///< that family's name
+    std::optional<Schedule> closest_order;    ///< and its order
     std::vector<StepTimeline> steps;          ///< complete steps, in order
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "app/cli/output.h"
+#include "core/diagnose/step_diagnosis.h"
+
+#include <string>
+
+namespace bubblescope::cli {
+
+/// `accounting` of a rank: whole nanoseconds that sum to the step's wall time.
+[[nodiscard]] Json accountingJson(const RankAccounting& account);
+
+/// `ladder`, `critical_path` and `blame` of a step, added to its object. Times of a step count from its begin.
+void addDiagnosis(Json& object, const StepTimeline& step, const StepDiagnosis& diagnosis);
+
+/// The same for people.
+[[nodiscard]] std::string diagnosisText(const StepTimeline& step, const StepDiagnosis& diagnosis);
+
+} // namespace bubblescope::cli

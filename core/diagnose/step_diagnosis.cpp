@@ -1,0 +1,44 @@
+#include "core/diagnose/step_diagnosis.h"
+
+#include "core/diagnose/accounting/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace bubblescope {
+namespace {
+
+/// Whether what is missing from the steps may have been recorded and lost.
+bool recordsLost(const Run& run) {
+    constexpr std::array<std::string_view, 7> kLosses{"truncated",       "corrupt",       "bad-event", "bad-packet",
+                                                      "unmatched-begin", "unmatched-end", "lost-names"};
+    return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
+        return std::ranges::find(kLosses, problem.kind) != kLosses.end();
+    });
+}
+
+std::vector<UnitPlace> placesOf(const StepGraph& graph) {
+    std::vector<UnitPlace> places(graph.rank.size());
+    for (std::size_t unit = 0; unit < places.size(); ++unit)
+        places[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit]};
+    return places;
+}
+
+} // namespace
+
+std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
+    const UsualTimes usual(run.steps);
+    const AccountingInput input{&plannedOrder(run), clock_error, recordsLost(run)};
+    std::vector<StepDiagnosis> result;
+    result.reserve(run.steps.size());
+    for (const StepTimeline& step : run.steps) {
+        const StepGraph graph(step);
+        const std::vector<Binding> latest = bindings(graph);
+        result.push_back({placesOf(graph), accountStep(step, graph, usual, input), criticalPath(graph, latest),
+                          blameStep(step, graph, latest, usual)});
+    }
+    return result;
+}
+
+} // namespace bubblescope

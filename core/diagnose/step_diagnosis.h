@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/diagnose/accounting/accounting.h"
+#include "core/diagnose/blame/blame.h"
+#include "core/diagnose/blame/critical_path.h"
+#include "core/recognise/run.h"
+
+#include <vector>
+
+namespace bubblescope {
+
+/// Where a unit's op stands in StepTimeline::ranks. A pair's second half is the op behind it.
+struct UnitPlace {
+    Rank rank;
+    std::int32_t op = 0;
+    bool pair = false;
+
+    [[nodiscard]] const TimelineOp& in(const StepTimeline& step) const {
+        return step.ranks[rank.index()][static_cast<std::size_t>(op)];
+    }
+};
+
+/// Why a step took as long as it did.
+struct StepDiagnosis {
+    std::vector<UnitPlace> units; ///< what a UnitIndex means
+    StepAccounting accounting;
+    CriticalPath path;
+    StepBlame blame;
+
+    [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return units[static_cast<std::size_t>(unit)]; }
+};
+
+/// One per Run::steps. `clock_error` is how far two ranks' clocks can be off: delays up to it count as unknown. Linear
+/// in ops and transfers.
+[[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error = TimeNs{0});
+
+} // namespace bubblescope
