@@ -1,0 +1,91 @@
+// Analysis of a run, all that `analyze` says, on one thread: bubbles, closed forms, accounting, critical path, blame,
+// findings. The run is 64 ranks of 1F1B, or interleaved with 4 chunks, with jitter on every op and transfer, in steps
+// of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number of steps.
+
+#include "core/cost/measured_times.h"
+#include "core/diagnose/report.h"
+#include "core/schedule/registry.h"
+#include "core/simulate/simulate.h"
+
+#include <benchmark/benchmark.h>
+
+#include <random>
+
+namespace bubblescope {
+namespace {
+
+struct Shape {
+    const char* schedule;
+    int microbatches;
+    int vpp;
+};
+
+Run jitteredRun(const Shape& shape, int steps) {
+    Run run;
+    run.schedule = makeSchedule({shape.schedule, "", 64, shape.microbatches, shape.vpp}).value();
+    std::mt19937 random(1);
+    std::uniform_int_distribution<int> jitter(950'000, 1'050'000);
+    for (int index = 0; index < steps; ++index) {
+        auto times = std::make_shared<MeasuredTimes>();
+        for (std::size_t r = 0; r < run.schedule.ranks.size(); ++r) {
+            for (const Op& op : run.schedule.ranks[r])
+                times->setOp(Rank{r}, op, TimeNs{jitter(random) * (op.kind == OpKind::Forward ? 1 : 2)});
+        }
+        CostModel costs;
+        costs.comm = TimeNs{50'000};
+        costs.measured = std::move(times);
+        run.steps.push_back(simulate(run.schedule, costs).value());
+        run.steps.back().index = index;
+    }
+    return run;
+}
+
+std::int64_t opsOf(const Run& run) {
+    return static_cast<std::int64_t>(run.schedule.opCount() * run.steps.size());
+}
+
+void analysis(benchmark::State& state, const Shape& shape) {
+    const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(analyzeRun(run));
+    state.SetItemsProcessed(state.iterations() * opsOf(run));
+    state.counters["ops"] = static_cast<double>(opsOf(run));
+}
+
+void diagnosis(benchmark::State& state, const Shape& shape) {
+    const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(diagnoseSteps(run));
+    state.SetItemsProcessed(state.iterations() * opsOf(run));
+    state.counters["ops"] = static_cast<double>(opsOf(run));
+}
+
+void bubbles(benchmark::State& state, const Shape& shape) {
+    const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+    for (auto _ : state) {
+        for (const StepTimeline& step : run.steps)
+            benchmark::DoNotOptimize(analyzeStep(step, run.schedule));
+    }
+    state.SetItemsProcessed(state.iterations() * opsOf(run));
+}
+
+void sizes(benchmark::internal::Benchmark* bench) {
+    for (const int steps : {4, 16, 64, 128})
+        bench->Arg(steps);
+    bench->Unit(benchmark::kMillisecond);
+}
+
+// 7 812 micro-batches in one step: a million ops that depend on each other.
+BENCHMARK_CAPTURE(analysis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
+BENCHMARK_CAPTURE(analysis, 1f1b_one_long_step, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(analysis, interleaved_v4, Shape{"interleaved", 64, 4})
+    ->Arg(1)
+    ->Arg(8)
+    ->Arg(32)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(diagnosis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
+BENCHMARK_CAPTURE(diagnosis, 1f1b_one_long_step, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bubbles, 1f1b, Shape{"1f1b", 64, 1})->Arg(128)->Unit(benchmark::kMillisecond);
+
+} // namespace
+} // namespace bubblescope
