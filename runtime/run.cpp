@@ -4,10 +4,11 @@
 #include "profiler/recorder/recorder.h"
 #include "runtime/device/host_clock.h"
 #include "runtime/engine/engine.h"
-#include "runtime/model/mlp_stage.h"
+#include "runtime/model/gpt_stage.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <memory>
@@ -17,13 +18,32 @@
 namespace bubblescope::runtime {
 namespace {
 
-Status checkNumbers(const RunConfig& config) {
+Status checkModel(const RunConfig& config) {
     const ModelConfig& model = config.model;
-    if (config.steps < 1) return usageError("a run needs at least one step");
-    if (model.width < 1 || model.rows < 1 || model.layers_per_stage < 1) {
-        return usageError("the model's width, rows and layers per stage must be at least 1");
+    if (model.width < 1 || model.heads < 1 || model.sequence < 1 || model.batch < 1 || model.layers_per_stage < 1)
+        return usageError("the model's width, heads, sequence, batch and layers must be at least 1");
+    if (model.width % model.heads != 0) {
+        return usageError(fmt::format("a width of {} cannot be shared by {} heads", model.width, model.heads),
+                          "the width must be a multiple of the heads");
     }
-    if (!std::isfinite(model.learning_rate)) return usageError("the learning rate must be a finite number");
+    const int places = DataPlan(config.schedule).places();
+    if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
+        return usageError(fmt::format("layers are given for {} stages, the model has {}", model.cut.size(), places));
+    }
+    if (std::ranges::any_of(model.cut, [](int layers) { return layers < 0; }))
+        return usageError("a stage cannot have fewer than no layers");
+    const AdamWConfig& adamw = model.optimizer;
+    for (const float value : {adamw.learning_rate, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay}) {
+        if (!std::isfinite(value) || value < 0)
+            return usageError("the optimizer's numbers must be finite and not negative");
+    }
+    if (adamw.beta1 >= 1 || adamw.beta2 >= 1) return usageError("the optimizer's betas must be below 1");
+    return {};
+}
+
+Status checkNumbers(const RunConfig& config) {
+    if (config.steps < 1) return usageError("a run needs at least one step");
+    BUBBLESCOPE_TRY(checkModel(config));
     if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");
     const std::size_t named = config.times.stages.size();
     if (named != 0 && named != static_cast<std::size_t>(config.schedule.stages())) {
@@ -35,9 +55,10 @@ Status checkNumbers(const RunConfig& config) {
 
 Status checkSlices(const RunConfig& config) {
     const int slices = DataPlan(config.schedule).slices();
-    if (config.model.rows >= slices) return {};
-    return usageError(fmt::format("{} rows of a micro-batch cannot be cut into {} slices", config.model.rows, slices),
-                      fmt::format("give {} rows or more", slices));
+    if (config.model.sequence >= slices) return {};
+    return usageError(
+        fmt::format("a sequence of {} tokens cannot be cut into {} slices", config.model.sequence, slices),
+        fmt::format("give {} tokens or more", slices));
 }
 
 Status checkConfig(const RunConfig& config) {
@@ -60,7 +81,7 @@ RunInfo runInfo(const RunConfig& config) {
 }
 
 StageFactory stageFactory(const ModelConfig& model, const DataPlan& plan) {
-    return [&](Stage stage) { return std::make_unique<MlpStage>(model, plan.taskOf(stage)); };
+    return [&](Stage stage) { return std::make_unique<GptStage>(model, plan.taskOf(stage)); };
 }
 
 using Stages = std::vector<std::unique_ptr<StageModel>>; ///< by stage

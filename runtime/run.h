@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
 #include <cstdint>
@@ -11,18 +12,6 @@
 #include <vector>
 
 namespace bubblescope::runtime {
-
-/// The model that is trained: one equal stage for each place in the pipeline (p·v, or p·v/2 where two pipelines
-/// hold it twice), made of Linear + GELU blocks with residual connections on
-/// synthetic data, the last stage ends in a linear head and mean squared error. Everything follows from
-/// `seed`.
-struct ModelConfig {
-    int width = 32;           ///< features
-    int layers_per_stage = 1; ///< blocks in one chunk
-    int rows = 16;            ///< samples of one micro-batch
-    float learning_rate = 0.05F;
-    std::uint64_t seed = 1;
-};
 
 struct RunConfig {
     Schedule schedule; ///< validated by the caller or rejected by the run

@@ -49,6 +49,7 @@ Json memoryJson(const std::vector<runtime::MemoryUse>& memory) {
         ranks.push_back({{"rank", ranks.size()},
                          {"weights_bytes", rank.weights},
                          {"gradients_bytes", rank.gradients},
+                         {"optimizer_bytes", rank.optimizer},
                          {"activations_bytes", rank.activations}});
     }
     return ranks;

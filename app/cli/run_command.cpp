@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/model_options.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
@@ -21,8 +22,7 @@ struct Options {
     std::string backend = "cpu";
     std::string out;
     int steps = 5;
-    runtime::ModelConfig model;
-    std::optional<int> layers;
+    ModelOptions model;
     bool no_pace = false;
     std::string pace_tolerance;
     bool json = false;
@@ -38,8 +38,7 @@ Result<runtime::RunConfig> configure(const Options& options) {
     if (!options.pace_tolerance.empty()) {
         BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
     }
-    config.model = options.model;
-    config.model.layers_per_stage = options.layers.value_or(1);
+    BUBBLESCOPE_ASSIGN(config.model, options.model.config());
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
@@ -47,6 +46,7 @@ Result<runtime::RunConfig> configure(const Options& options) {
 
 CommandResult runOne(runtime::RunConfig config, const Options& options) {
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
+    BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out));
     const RecordedRun& recorded = runs.front();
@@ -65,7 +65,7 @@ CommandResult runOne(runtime::RunConfig config, const Options& options) {
 
 CommandResult compare(const runtime::RunConfig& base, const Options& options) {
     BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs,
-                       planComparison({options.schedule, options.compare, options.layers}, base.times, base));
+                       planComparison({options.schedule, options.compare, options.model}, base.times, base));
     BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out));
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     if (options.json) {
@@ -107,16 +107,7 @@ void addRunCommand(CLI::App& app, Action& action) {
         ->add_option("--pace-tolerance", options->pace_tolerance,
                      "Lateness above which a paced op ends when it really did (10ms)")
         ->type_name("TIME");
-    command->add_option("--width", options->model.width, "Features of the model")
-        ->check(CLI::Range(1, 8192))
-        ->type_name("N");
-    command->add_option("--layers", options->layers, "Layers in each chunk (of the first schedule) (1)")
-        ->check(CLI::Range(1, 1000))
-        ->type_name("N");
-    command->add_option("--rows", options->model.rows, "Samples of a micro-batch")
-        ->check(CLI::Range(1, 65536))
-        ->type_name("N");
-    command->add_option("--seed", options->model.seed, "Seed of weights and data")->type_name("N");
+    options->model.add(*command);
     options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return run(*options); }; });

@@ -117,13 +117,16 @@ const StepAnalysis& typicalStep(const RecordedRun& recorded) {
 Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& comparison, const CostModel& times,
                                                        const runtime::RunConfig& base) {
     BUBBLESCOPE_ASSIGN(std::vector<Schedule> schedules, schedulesOf(comparison, times));
-    BUBBLESCOPE_ASSIGN(const int blocks, blocksPerRank(schedules, comparison.layers));
+    const bool whole = comparison.model.wholeModel();
+    BUBBLESCOPE_ASSIGN(const int blocks,
+                       whole ? Result<int>(0) : blocksPerRank(schedules, comparison.model.layersPerChunk()));
     const int first = chunksOfModel(schedules.front());
     std::vector<runtime::RunConfig> configs;
     for (Schedule& schedule : schedules) {
         runtime::RunConfig& config = configs.emplace_back(base);
         const int chunks = chunksOfModel(schedule);
-        config.model.layers_per_stage = blocks / chunks;
+        if (!whole) config.model.layers_per_stage = blocks / chunks;
+        BUBBLESCOPE_TRY(comparison.model.cutLayers(schedule, config.model));
         BUBBLESCOPE_ASSIGN(config.times, recut(times, first, chunks));
         config.schedule = std::move(schedule);
     }

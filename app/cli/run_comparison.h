@@ -1,10 +1,10 @@
 #pragma once
 
+#include "app/cli/model_options.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +14,8 @@ namespace bubblescope::cli {
 struct Comparison {
     const ScheduleOptions& schedule; ///< which is the first, if it names one
     std::vector<std::string> names;  ///< of the others: NAME, NAME/FLAVOR or /FLAVOR
-    /// Blocks in each chunk of the first schedule; none = as few as all schedules can cut evenly.
-    std::optional<int> layers;
+    /// Its layers in each chunk are the first schedule's; none = as few as all schedules can cut evenly.
+    const ModelOptions& model;
 };
 
 /// The runs to make: `base` with each schedule and with the times of its ops. All train the same model on the

@@ -14,13 +14,15 @@ namespace bubblescope::runtime {
 struct MemoryUse {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;   ///< for the weights: the sum, and what waits for its turn in it
+    std::int64_t optimizer = 0;   ///< its moments
     std::int64_t activations = 0; ///< what forward and backward leave for later ops of their piece
 
-    [[nodiscard]] std::int64_t total() const { return weights + gradients + activations; }
+    [[nodiscard]] std::int64_t total() const { return weights + gradients + optimizer + activations; }
 
     MemoryUse& operator+=(const MemoryUse& other) {
         weights += other.weights;
         gradients += other.gradients;
+        optimizer += other.optimizer;
         activations += other.activations;
         return *this;
     }

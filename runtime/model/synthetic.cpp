@@ -1,7 +1,5 @@
 #include "runtime/model/synthetic.h"
 
-#include <cmath>
-
 namespace bubblescope::runtime {
 namespace {
 
@@ -15,9 +13,13 @@ std::uint64_t mix(std::uint64_t x) {
 
 } // namespace
 
+std::uint64_t Synthetic::number(Stream stream, std::uint64_t index) const {
+    return mix(mix(mix(seed_) ^ static_cast<std::uint64_t>(stream)) ^ index);
+}
+
 Tensor Synthetic::uniform(Stream stream, std::uint64_t index, Eigen::Index rows, Eigen::Index columns,
                           float scale) const {
-    const std::uint64_t base = mix(mix(mix(seed_) ^ static_cast<std::uint64_t>(stream)) ^ index);
+    const std::uint64_t base = number(stream, index);
     Tensor tensor(rows, columns);
     for (Eigen::Index i = 0; i < tensor.size(); ++i) {
         // The upper 24 bits, which a float holds exactly.
@@ -26,18 +28,6 @@ Tensor Synthetic::uniform(Stream stream, std::uint64_t index, Eigen::Index rows,
         tensor.data()[i] = unit * scale;
     }
     return tensor;
-}
-
-Samples syntheticSamples(std::uint64_t seed, Microbatch microbatch, int rows, int width) {
-    const Synthetic synthetic(seed);
-    const float unit_variance = std::sqrt(3.0F);
-    Samples samples;
-    samples.inputs = synthetic.uniform(Synthetic::Stream::Inputs, static_cast<std::uint64_t>(microbatch.value), rows,
-                                       width, unit_variance);
-    const float unit_norm = std::sqrt(3.0F / static_cast<float>(width));
-    const Tensor teacher = synthetic.uniform(Synthetic::Stream::Teacher, 0, width, 1, unit_norm);
-    samples.targets = samples.inputs * teacher;
-    return samples;
 }
 
 } // namespace bubblescope::runtime

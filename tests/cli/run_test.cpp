@@ -61,7 +61,7 @@ TEST(RunCommand, TakesASchedulesFile) {
     ASSERT_EQ(order.exit_code, 0) << order.err;
     const std::string file = scratch.write("order.json", order.out).string();
     const auto result =
-        runProgram({"run", "--schedule-file", file, "--steps", "2", "--no-pace", "--json", "--rows", "8"});
+        runProgram({"run", "--schedule-file", file, "--steps", "2", "--no-pace", "--json", "--sequence", "8"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.json()["schedule"]["schedule"], "dualpipe");
     EXPECT_EQ(result.json()["trace"]["problems"].size(), 0U);
@@ -117,10 +117,10 @@ TEST(RunCommand, ComparisonsSayWhereWeightsDifferAndWhatCannotBeCut) {
     EXPECT_NE(unknown.err.find("no-such"), std::string::npos) << unknown.err;
 }
 
-TEST(RunCommand, SaysHowManyRowsSlicesNeed) {
-    const auto result = runProgram(run("seq1f1b", "1", {"--no-pace", "--sequence-slices", "9", "--rows", "8"}));
+TEST(RunCommand, SaysHowManyTokensSlicesNeed) {
+    const auto result = runProgram(run("seq1f1b", "1", {"--no-pace", "--sequence-slices", "9", "--sequence", "8"}));
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.err.find("give 9 rows or more"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("give 9 tokens or more"), std::string::npos) << result.err;
 }
 
 TEST(RunCommand, FailsWithFourWhereItCannotRecord) {

@@ -2,7 +2,7 @@
 
 #include "core/simulate/simulate.h"
 #include "runtime/engine/engine.h"
-#include "runtime/model/mlp_stage.h"
+#include "runtime/model/gpt_stage.h"
 #include "tests/unit/runtime/fake_clock.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,9 @@ struct EngineRun {
         for (int r = 0; r < schedule.pp; ++r)
             rings.push_back(std::make_unique<profiler::RecordRing>(1 << 12));
         model.width = 4;
-        model.rows = 4;
-        make_stage = [this](Stage stage) { return std::make_unique<MlpStage>(model, plan.taskOf(stage)); };
+        model.heads = 1;
+        model.sequence = 4;
+        make_stage = [this](Stage stage) { return std::make_unique<GptStage>(model, plan.taskOf(stage)); };
     }
 
     Result<EngineResult> run() {

@@ -112,7 +112,7 @@ TEST(Engine, CountsOpsAndLateOnes) {
             FakeClock& clock;
             int& count;
         };
-        return std::make_unique<Slow>(std::make_unique<MlpStage>(run.model, run.plan.taskOf(stage)), run.clock, calls);
+        return std::make_unique<Slow>(std::make_unique<GptStage>(run.model, run.plan.taskOf(stage)), run.clock, calls);
     };
     const Result<EngineResult> result = run.run();
     ASSERT_TRUE(result.ok());

@@ -56,7 +56,7 @@ void expectTheReferencesWeights(Schedule schedule) {
     RunConfig config;
     config.schedule = std::move(schedule);
     config.model.width = 6;
-    config.model.rows = 5;
+    config.model.sequence = 5;
     config.steps = 2;
     config.paced = false;
     JobControl control;

@@ -1,4 +1,5 @@
-#include "runtime/model/mlp_stage.h"
+#include "runtime/model/gpt_stage.h"
+#include "runtime/model/synthetic.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +10,14 @@
 namespace bubblescope::runtime {
 namespace {
 
-using Stages = std::vector<std::unique_ptr<MlpStage>>;
+using Stages = std::vector<std::unique_ptr<GptStage>>;
 
 ModelConfig smallModel() {
     ModelConfig config;
-    config.width = 5;
-    config.rows = 3;
+    config.width = 6;
+    config.heads = 2;
+    config.sequence = 5;
+    config.batch = 2;
     config.layers_per_stage = 2;
     config.seed = 11;
     return config;
@@ -26,17 +29,18 @@ Stages makeStages(const ModelConfig& config, int stages, int microbatches) {
         StageTask task{s, stages, {}, 1, microbatches};
         for (int m = 0; m < microbatches; ++m)
             task.pieces.push_back({Microbatch{m}});
-        made.push_back(std::make_unique<MlpStage>(config, std::move(task)));
+        made.push_back(std::make_unique<GptStage>(config, std::move(task)));
     }
     return made;
 }
 
-/// Biases start at zero, where a wrong sign or place of theirs could hide.
-void shakeBiases(Stages& stages) {
+/// Weights start small and biases at zero, where a wrong sign or place of theirs could hide.
+void shake(Stages& stages) {
     float value = 0.11F;
     for (const auto& stage : stages) {
-        for (Linear& linear : stage->parameters()) {
-            for (float& bias : linear.bias)
+        for (Weights<float>& part : stage->parameters()) {
+            part.weight *= part.weight.rows() > 1 ? 15.0F : 1.0F;
+            for (float& bias : part.bias)
                 bias = value = -0.9F * value + 0.02F;
         }
     }
@@ -61,7 +65,7 @@ void backward(Stages& stages, int microbatch) {
 
 /// Slope of `loss` in `value`, from both sides.
 double slope(float& value, const std::function<double()>& loss) {
-    constexpr float kStep = 0.01F;
+    constexpr float kStep = 0.004F;
     const float old = value;
     value = old + kStep;
     const float up = value;
@@ -74,13 +78,13 @@ double slope(float& value, const std::function<double()>& loss) {
 }
 
 void expectClose(double gradient, double difference) {
-    EXPECT_NEAR(gradient, difference, 1e-3 * std::abs(difference) + 2e-4);
+    EXPECT_NEAR(gradient, difference, 1e-2 * std::abs(difference) + 5e-4);
 }
 
-TEST(MlpStage, GradientsOfAllParametersEqualFiniteDifferences) {
+TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
     constexpr int kMicrobatches = 2;
     Stages stages = makeStages(smallModel(), 3, kMicrobatches);
-    shakeBiases(stages);
+    shake(stages);
     lossOf(stages, kMicrobatches);
     for (int m = 0; m < kMicrobatches; ++m)
         backward(stages, m);
@@ -91,26 +95,29 @@ TEST(MlpStage, GradientsOfAllParametersEqualFiniteDifferences) {
         const Tensor sum = stage->takeGradient();
         Eigen::Index next = 0;
         const auto compare = [&](auto& parameters) {
-            for (Eigen::Index at = 0; at < parameters.size(); ++at) {
-                const double mean = static_cast<double>(sum(next++)) / kMicrobatches;
+            // Each layer's own gradients are held against differences in double; here a sample tells that they
+            // reach their places.
+            for (Eigen::Index at = 0; at < parameters.size(); ++at, ++next) {
+                if (parameters.size() > 50 && at % 13 != 0) continue;
+                const double mean = static_cast<double>(sum(next)) / kMicrobatches;
                 largest_block = std::max(largest_block, std::abs(mean));
                 expectClose(mean, slope(parameters.data()[at], loss));
             }
         };
-        for (Linear& linear : stage->parameters()) {
-            compare(linear.weight);
-            compare(linear.bias);
+        for (Weights<float>& part : stage->parameters()) {
+            compare(part.weight);
+            compare(part.bias);
         }
         EXPECT_EQ(next, sum.size());
     }
     EXPECT_GT(largest_block, 0.05) << "gradients this small would pass whatever they were";
 }
 
-TEST(MlpStage, GradientOfTheInputEqualsFiniteDifferences) {
+TEST(GptStage, GradientOfTheInputEqualsFiniteDifferences) {
     // Two stages, of which the second is driven by hand.
     Stages stages = makeStages(smallModel(), 2, 1);
-    shakeBiases(stages);
-    MlpStage& last = *stages[1];
+    shake(stages);
+    GptStage& last = *stages[1];
     Tensor input = stages[0]->forward({Microbatch{0}}, {});
     const auto loss = [&] {
         const Tensor nothing = last.forward({Microbatch{0}}, input);
@@ -124,7 +131,7 @@ TEST(MlpStage, GradientOfTheInputEqualsFiniteDifferences) {
         expectClose(static_cast<double>(gradient.data()[at]), slope(input.data()[at], loss));
 }
 
-TEST(MlpStage, OrderOfMicrobatchesDoesNotChangeABit) {
+TEST(GptStage, OrderOfMicrobatchesDoesNotChangeABit) {
     const auto digestFor = [](const std::vector<int>& order) {
         Stages stages = makeStages(smallModel(), 2, 4);
         lossOf(stages, 4);
@@ -142,9 +149,9 @@ TEST(MlpStage, OrderOfMicrobatchesDoesNotChangeABit) {
     EXPECT_EQ(digestFor({2, 0, 3, 1}), ascending);
 }
 
-TEST(MlpStage, GradientsThatComeEarlyAreHeldUntilTheirTurn) {
+TEST(GptStage, GradientsThatComeEarlyAreHeldUntilTheirTurn) {
     Stages stages = makeStages(smallModel(), 1, 3);
-    MlpStage& stage = *stages[0];
+    GptStage& stage = *stages[0];
     const std::int64_t weights = stage.memory().weights;
     EXPECT_EQ(stage.memory().total(), weights);
     lossOf(stages, 3);
@@ -159,7 +166,7 @@ TEST(MlpStage, GradientsThatComeEarlyAreHeldUntilTheirTurn) {
     EXPECT_EQ(stage.memory().activations, 0);
 }
 
-TEST(MlpStage, WeightGradientsMayComeLater) {
+TEST(GptStage, WeightGradientsMayComeLater) {
     Stages at_once = makeStages(smallModel(), 1, 2);
     lossOf(at_once, 2);
     backward(at_once, 0);
@@ -175,35 +182,44 @@ TEST(MlpStage, WeightGradientsMayComeLater) {
     EXPECT_EQ(at_once[0]->takeGradient(), later[0]->takeGradient());
 }
 
-TEST(MlpStage, SlicesAddUpToTheMicrobatch) {
-    const ModelConfig config = smallModel(); // 3 rows in 2 slices: 1 and 2
+TEST(GptStage, SlicesAddUpToTheMicrobatch) {
+    const ModelConfig config = smallModel(); // 5 tokens in 2 slices: 2 and 3
     Stages whole = makeStages(config, 1, 1);
+    shake(whole);
     const double loss = lossOf(whole, 1);
     backward(whole, 0);
 
     const Piece first{Microbatch{0}, 0};
     const Piece second{Microbatch{0}, 1};
-    MlpStage sliced(config, {0, 1, {second, first}, 2, 1});
+    Stages sliced;
+    sliced.push_back(std::make_unique<GptStage>(config, StageTask{0, 1, {second, first}, 2, 1}));
+    shake(sliced);
+    GptStage& stage = *sliced[0];
+    EXPECT_THROW((void)stage.forward(second, {}), std::logic_error) << "attention needs the first slice";
     for (const Piece piece : {first, second})
-        ASSERT_EQ(sliced.forward(piece, {}).size(), 0);
-    EXPECT_NEAR(sliced.takeLoss(), loss, 1e-6);
+        ASSERT_EQ(stage.forward(piece, {}).size(), 0);
+    const std::int64_t forwards = stage.memory().activations;
+    EXPECT_NEAR(stage.takeLoss(), loss, 1e-6);
     for (const Piece piece : {second, first}) {
-        EXPECT_EQ(sliced.backwardInput(piece, {}).rows(), piece == first ? 1 : 2);
-        sliced.backwardWeight(piece);
+        EXPECT_EQ(stage.backwardInput(piece, {}).size(), 0);
+        EXPECT_GT(stage.memory().activations, 0);
+        stage.backwardWeight(piece);
+        EXPECT_LT(stage.memory().activations, forwards);
     }
+    EXPECT_EQ(stage.memory().activations, 0);
     const Tensor expected = whole[0]->takeGradient();
-    const Tensor sum = sliced.takeGradient();
+    const Tensor sum = stage.takeGradient();
     ASSERT_EQ(sum.size(), expected.size());
     EXPECT_TRUE(sum.isApprox(expected, 1e-5F));
 }
 
-TEST(MlpStage, RefusesOpsInAnImpossibleOrder) {
+TEST(GptStage, RefusesOpsInAnImpossibleOrder) {
     const Stages stages = makeStages(smallModel(), 1, 2);
-    MlpStage& stage = *stages[0];
+    GptStage& stage = *stages[0];
     EXPECT_THROW((void)stage.backwardInput({Microbatch{0}}, {}), std::logic_error);
     ASSERT_EQ(stage.forward({Microbatch{0}}, {}).size(), 0);
     EXPECT_THROW(stage.backwardWeight({Microbatch{0}}), std::logic_error);
-    ASSERT_GT(stage.backwardInput({Microbatch{0}}, {}).size(), 0);
+    ASSERT_EQ(stage.backwardInput({Microbatch{0}}, {}).size(), 0) << "nobody wants a gradient for words";
     stage.backwardWeight({Microbatch{0}});
     EXPECT_THROW((void)stage.takeGradient(), std::logic_error) << "micro-batch 1 is missing";
 }
@@ -214,7 +230,7 @@ TEST(Synthetic, NumbersFollowFromSeedAndNameAlone) {
     EXPECT_EQ(a, Synthetic(5).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
     EXPECT_NE(a, Synthetic(6).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
     EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Weights, 4, 40, 25, 2.0F));
-    EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Inputs, 3, 40, 25, 2.0F));
+    EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Data, 3, 40, 25, 2.0F));
     EXPECT_GE(a.minCoeff(), -2.0F);
     EXPECT_LT(a.maxCoeff(), 2.0F);
     EXPECT_NEAR(a.mean(), 0.0F, 0.15F);

@@ -1,0 +1,91 @@
+#include "app/cli/model_options.h"
+
+#include "core/partition/partition.h"
+
+#include <fmt/format.h>
+
+namespace bubblescope::cli {
+namespace {
+
+std::string presetsText() {
+    std::string names;
+    for (const runtime::ModelPreset& preset : runtime::modelPresets())
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+    return names;
+}
+
+/// Parts of the whole model that follow each other in a pipeline.
+int placesOf(const Schedule& schedule) {
+    return schedule.stages() / routes(schedule.placement);
+}
+
+} // namespace
+
+void ModelOptions::add(CLI::App& command) {
+    const std::string group = "Model (a GPT over the bytes of a text)";
+    const auto number = [&](const char* name, std::optional<int>& value, int most, const char* text) {
+        command.add_option(name, value, text)->check(CLI::Range(1, most))->type_name("N")->group(group);
+    };
+    command.add_option("--preset", preset_, fmt::format("Its size: {} (tiny)", presetsText()))
+        ->type_name("NAME")
+        ->group(group);
+    number("--width", width_, 65536, "Features of a token, in place of the preset's");
+    number("--heads", heads_, 1024, "Heads of attention");
+    number("--sequence", sequence_, 1 << 20, "Tokens of a sequence");
+    number("--batch", batch_, 65536, "Sequences of a micro-batch");
+    auto* const layers = command.add_option("--layers", layers_, "Layers in each chunk (of the first schedule)")
+                             ->check(CLI::Range(1, 1000))
+                             ->type_name("N")
+                             ->group(group);
+    command.add_option("--layer-cut", cut_, "Layers of each stage, in the order of the model")
+        ->type_name("LIST")
+        ->delimiter(',')
+        ->excludes(layers)
+        ->group(group);
+    command.add_option("--text", text_, "The text to train on (a short one of our own)")
+        ->type_name("FILE")
+        ->group(group);
+    command.add_option("--learning-rate", optimizer_.learning_rate, "AdamW's step (0.001)")
+        ->check(CLI::Range(0.0F, 10.0F))
+        ->type_name("X")
+        ->group(group);
+    command.add_option("--seed", seed_, "Seed of weights and data")->type_name("N")->group(group);
+}
+
+Result<runtime::ModelConfig> ModelOptions::config() const {
+    const runtime::ModelPreset* const preset = runtime::findModelPreset(preset_);
+    if (preset == nullptr)
+        return usageError(fmt::format("there is no model preset '{}'", preset_), "one of " + presetsText());
+    runtime::ModelConfig model;
+    model.width = width_.value_or(preset->width);
+    model.heads = heads_.value_or(preset->heads);
+    model.sequence = sequence_.value_or(preset->sequence);
+    model.batch = batch_.value_or(preset->batch);
+    model.layers_per_stage = layers_.value_or(1);
+    model.optimizer = optimizer_;
+    model.seed = seed_;
+    if (!text_.empty()) {
+        BUBBLESCOPE_ASSIGN(model.text, runtime::TextData::read(text_));
+    }
+    return model;
+}
+
+bool ModelOptions::wholeModel() const {
+    if (!cut_.empty()) return true;
+    const runtime::ModelPreset* const preset = runtime::findModelPreset(preset_);
+    return !layers_ && preset != nullptr && preset->layers > 0;
+}
+
+Status ModelOptions::cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const {
+    if (!wholeModel()) return {};
+    if (!cut_.empty()) {
+        model.cut = cut_;
+        return {};
+    }
+    BUBBLESCOPE_ASSIGN(const Partition partition,
+                       partitionEvenly(runtime::findModelPreset(preset_)->layers, placesOf(schedule)));
+    model.cut = partition.layers_per_stage;
+    return {};
+}
+
+} // namespace bubblescope::cli

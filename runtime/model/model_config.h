@@ -1,0 +1,57 @@
+#pragma once
+
+#include "runtime/model/adamw.h"
+#include "runtime/model/text_data.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// The model that is trained: a GPT over byte tokens with learned positions, cut into one stage for each place in the
+/// pipeline (p·v, or p·v/2 where two pipelines hold it twice). The first stage has the embeddings, the last a final
+/// normalisation, a head of its own and the cross-entropy. Weights and data follow from `seed`.
+struct ModelConfig {
+    int width = 32;           ///< features of a token; a multiple of `heads`
+    int heads = 2;            ///< of attention
+    int sequence = 16;        ///< tokens
+    int batch = 1;            ///< sequences of a micro-batch
+    int layers_per_stage = 1; ///< transformer blocks in each chunk
+    std::vector<int> cut;     ///< blocks by place in the pipeline, in place of `layers_per_stage`; empty = even
+    AdamWConfig optimizer;
+    std::uint64_t seed = 1;
+    std::shared_ptr<const TextData> text = TextData::demo();
+
+    [[nodiscard]] int layersAt(int place) const {
+        return cut.empty() ? layers_per_stage : cut[static_cast<std::size_t>(place)];
+    }
+    /// Blocks before a place.
+    [[nodiscard]] int layersBefore(int place) const {
+        int sum = 0;
+        for (int i = 0; i < place; ++i)
+            sum += layersAt(i);
+        return sum;
+    }
+};
+
+/// A size that has a name.
+struct ModelPreset {
+    std::string_view name;
+    std::string_view about;
+    int layers; ///< of the whole model; 0 = one in each stage
+    int width;
+    int heads;
+    int sequence;
+    int batch;
+};
+
+/// From one that trains in seconds on a CPU to some that fill a large GPU.
+[[nodiscard]] std::span<const ModelPreset> modelPresets();
+/// nullptr if unknown.
+[[nodiscard]] const ModelPreset* findModelPreset(std::string_view name);
+
+} // namespace bubblescope::runtime
