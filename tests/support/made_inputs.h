@@ -28,8 +28,10 @@ inline std::string databaseFromSql(const ScratchFolder& folder, const std::strin
     return readAll(path);
 }
 
-/// Protobuf from a text of fields by number, as `10: 7  11 { 9: 1 23: "name" 44: 2.5d 47: 9x }`: plain numbers are
-/// varints, those with a `d` doubles, those with an `x` 64 bits of fixed length; `#` begins a comment. The text is
+/// Protobuf from a text of fields by number, as `10: 7  11 { 9: 1 23: "name" 44: 2.5d 47: 9x 50: ~0aff }`: plain
+/// numbers are varints, those with a `d` doubles, those with an `x` 64 bits of fixed length; `~` begins bytes in
+/// hexadecimal,
+/// `#` a comment. The text is
 /// trusted: what it cannot mean throws.
 class PacketText {
 public:
@@ -80,7 +82,12 @@ private:
                 continue;
             }
             const std::string value(word());
-            if (value.back() == 'd')
+            if (value.front() == '~') {
+                std::string bytes;
+                for (std::size_t i = 1; i + 1 < value.size(); i += 2)
+                    bytes += static_cast<char>(std::stoi(value.substr(i, 2), nullptr, 16));
+                writer.add_bytes(field, bytes);
+            } else if (value.back() == 'd')
                 writer.add_double(field, std::stod(value));
             else if (value.back() == 'x')
                 writer.add_fixed64(field, std::stoull(value));

@@ -17,7 +17,10 @@ inline constexpr std::uint32_t kSequenceId = 10;
 inline constexpr std::uint32_t kTrackEvent = 11;
 inline constexpr std::uint32_t kInternedData = 12;
 inline constexpr std::uint32_t kSequenceFlags = 13;
+inline constexpr std::uint32_t kStateCleared = 41; ///< before there were flags
 inline constexpr std::uint32_t kPreviousPacketDropped = 42;
+inline constexpr std::uint32_t kCompressedPackets = 50; ///< zlib
+inline constexpr std::uint32_t kRenderStage = 53;
 inline constexpr std::uint32_t kTimestampClockId = 58;
 inline constexpr std::uint32_t kDefaults = 59;
 inline constexpr std::uint32_t kTrackDescriptor = 60;
@@ -71,6 +74,8 @@ inline constexpr std::uint32_t kCategories = 22;
 inline constexpr std::uint32_t kName = 23;
 inline constexpr std::uint32_t kCounterValue = 30;
 inline constexpr std::uint32_t kDoubleCounterValue = 44;
+inline constexpr std::uint32_t kOldFlowIds = 36; ///< varints
+inline constexpr std::uint32_t kOldTerminatingFlowIds = 42;
 inline constexpr std::uint32_t kFlowIds = 47;
 inline constexpr std::uint32_t kTerminatingFlowIds = 48;
 
@@ -87,7 +92,11 @@ inline constexpr std::uint32_t kUint = 3;
 inline constexpr std::uint32_t kInt = 4;
 inline constexpr std::uint32_t kDouble = 5;
 inline constexpr std::uint32_t kString = 6;
+inline constexpr std::uint32_t kPointer = 7;
+inline constexpr std::uint32_t kLegacyJson = 9;
 inline constexpr std::uint32_t kName = 10;
+inline constexpr std::uint32_t kDictEntries = 11;
+inline constexpr std::uint32_t kArrayValues = 12;
 inline constexpr std::uint32_t kStringIid = 17;
 } // namespace annotation
 
@@ -95,10 +104,13 @@ namespace interned {
 inline constexpr std::uint32_t kCategories = 1;
 inline constexpr std::uint32_t kNames = 2;
 inline constexpr std::uint32_t kArgNames = 3;
+inline constexpr std::uint32_t kGraphicsContexts = 23;
+inline constexpr std::uint32_t kGpuSpecifications = 24;
 inline constexpr std::uint32_t kArgStrings = 29;
 
 inline constexpr std::uint32_t kIid = 1; ///< in each entry
 inline constexpr std::uint32_t kText = 2;
+inline constexpr std::uint32_t kContextPid = 2;
 } // namespace interned
 
 namespace clock {
@@ -106,9 +118,37 @@ inline constexpr std::uint32_t kClocks = 1;       ///< in ClockSnapshot
 inline constexpr std::uint32_t kPrimaryClock = 2; ///< in ClockSnapshot
 inline constexpr std::uint32_t kId = 1;           ///< in each clock
 inline constexpr std::uint32_t kTimestamp = 2;
+inline constexpr std::uint32_t kIsIncremental = 3;
+inline constexpr std::uint32_t kUnitMultiplier = 4;
 
 inline constexpr std::uint32_t kRealtime = 1;
 inline constexpr std::uint32_t kMonotonic = 3;
+inline constexpr std::uint32_t kBoottime = 6;
+inline constexpr std::uint32_t kFirstOfSequence = 64; ///< to 127: each sequence has its own
+inline constexpr std::uint32_t kLastOfSequence = 127;
 } // namespace clock
+
+namespace counter { ///< CounterDescriptor
+inline constexpr std::uint32_t kUnitMultiplier = 4;
+inline constexpr std::uint32_t kIsIncremental = 5;
+} // namespace counter
+
+namespace render_stage { ///< GpuRenderStageEvent
+inline constexpr std::uint32_t kEventId = 1;
+inline constexpr std::uint32_t kDuration = 2;
+inline constexpr std::uint32_t kOldQueue = 3;
+inline constexpr std::uint32_t kOldStage = 4;
+inline constexpr std::uint32_t kContext = 5;
+inline constexpr std::uint32_t kExtraData = 6;
+inline constexpr std::uint32_t kOldSpecifications = 7;
+inline constexpr std::uint32_t kGpu = 11;
+inline constexpr std::uint32_t kQueueIid = 13;
+inline constexpr std::uint32_t kStageIid = 14;
+inline constexpr std::uint32_t kName = 17;
+inline constexpr std::uint32_t kNameIid = 20;
+
+inline constexpr std::uint32_t kOldQueues = 2; ///< in the old specifications
+inline constexpr std::uint32_t kOldStages = 3;
+} // namespace render_stage
 
 } // namespace bubblescope::perfetto::fields

@@ -1,7 +1,11 @@
 #include "core/io/perfetto/reader.h"
 
+#include "core/io/perfetto/annotation.h"
+#include "core/io/perfetto/clock_table.h"
 #include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
+#include "core/io/perfetto/inflate.h"
+#include "core/io/perfetto/render_stages.h"
 #include "core/io/perfetto/sequence_state.h"
 #include "core/io/perfetto/track_table.h"
 #include "core/io/slice_pairing.h"
@@ -19,7 +23,8 @@ namespace {
 
 /// The fields of a TracePacket that matter here.
 struct Packet {
-    TimeNs time{0};
+    std::optional<std::int64_t> timestamp; ///< as its clock counts
+    TimeNs time{0};                        ///< on the trace's clock
     std::optional<std::uint32_t> clock;
     std::uint32_t sequence = 0;
     std::uint32_t flags = 0;
@@ -29,6 +34,9 @@ struct Packet {
     std::optional<std::string_view> interned;
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
+    std::optional<std::string_view> clocks;
+    std::optional<std::string_view> render_stage;
+    std::optional<std::string_view> packed;
 };
 
 /// The fields of a TrackEvent that matter here.
@@ -47,16 +55,21 @@ Packet parsePacket(std::string_view body) {
     Packet out;
     while (reader.next()) {
         switch (reader.tag()) {
-        case fields::packet::kTimestamp: out.time = TimeNs{reader.int64()}; break;
+        case fields::packet::kTimestamp: out.timestamp = reader.int64(); break;
         case fields::packet::kTimestampClockId: out.clock = reader.uint32(); break;
         case fields::packet::kSequenceId: out.sequence = reader.uint32(); break;
         case fields::packet::kSequenceFlags: out.flags = reader.uint32(); break;
+        case fields::packet::kStateCleared:
+            if (reader.boolean()) out.flags |= fields::packet::kFlagStateCleared;
+            break;
         case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.boolean(); break;
         case fields::packet::kTrackEvent: out.event = reader.bytes(); break;
         case fields::packet::kInternedData: out.interned = reader.bytes(); break;
         case fields::packet::kDefaults: out.defaults = reader.bytes(); break;
         case fields::packet::kTrackDescriptor: out.descriptor = reader.bytes(); break;
-        case fields::packet::kClockSnapshot:
+        case fields::packet::kClockSnapshot: out.clocks = reader.bytes(); break;
+        case fields::packet::kRenderStage: out.render_stage = reader.bytes(); break;
+        case fields::packet::kCompressedPackets: out.packed = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
             // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
@@ -70,7 +83,7 @@ Packet parsePacket(std::string_view body) {
 class Reader {
 public:
     Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
-        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder) {}
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder), render_stages_(builder) {}
 
     Status read(LoadProgress& progress);
 
@@ -78,10 +91,12 @@ private:
     [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, offset_); }
     [[nodiscard]] std::optional<std::string_view> nextPacket();
     void packet(std::string_view body);
+    void packed(std::string_view bytes);
+    [[nodiscard]] bool timed(Packet& packet, const SequenceState& state);
     void event(const Packet& packet, SequenceState& state);
     Event parseEvent(std::string_view message, const SequenceState& state);
-    StoredArg parseAnnotation(std::string_view message, const SequenceState& state);
     StringId known(StringId text);
+    void addCategory(Event& event, StringId category);
     void addCounters();
 
     struct CounterPoint {
@@ -95,6 +110,9 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     TrackTable tracks_;
+    ClockTable clocks_;
+    RenderStages render_stages_;
+    bool inside_packed_ = false;
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::vector<CounterPoint> counters_;
@@ -151,8 +169,40 @@ Status Reader::read(LoadProgress& progress) {
     return {};
 }
 
+/// Packets that were packed into one; those hold no packed ones in turn.
+void Reader::packed(std::string_view bytes) {
+    const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
+    if (!unpacked) return log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+    inside_packed_ = true;
+    FieldReader trace(*unpacked);
+    try {
+        while (trace.next()) {
+            if (trace.tag() == fields::trace::kPacket)
+                packet(trace.bytes());
+            else
+                trace.skip();
+        }
+    } catch (const protozero::exception&) {
+        log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+    }
+    inside_packed_ = false;
+}
+
+/// Puts the packet on the trace's clock; false, and counted if something is lost, where that cannot be done.
+bool Reader::timed(Packet& packet, const SequenceState& state) {
+    if (!packet.timestamp) return true;
+    const auto time =
+        clocks_.traceTime(packet.sequence, packet.clock ? packet.clock : state.defaultClock(), *packet.timestamp);
+    if (time) packet.time = *time;
+    if (!time && (packet.event || packet.render_stage)) {
+        log_.add("unrelated-clock", here(), "events on a clock that no snapshot relates to the trace's are left out");
+    }
+    return time.has_value();
+}
+
 void Reader::packet(std::string_view body) {
-    const Packet packet = parsePacket(body);
+    Packet packet = parsePacket(body);
+    if (packet.packed) packed(*packet.packed);
     SequenceState& state = sequences_[packet.sequence];
     if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
         state.clear();
@@ -162,14 +212,14 @@ void Reader::packet(std::string_view body) {
     if (packet.defaults) state.setDefaults(*packet.defaults);
     if (packet.descriptor) tracks_.addDescriptor(*packet.descriptor);
     if (packet.other_data) log_.add("unknown-packet", here(), "packets of kinds that are not shown are left out");
+    if ((packet.flags & fields::packet::kFlagStateCleared) != 0) render_stages_.clear(packet.sequence);
+    if (packet.interned) render_stages_.addInterned(*packet.interned, packet.sequence);
+    if (packet.clocks) clocks_.addSnapshot(*packet.clocks, packet.sequence);
+    if (!timed(packet, state)) return;
+    if (packet.render_stage) render_stages_.addEvent(*packet.render_stage, packet.sequence, packet.time, state);
     if (!packet.event) return;
     if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
         log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
-        return;
-    }
-    // Clocks from 64 on are private to a sequence and usually count differences.
-    if (packet.clock.value_or(state.defaultClock().value_or(0)) >= 64) {
-        log_.add("private-clock", here(), "events on a private clock are left out");
         return;
     }
     event(packet, state);
@@ -205,6 +255,13 @@ StringId Reader::known(StringId text) {
     return text;
 }
 
+/// An event of several categories has their names in one.
+void Reader::addCategory(Event& event, StringId category) {
+    if (event.category != 0)
+        category = builder_.intern(fmt::format("{},{}", builder_.text(event.category), builder_.text(category)));
+    event.category = category;
+}
+
 Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
     FieldReader reader(message);
     Event out;
@@ -215,10 +272,19 @@ Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
         case fields::event::kNameIid: out.name = known(state.name(reader.uint64())); break;
         case fields::event::kName: out.name = builder_.intern(reader.bytes()); break;
         case fields::event::kCategoryIids:
-            reader.eachUint64([&](std::uint64_t iid) { out.category = known(state.category(iid)); });
+            reader.eachUint64([&](std::uint64_t iid) { addCategory(out, known(state.category(iid))); });
             break;
-        case fields::event::kCategories: out.category = builder_.intern(reader.bytes()); break;
-        case fields::event::kDebugAnnotations: out.args.push_back(parseAnnotation(reader.bytes(), state)); break;
+        case fields::event::kCategories: addCategory(out, builder_.intern(reader.bytes())); break;
+        case fields::event::kDebugAnnotations: {
+            bool lost = false;
+            out.args.push_back(parseAnnotation(reader.bytes(), state, builder_, lost));
+            if (lost) (void)known(0);
+            break;
+        }
+        case fields::event::kOldFlowIds:
+        case fields::event::kOldTerminatingFlowIds:
+            reader.eachUint64([&out](std::uint64_t id) { out.flows.push_back(id); });
+            break;
         case fields::event::kFlowIds:
         case fields::event::kTerminatingFlowIds:
             reader.eachFixed64([&out](std::uint64_t id) { out.flows.push_back(id); });
@@ -231,28 +297,14 @@ Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
     return out;
 }
 
-StoredArg Reader::parseAnnotation(std::string_view message, const SequenceState& state) {
-    FieldReader reader(message);
-    StoredArg arg;
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case fields::annotation::kNameIid: arg.name = known(state.argName(reader.uint64())); break;
-        case fields::annotation::kName: arg.name = builder_.intern(reader.bytes()); break;
-        case fields::annotation::kBool: arg.setBool(reader.boolean()); break;
-        case fields::annotation::kInt:
-        case fields::annotation::kUint: arg.setInt(reader.int64()); break;
-        case fields::annotation::kDouble: arg.setReal(reader.real()); break;
-        case fields::annotation::kString: arg.setText(builder_.intern(reader.bytes())); break;
-        case fields::annotation::kStringIid: arg.setText(known(state.argText(reader.uint64()))); break;
-        default: reader.skip();
-        }
-    }
-    return arg;
-}
-
 void Reader::addCounters() {
-    for (const CounterPoint& point : counters_)
-        builder_.addCounter(tracks_.pidOf(point.track), tracks_.nameOf(point.track), point.time, point.value);
+    std::unordered_map<std::uint64_t, double> sums;
+    for (const CounterPoint& point : counters_) {
+        const TrackTable::CounterUnit unit = tracks_.counterUnitOf(point.track);
+        double value = point.value * static_cast<double>(unit.multiplier);
+        if (unit.adds_up) value = sums[point.track] += value;
+        builder_.addCounter(tracks_.pidOf(point.track), tracks_.nameOf(point.track), point.time, value);
+    }
 }
 
 } // namespace

@@ -25,6 +25,7 @@ void TrackTable::addDescriptor(std::string_view message) {
         case fields::track::kParentUuid: found.parent = descriptor.uint64(); break;
         case fields::track::kProcess: readProcess(descriptor.bytes(), found); break;
         case fields::track::kThread: readThread(descriptor.bytes(), found); break;
+        case fields::track::kCounter: readCounter(descriptor.bytes(), found); break;
         default: descriptor.skip();
         }
     }
@@ -52,6 +53,22 @@ void TrackTable::readThread(std::string_view message, Descriptor& out) {
         default: thread.skip();
         }
     }
+}
+
+void TrackTable::readCounter(std::string_view message, Descriptor& out) {
+    FieldReader counter(message);
+    while (counter.next()) {
+        switch (counter.tag()) {
+        case fields::counter::kUnitMultiplier: out.counter.multiplier = counter.int64(); break;
+        case fields::counter::kIsIncremental: out.counter.adds_up = counter.boolean(); break;
+        default: counter.skip();
+        }
+    }
+}
+
+TrackTable::CounterUnit TrackTable::counterUnitOf(std::uint64_t uuid) const {
+    const auto found = descriptors_.find(uuid);
+    return found == descriptors_.end() ? CounterUnit{} : found->second.counter;
 }
 
 TrackId TrackTable::trackFor(std::uint64_t uuid) {

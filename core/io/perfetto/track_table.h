@@ -22,6 +22,12 @@ public:
 
     [[nodiscard]] StringId nameOf(std::uint64_t uuid) const;
     [[nodiscard]] std::int64_t pidOf(std::uint64_t uuid) const;
+    /// How a counter's values are to be read.
+    struct CounterUnit {
+        bool adds_up = false; ///< each value is the change since the one before
+        std::int64_t multiplier = 1;
+    };
+    [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
     [[nodiscard]] std::size_t descriptorCount() const { return descriptors_.size(); }
 
     /// Names the tracks after their descriptors and those above them.
@@ -35,8 +41,10 @@ private:
         std::optional<std::int64_t> tid;
         StringId process_name = 0;
         StringId thread_name = 0;
+        CounterUnit counter;
     };
 
+    static void readCounter(std::string_view message, Descriptor& out);
     void readProcess(std::string_view message, Descriptor& out);
     void readThread(std::string_view message, Descriptor& out);
     /// Calls `visit` for the descriptor and those above it until it returns true.

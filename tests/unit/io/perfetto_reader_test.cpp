@@ -1,5 +1,7 @@
 #include "core/io/perfetto/encoder.h"
 #include "core/io/perfetto/fields.h"
+#include "tests/support/made_inputs.h"
+#include "tests/support/shared_data.h"
 #include "tests/unit/io/trace_bytes.h"
 
 #include <gmock/gmock.h>
@@ -117,6 +119,29 @@ TEST_F(PerfettoReader, CountsPacketsOfOtherKindsAndBrokenOnes) {
     EXPECT_EQ(read(bytes).sliceCount(), 2U);
     EXPECT_EQ(problems("unknown-packet"), 1);
     EXPECT_EQ(problems("bad-packet"), 1);
+}
+
+// The counts of these inputs are compared by the golden tests; here is what they do not count.
+TEST_F(PerfettoReader, ReadsNestedArgsAndCountersInTheirUnits) {
+    const Trace& trace =
+        read(test::PacketText::bytes(test::readAll(test::dataDir() / "traces/perfetto_track_events.packets")));
+    const ArgSetId args = trace.sliceArgs()[findSlice(trace, "request")];
+    EXPECT_EQ(trace.intArg(args, "size"), -3);
+    EXPECT_EQ(trace.textArg(args, "list"), R"([1, "two", true])");
+    EXPECT_EQ(trace.textArg(args, "map"), R"({"k": 0.5, "l": [null]})");
+    ASSERT_EQ(trace.counters().size(), 2U);
+    EXPECT_EQ(trace.counters()[0].values, (std::vector<double>{4, 2.5}));
+    EXPECT_EQ(trace.counters()[1].values, (std::vector<double>{2000, 5000})) << "changes, in units of 1000";
+    EXPECT_EQ(trace.counters()[1].pid, 77);
+}
+
+TEST_F(PerfettoReader, PutsEventsOnTheTracesClock) {
+    const Trace& trace =
+        read(test::PacketText::bytes(test::readAll(test::dataDir() / "traces/perfetto_clock_snapshots.packets")));
+    EXPECT_EQ(trace.origin(), TimeNs{1'000'000});
+    EXPECT_EQ(trace.start(findSlice(trace, "on monotonic")), TimeNs{200'000});
+    EXPECT_EQ(trace.end(findSlice(trace, "on monotonic")), TimeNs{1'100'000}) << "by the second snapshot";
+    EXPECT_EQ(trace.start(findSlice(trace, "on realtime")), TimeNs{300'000}) << "by way of the monotonic clock";
 }
 
 TEST_F(PerfettoReader, LeavesOutWhatIsStillOpen) {
