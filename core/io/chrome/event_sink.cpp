@@ -116,7 +116,7 @@ TimeNs EventSink::startOf(const Event& event) {
 
 /// CUPTI leaves records without times behind when it runs out of buffers; shown, they would stretch the trace to 1970.
 bool EventSink::lostItsTimes(const Event& event) const {
-    if (*event.time > TimeNs{0} || event.duration.value_or(TimeNs{0}) > TimeNs{0}) return false;
+    if (own_ || *event.time > TimeNs{0} || event.duration.value_or(TimeNs{0}) > TimeNs{0}) return false;
     const std::string_view category = builder_.text(text(event.category));
     return std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end();
 }
@@ -200,6 +200,7 @@ TrackId EventSink::asyncTrackFor(const Event& event) {
 void EventSink::metadata(const Event& event) {
     const std::string_view kind = builder_.text(text(event.name));
     if (kind == "trace_origin") { // of our own writer, whose times count from it
+        own_ = true;
         const auto origin = findJsonArg(argsText(event), "origin_ns");
         if (origin && std::holds_alternative<std::int64_t>(*origin))
             builder_.setFileOffset(builder_.currentFile(), TimeNs{std::get<std::int64_t>(*origin)});

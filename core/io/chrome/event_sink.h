@@ -82,6 +82,7 @@ private:
     std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of those begun, innermost last
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
+    bool own_ = false; ///< of our own writer: its first event is at 0
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     Row last_row_;
