@@ -115,19 +115,6 @@ std::string pathText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
                        most - on_rank.begin());
 }
 
-std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit) {
-    switch (culprit.kind) {
-    case CulpritKind::SlowStage:
-        return fmt::format("rank {}, chunk {}: slow stage", culprit.rank.value, culprit.chunk->value);
-    case CulpritKind::SlowOp:
-        return fmt::format("rank {}, {}: slow op", culprit.rank.value,
-                           opName(diagnosis.place(*culprit.unit).in(step).op));
-    case CulpritKind::SlowLink: return fmt::format("rank {} to {}: slow link", culprit.rank.value, culprit.peer->value);
-    case CulpritKind::LateStart: return fmt::format("rank {}: late starts", culprit.rank.value);
-    }
-    return {};
-}
-
 std::string blameText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     const StepBlame& blame = diagnosis.blame;
     if (blame.ranking.empty()) return {};

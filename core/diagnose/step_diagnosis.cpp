@@ -2,6 +2,8 @@
 
 #include "core/diagnose/accounting/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -39,6 +41,19 @@ std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
                           blameStep(step, graph, latest, usual)});
     }
     return result;
+}
+
+std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit) {
+    switch (culprit.kind) {
+    case CulpritKind::SlowStage:
+        return fmt::format("rank {}, chunk {}: slow stage", culprit.rank.value, culprit.chunk->value);
+    case CulpritKind::SlowOp:
+        return fmt::format("rank {}, {}: slow op", culprit.rank.value,
+                           opName(diagnosis.place(*culprit.unit).in(step).op));
+    case CulpritKind::SlowLink: return fmt::format("rank {} to {}: slow link", culprit.rank.value, culprit.peer->value);
+    case CulpritKind::LateStart: return fmt::format("rank {}: late starts", culprit.rank.value);
+    }
+    return {};
 }
 
 } // namespace bubblescope

@@ -5,6 +5,7 @@
 #include "core/diagnose/blame/critical_path.h"
 #include "core/recognise/run.h"
 
+#include <string>
 #include <vector>
 
 namespace bubblescope {
@@ -33,5 +34,8 @@ struct StepDiagnosis {
 /// One per Run::steps. `clock_error` is how far two ranks' clocks can be off: delays up to it count as unknown. Linear
 /// in ops and transfers.
 [[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error = TimeNs{0});
+
+/// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
+[[nodiscard]] std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit);
 
 } // namespace bubblescope

@@ -29,7 +29,7 @@ struct Figure {
 
 /// Part of a bar.
 struct BarPart {
-    std::string_view name;   ///< in the legend and the tooltip
+    std::string name;        ///< in the legend and the tooltip
     std::string_view colour; ///< "#rrggbb"
     double value = 0;
     std::string text; ///< the value for people

@@ -55,6 +55,8 @@ public:
         addFindings();
         addTimelines();
         addSteps();
+        addAccounting();
+        addBlame();
         addRanks();
         addPositions();
         addStages();
@@ -163,8 +165,8 @@ private:
                 begin, end, [](const StepAnalysis& a, const StepAnalysis& b) { return a.wall < b.wall; });
             const TimeNs idle{std::llround(static_cast<double>(step.wall.count()) * step.rates.over_makespan)};
             const TimeNs due = step.form ? std::min(idle, meanExpected(step)) : TimeNs{0};
-            const auto part = [](std::string_view name, std::string_view colour, TimeNs time) {
-                return html::BarPart{name, colour, static_cast<double>(time.count()), formatTime(time)};
+            const auto part = [](std::string name, std::string_view colour, TimeNs time) {
+                return html::BarPart{std::move(name), colour, static_cast<double>(time.count()), formatTime(time)};
             };
             bars.push_back(
                 {fmt::format("{}{} {}", step.index, step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
@@ -181,6 +183,124 @@ private:
         for (const RankAccount& rank : step.ranks)
             sum += rank.expected_bubble.value_or(TimeNs{0});
         return step.ranks.empty() ? sum : sum / static_cast<std::int64_t>(step.ranks.size());
+    }
+
+    /// What an entry of the accounting is called and painted with.
+    struct Entry {
+        std::string name;
+        std::string_view colour;
+        TimeNs (*of)(const RankAccounting& rank);
+    };
+
+    static std::vector<Entry> entriesOf(const StepAccounting& account) {
+        std::vector<Entry> entries{
+            {"forward", colours::kForward, [](const RankAccounting& r) { return r.compute[0]; }},
+            {"backward", colours::kBackward, [](const RankAccounting& r) { return r.compute[1]; }},
+            {"input gradient", colours::kBackwardInput, [](const RankAccounting& r) { return r.compute[2]; }},
+            {"weight gradient", colours::kBackwardWeight, [](const RankAccounting& r) { return r.compute[3]; }},
+            {"optimizer", colours::kOptimizer, [](const RankAccounting& r) { return r.compute[4]; }},
+            {"overlapped pairs", "#5f8f7a", [](const RankAccounting& r) { return r.overlapped; }}};
+        addCauses(entries, std::make_index_sequence<kCauseCount>());
+        std::erase_if(entries, [&](const Entry& entry) {
+            return std::ranges::all_of(account.ranks, [&](const auto& rank) { return entry.of(rank) == TimeNs{0}; });
+        });
+        return entries;
+    }
+
+    template <std::size_t... kCauses>
+    static void addCauses(std::vector<Entry>& entries, std::index_sequence<kCauses...>) {
+        // Greys for what the schedule asks, warm colours for what should not be.
+        static constexpr std::array<std::string_view, kCauseCount> kColours{"#9aa3ad", "#d64541", "#ef8a7d", "#b58900",
+                                                                            "#8e5ea2", "#c04f8c", "#6c4ab6", "#4aa3a0",
+                                                                            "#a0522d", "#59626d"};
+        (entries.push_back({std::string(causeName(static_cast<Cause>(kCauses))), kColours[kCauses],
+                            [](const RankAccounting& rank) { return rank.causes[kCauses]; }}),
+         ...);
+    }
+
+    void addAccounting() {
+        const StepAccounting& account = report_.diagnoses[shown_].accounting;
+        page_.section("Where the time went",
+                      fmt::format("Every nanosecond of each rank in {}. What made a rank's bubble shorter counts as "
+                                  "negative and is not drawn.",
+                                  stepName()));
+        const std::vector<Entry> entries = entriesOf(account);
+        std::vector<html::Bar> bars;
+        for (const RankAccounting& rank : account.ranks) {
+            html::Bar bar{fmt::format("rank {}", rank.rank.value), {}};
+            for (const Entry& entry : entries) {
+                const TimeNs time = entry.of(rank);
+                bar.parts.push_back({entry.name, entry.colour, static_cast<double>(time.count()), formatTime(time)});
+            }
+            bars.push_back(std::move(bar));
+            if (bars.size() == options_.most_rows) break;
+        }
+        page_.bars(bars);
+        addAccountingTable(account, entries);
+        addLadder(account);
+    }
+
+    /// A column per rank where that fits the page, else a row.
+    void addAccountingTable(const StepAccounting& account, const std::vector<Entry>& entries) {
+        constexpr std::size_t kMostColumns = 8;
+        std::vector<std::vector<Cell>> rows;
+        if (account.ranks.size() <= kMostColumns) {
+            std::vector<Column> columns{{"", false}};
+            for (const RankAccounting& rank : account.ranks)
+                columns.push_back({fmt::format("rank {}", rank.rank.value)});
+            for (const Entry& entry : entries) {
+                std::vector<Cell>& cells = rows.emplace_back(std::vector<Cell>{{entry.name}});
+                for (const RankAccounting& rank : account.ranks)
+                    cells.push_back({formatTime(entry.of(rank))});
+            }
+            page_.table(columns, rows);
+            return;
+        }
+        std::vector<Column> columns{{"rank"}};
+        for (const Entry& entry : entries)
+            columns.push_back({entry.name});
+        for (const RankAccounting& rank : account.ranks) {
+            std::vector<Cell>& cells = rows.emplace_back(std::vector<Cell>{{number(rank.rank.value)}});
+            for (const Entry& entry : entries)
+                cells.push_back({formatTime(entry.of(rank))});
+        }
+        page_.table(columns, rows);
+    }
+
+    void addLadder(const StepAccounting& account) {
+        page_.paragraph("What made the step longer than the schedule must be: each cause added to those before it, "
+                        "each alone, and what the step would save if it alone were gone.");
+        std::vector<std::vector<Cell>> rows{{{"the schedule, with equal stages and free transfers"},
+                                             {formatTime(account.ideal), share(account.ideal, step_.wall)},
+                                             {},
+                                             {}}};
+        for (const Rung& rung : account.ladder) {
+            if (rung.adds == TimeNs{0} && rung.alone == TimeNs{0} && rung.without == TimeNs{0}) continue;
+            rows.push_back({{std::string(causeName(rung.cause))},
+                            {formatTimeDelta(rung.adds), share(rung.adds, step_.wall)},
+                            {formatTimeDelta(rung.alone)},
+                            {formatTimeDelta(rung.without)}});
+        }
+        page_.table({{"cause", false}, {"adds"}, {"alone"}, {"gone, saves"}}, rows);
+    }
+
+    void addBlame() {
+        const StepDiagnosis& diagnosis = report_.diagnoses[shown_];
+        const StepBlame& blame = diagnosis.blame;
+        if (blame.ranking.empty()) return;
+        page_.section("Who is to blame",
+                      fmt::format("All ranks together waited {}, of which {} is longer than at typical times.",
+                                  formatTime(blame.usual + blame.blamed + blame.unexplained),
+                                  formatTime(blame.blamed + blame.unexplained)));
+        std::vector<std::vector<Cell>> rows;
+        for (const Culprit& culprit : blame.ranking) {
+            rows.push_back({{culpritName(run_.steps[shown_], diagnosis, culprit)},
+                            {number(culprit.count)},
+                            {formatTime(culprit.excess)},
+                            {formatTime(culprit.waits), share(culprit.waits, blame.blamed)},
+                            {formatTime(culprit.saves), share(culprit.saves, step_.wall)}});
+        }
+        page_.table({{"who", false}, {"times"}, {"excess"}, {"made others wait"}, {"gone, the step saves"}}, rows);
     }
 
     void addRanks() {

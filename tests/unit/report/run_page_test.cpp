@@ -27,12 +27,16 @@ TEST(RunPage, HoldsEverySectionAndTheReportsNumbers) {
     const auto run = slowStageRun();
     const RunReport report = analyzeRun(run);
     const std::string page = runPage(run, report, {.step = {}, .most_rows = 64, .version = "9.9"});
-    for (const char* const section : {"Findings", "Timeline", "Steps", "Idle time by rank", "Idle time by position",
-                                      "Op times by stage", "Problems of the files"}) {
+    for (const char* const section :
+         {"Findings", "Timeline", "Steps", "Where the time went", "Who is to blame", "Idle time by rank",
+          "Idle time by position", "Op times by stage", "Problems of the files"}) {
         EXPECT_THAT(page, HasSubstr(std::string("<h2>") + section + "</h2>"));
     }
     const StepAnalysis& step = report.steps[report.typical_step];
     EXPECT_THAT(page, HasSubstr(formatTime(step.wall)));
+    for (const RankAccounting& rank : report.diagnoses[report.typical_step].accounting.ranks)
+        EXPECT_THAT(page, HasSubstr(formatTime(rank.causes[static_cast<std::size_t>(Cause::Imbalance)])));
+    EXPECT_THAT(page, HasSubstr("rank 3, chunk 0: slow stage"));
     ASSERT_FALSE(report.anomalies.empty());
     EXPECT_THAT(page, HasSubstr(report.anomalies.front().kind));
     for (const RankAccount& rank : step.ranks)
