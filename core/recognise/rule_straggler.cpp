@@ -1,42 +1,15 @@
 #include "core/recognise/found_ops.h"
+#include "core/recognise/straggler_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 // Timelines as published with ByteDance's study of stragglers: an array of slices named by op type, a process for each
 // data-parallel rank, and threads that tell pipeline and tensor rank in their name, whatever their numbers.
 namespace bubblescope {
 namespace {
-
-/// The number behind a word, as in "PP rank 3, TP rank 0, compute".
-std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view word) {
-    std::size_t at = text.find(word);
-    if (at == std::string_view::npos) return std::nullopt;
-    at += word.size();
-    while (at < text.size() && (text[at] == ' ' || text[at] == '['))
-        ++at;
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    return number;
-}
-
-struct Coordinates {
-    std::int64_t pp = 0;
-    std::int64_t tp = 0;
-    std::int64_t dp = 0;
-};
-
-std::optional<Coordinates> coordinatesOf(const Trace& trace, const Track& track) {
-    const std::string_view thread = trace.text(track.thread_name);
-    const auto pp = numberBehind(thread, "PP rank");
-    if (!pp) return std::nullopt;
-    const auto dp = numberBehind(trace.text(track.process_name), "DP rank");
-    return Coordinates{*pp, numberBehind(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
-}
 
 /// A transfer's slice: "forward-send" is the activation for the next stage.
 struct Transfer {
@@ -67,7 +40,7 @@ FoundOps findStragglerOps(const Trace& trace, DiagnosticLog& log) {
     std::int64_t other_tp = 0;
     bool several_chunks = false;
     for (const Track& track : trace.tracks()) {
-        const auto place = coordinatesOf(trace, track);
+        const auto place = stragglerPlace(trace, track);
         if (!place) continue;
         if (place->tp != 0) { // they compute the same ops at the same time
             ++other_tp;

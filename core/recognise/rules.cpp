@@ -1,4 +1,5 @@
 #include "core/recognise/found_ops.h"
+#include "core/recognise/straggler_names.h"
 
 #include <array>
 
@@ -13,7 +14,7 @@ std::span<const Rule> recognitionRules() {
              findTorchActions},
         Rule{"PyTorch GPipe", "", "annotations 'Forward <i>' and 'Backward <i>' as PyTorch's GPipe writes them",
              findTorchGPipe},
-        Rule{"ByteDance timeline", "", "slices 'forward-compute' and 'backward-compute' with args step and mb_id",
+        Rule{kStragglerRule, "", "slices 'forward-compute' and 'backward-compute' with args step and mb_id",
              findStragglerOps},
         Rule{"PaddlePaddle jobs", "",
              "jobs 'forward<chunk>', 'backward<chunk>' … of PaddlePaddle's executors, or 'F<i>_VP<chunk>' of its "

@@ -1,0 +1,32 @@
+#include "core/recognise/straggler_names.h"
+
+#include <charconv>
+#include <system_error>
+
+namespace bubblescope {
+namespace {
+
+/// The number behind a word, as in "PP rank 3, TP rank 0, compute".
+std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view word) {
+    std::size_t at = text.find(word);
+    if (at == std::string_view::npos) return std::nullopt;
+    at += word.size();
+    while (at < text.size() && (text[at] == ' ' || text[at] == '['))
+        ++at;
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
+    return number;
+}
+
+} // namespace
+
+std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& track) {
+    const std::string_view thread = trace.text(track.thread_name);
+    const auto pp = numberBehind(thread, "PP rank");
+    if (!pp) return std::nullopt;
+    const auto dp = numberBehind(trace.text(track.process_name), "DP rank");
+    return StragglerPlace{*pp, numberBehind(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
+}
+
+} // namespace bubblescope
