@@ -1,3 +1,4 @@
+#include "core/diagnose/whatif/scenario.h"
 #include "core/diagnose/whatif/straggler_study.h"
 #include "tests/support/shared_data.h"
 
@@ -48,6 +49,23 @@ TEST(StragglerStudy, GivesThePublishedResultOfTheStTrace) {
     ASSERT_EQ(study.steps.size(), 32U);
     EXPECT_EQ(study.steps.front().index, 23);
     EXPECT_NEAR(study.steps.front().slowdown, 1.2693, 1e-4);
+}
+
+TEST(StragglerStudy, TheTwoGraphsOfOneTraceAgree) {
+    BUBBLESCOPE_NEED_SHARED(kTimeline);
+    JobControl control;
+    const auto run = loadRun({sharedDir() / kTimeline}, control);
+    ASSERT_TRUE(run.ok());
+    const auto model = replayModel(run.value());
+    ASSERT_TRUE(model.ok());
+    // Streams of every transfer against ops and transfers alone.
+    const auto simple = reschedule(model.value(), model.value().timed.durations, run.value().schedule, {}, {});
+    ASSERT_TRUE(simple.ok());
+    const auto a = studyStragglers(model.value());
+    const auto b = studyStragglers(simple.value().model);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_NEAR(a.value().slowdown, b.value().slowdown, 0.005);
+    EXPECT_NEAR(*a.value().m_s, *b.value().m_s, 0.01);
 }
 
 } // namespace

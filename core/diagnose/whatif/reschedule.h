@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/diagnose/whatif/change.h"
+#include "core/diagnose/whatif/replay_model.h"
+#include "core/schedule/schedule.h"
+
+#include <vector>
+
+namespace bubblescope {
+
+/// What a run says of its model, and what it does not say.
+struct ModelCut {
+    std::vector<int> layers; ///< per stage of the run; empty = unknown, stages are taken for equal parts
+    double input_share =
+        0.5; ///< of the whole backward's time, for the input's gradient, where halves were not measured
+};
+
+/// A run's pipeline, run in another order or with another cut.
+struct Rescheduled {
+    Schedule schedule;
+    ReplayModel model; ///< of ops and transfers (step_graph.h), what surrounds the pipeline kept
+};
+
+/// Puts measured times into another order. Times belong to the model's layers, not to ranks:
+///
+/// - a stage cut otherwise takes what its layers took, in proportion. The first and the last stage may hold an
+///   embedding, or head and loss, besides: what they take beyond their layers at the median pace of the stages between
+///   them stays with the first and the last stage;
+/// - each micro-batch keeps its times; those added take the mean;
+/// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
+///   sum of measured halves, and a pair the sum of both ops;
+/// - a transfer takes the median of those measured between the same two ranks, else of all.
+///
+/// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
+/// for these sizes or layers do not fit; Input, when the run has pairs or slices of sequences, of which the parts' own
+/// times are unknown.
+[[nodiscard]] Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>& durations,
+                                             const Schedule& order, const PipelineChange& change, const ModelCut& cut);
+
+} // namespace bubblescope

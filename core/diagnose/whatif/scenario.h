@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/diagnose/whatif/change.h"
+#include "core/diagnose/whatif/reschedule.h"
+#include "core/diagnose/whatif/straggler_study.h"
+
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a run would take if something were otherwise.
+struct Prediction {
+    struct RankBubble {
+        Rank rank;
+        TimeNs before{0}; ///< as replayed; mean over steps and replicas
+        TimeNs after{0};
+    };
+
+    ReplayQuality quality; ///< of the model on the unchanged run
+    TimeNs before{0};      ///< the unchanged run's mean step as replayed
+    TimeNs after{0};       ///< the changed one's
+    std::vector<RankBubble> ranks;
+    std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
+    int microbatches_before = 1;
+    int microbatches_after = 1;
+
+    [[nodiscard]] TimeNs change() const { return after - before; }
+    /// The observed step and the change: what the graph does not explain is taken to stay.
+    [[nodiscard]] TimeNs predicted() const { return quality.observed + change(); }
+    [[nodiscard]] double relativeChange() const;
+};
+
+/// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers
+/// (reschedule.h), any other two replays of the run's own. Errors: as changedDurations(), reschedule() and
+/// checkReplay().
+[[nodiscard]] Result<Prediction> predict(const ReplayModel& run, const Schedule& order, const Scenario& scenario,
+                                         const ModelCut& cut = {}, double most_error = kMostReplayError);
+
+} // namespace bubblescope

@@ -1,0 +1,146 @@
+// What must hold for replays of any step, on random times and all kinds of schedules.
+
+#include "core/cost/measured_times.h"
+#include "core/diagnose/whatif/replay.h"
+#include "core/diagnose/whatif/scenario.h"
+#include "core/schedule/registry.h"
+#include "core/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace bubblescope {
+namespace {
+
+struct Case {
+    const char* schedule;
+    int pp;
+    int microbatches;
+    int vpp;
+};
+constexpr Case kCases[] = {{"fthenb", 3, 5, 1},   {"1f1b", 4, 6, 1},           {"interleaved", 4, 8, 2},
+                           {"zb-h1", 4, 6, 1},    {"zb-v", 3, 6, 2},           {"dualpipev", 3, 8, 2},
+                           {"dualpipe", 4, 8, 2}, {"interleaved-zb", 2, 4, 2}, {"1f1b", 1, 3, 1},
+                           {"seq1f1b", 3, 4, 1}};
+
+/// A step with every op and link of its own time.
+Run randomRun(const Case& what, std::mt19937& random) {
+    ScheduleSpec spec;
+    spec.name = what.schedule;
+    spec.pp = what.pp;
+    spec.microbatches = what.microbatches;
+    spec.vpp = what.vpp;
+    if (spec.name == "seq1f1b") spec.sequence_slices = 2;
+    Run run;
+    run.files = {"simulated"};
+    run.schedule = makeSchedule(spec).value();
+    const auto time = [&] { return TimeNs{std::uniform_int_distribution<std::int64_t>(1, 1'000'000)(random)}; };
+    auto measured = std::make_shared<MeasuredTimes>();
+    for (std::size_t r = 0; r < run.schedule.ranks.size(); ++r) {
+        for (const Op& op : run.schedule.ranks[r])
+            measured->setOp(Rank{r}, op, time());
+    }
+    CostModel costs;
+    costs.comm = time() / 10;
+    costs.measured = measured;
+    for (int step = 0; step < 2; ++step) {
+        run.steps.push_back(simulate(run.schedule, costs).value());
+        run.steps.back().index = step;
+    }
+    return run;
+}
+
+class Replays : public testing::TestWithParam<Case> {
+protected:
+    std::mt19937 random_{20240607};
+};
+
+TEST_P(Replays, UnchangedAreTheStep) {
+    for (int round = 0; round < 20; ++round) {
+        const auto run = randomRun(GetParam(), random_);
+        const auto model = replayModel(run);
+        ASSERT_TRUE(model.ok()) << model.error().text();
+        const Replay replay(model.value().graph(), model.value().timed.durations);
+        EXPECT_EQ(replay.stepTimes(), std::vector<TimeNs>(2, run.steps[0].wall()));
+    }
+}
+
+TEST_P(Replays, OfAllUsualAreTheIdealStep) {
+    const auto run = randomRun(GetParam(), random_);
+    const auto model = replayModel(run);
+    ASSERT_TRUE(model.ok());
+    const auto study = studyStragglers(model.value());
+    ASSERT_TRUE(study.ok());
+    const auto usual =
+        predict(model.value(), run.schedule, parseScenario(std::vector<std::string>{"all=usual"}).value());
+    ASSERT_TRUE(usual.ok());
+    EXPECT_EQ(usual.value().after, study.value().ideal);
+    const Replay ideal(model.value().graph(), idealDurations(model.value()));
+    EXPECT_EQ(ideal.meanStep(), study.value().ideal);
+}
+
+TEST_P(Replays, FasterOpsNeverMakeAStepLonger) {
+    const auto run = randomRun(GetParam(), random_);
+    const auto model = replayModel(run);
+    ASSERT_TRUE(model.ok());
+    Replay replay(model.value().graph(), model.value().timed.durations);
+    TimeNs before = replay.meanStep();
+    for (int round = 0; round < 50; ++round) {
+        const auto id = static_cast<NodeId>(random_() % static_cast<unsigned>(model.value().graph().size()));
+        replay.set(id, replay.duration(id) / 2);
+        replay.update();
+        EXPECT_LE(replay.meanStep(), before);
+        before = replay.meanStep();
+    }
+}
+
+TEST_P(Replays, ChangedInPlaceAreThoseMadeAnew) {
+    const auto run = randomRun(GetParam(), random_);
+    const auto model = replayModel(run);
+    ASSERT_TRUE(model.ok());
+    const auto size = static_cast<unsigned>(model.value().graph().size());
+    Replay replay(model.value().graph(), model.value().timed.durations);
+    const std::vector<TimeNs> unchanged = replay.stepTimes();
+    for (int round = 0; round < 50; ++round) {
+        std::vector<TimeNs> durations = model.value().timed.durations;
+        for (unsigned change = 0; change < 1 + random_() % 5; ++change) {
+            const auto id = static_cast<NodeId>(random_() % size);
+            durations[static_cast<std::size_t>(id)] = TimeNs{static_cast<std::int64_t>(random_() % 2'000'000)};
+            replay.set(id, durations[static_cast<std::size_t>(id)]);
+        }
+        replay.update();
+        const Replay anew(model.value().graph(), durations);
+        for (NodeId id = 0; id < model.value().graph().size(); ++id)
+            ASSERT_EQ(replay.end(id), anew.end(id));
+        replay.undo();
+        ASSERT_EQ(replay.stepTimes(), unchanged);
+    }
+}
+
+TEST_P(Replays, BubblesAndWorkFillTheStep) {
+    const auto run = randomRun(GetParam(), random_);
+    const auto model = replayModel(run);
+    ASSERT_TRUE(model.ok());
+    const auto same = predict(model.value(), run.schedule, parseScenario(std::vector<std::string>{"all=1x"}).value());
+    ASSERT_TRUE(same.ok());
+    EXPECT_EQ(same.value().change(), TimeNs{0});
+    const StepTimeline& step = run.steps[0];
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        TimeNs busy{0};
+        for (const TimelineOp& op : step.ranks[r])
+            busy += op.op.overlapped && op.op.kind == OpKind::Forward ? TimeNs{0} : op.duration();
+        EXPECT_EQ(same.value().ranks[r].before, step.wall() - busy);
+        EXPECT_EQ(same.value().ranks[r].after, same.value().ranks[r].before);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, Replays, testing::ValuesIn(kCases), [](const auto& made) {
+    std::string name = std::string(made.param.schedule) + "_" + std::to_string(made.param.pp);
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+} // namespace
+} // namespace bubblescope

@@ -1,0 +1,159 @@
+#include "core/diagnose/whatif/scenario.h"
+#include "tests/unit/whatif/runs.h"
+
+namespace bubblescope::test {
+namespace {
+
+Scenario scenario(std::vector<std::string> texts) {
+    auto parsed = parseScenario(texts);
+    EXPECT_TRUE(parsed.ok()) << parsed.error().text();
+    return std::move(parsed).value();
+}
+
+Prediction predictOf(const Run& run, std::vector<std::string> changes, const ModelCut& cut = {}) {
+    const auto model = replayModel(run);
+    EXPECT_TRUE(model.ok());
+    auto prediction = predict(model.value(), run.schedule, scenario(std::move(changes)), cut);
+    EXPECT_TRUE(prediction.ok()) << prediction.error().text();
+    return std::move(prediction).value();
+}
+
+/// Step of rank 1 half as fast: 15 ms, see study_test.cpp.
+Run slowSecondRank() {
+    return simulatedRun(scheduleOf("1f1b", 2, 2), {unitTimes(), opTimes(2ms, 2ms, 2ms)});
+}
+
+TEST(Scenario, ARankAsFastAsTheOthers) {
+    const Prediction prediction = predictOf(slowSecondRank(), {"rank:1=usual"});
+    EXPECT_EQ(prediction.before, 15ms);
+    EXPECT_EQ(prediction.after, 9ms); // (m + p − 1)·(F + B)
+    EXPECT_EQ(prediction.predicted(), 9ms);
+    EXPECT_EQ(prediction.change(), -6ms);
+    ASSERT_EQ(prediction.ranks.size(), 2U);
+    EXPECT_EQ(prediction.ranks[0].before, 9ms);
+    EXPECT_EQ(prediction.ranks[0].after, 3ms);
+    EXPECT_EQ(prediction.ranks[1].before, 3ms);
+    EXPECT_EQ(prediction.ranks[1].after, 3ms);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"stage:1=2x"}).after, 9ms);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"rank:1=-50%"}).after, 9ms);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"worker:0.1=2x"}).after, 9ms);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"replica:0=2x"}).after, 7'500us);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"type:forward-compute=1ms", "type:backward-compute=2ms"}).after, 9ms);
+    EXPECT_EQ(predictOf(slowSecondRank(), {"rank:1=usual", "compute=2x"}).after, 4'500us); // one after the other
+    EXPECT_EQ(predictOf(slowSecondRank(), {"all=usual"}).after, 13'500us);
+}
+
+TEST(Scenario, AFasterLink) {
+    // rank 0 | F0 0-1 F1 1-2              B0 6-8  B1 9-11
+    // rank 1 |         F0 2-3 B0 3-5 F1 5-6 B1 6-8
+    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), {unitTimes(), unitTimes()}, 1ms);
+    EXPECT_EQ(predictOf(run, {"link:0>1=0"}).before, 11ms);
+    EXPECT_EQ(predictOf(run, {"link:0>1=0"}).after, 10ms);
+    EXPECT_EQ(predictOf(run, {"link:0>1=2x"}).after, 10'500us);
+    EXPECT_EQ(predictOf(run, {"link:1-0=0"}).after, 9ms);
+    EXPECT_EQ(predictOf(run, {"links=0"}).after, 9ms);
+    EXPECT_EQ(predictOf(run, {"comm=0"}).after, 9ms);
+}
+
+TEST(Scenario, WithoutJitter) {
+    Schedule order = scheduleOf("1f1b", 2, 2);
+    auto measured = std::make_shared<MeasuredTimes>();
+    measured->setOp(Rank{1}, Op{OpKind::Forward, Microbatch{0}, Chunk{0}}, 3ms);
+    CostModel costs;
+    costs.times = unitTimes();
+    costs.measured = measured;
+    const auto run = simulatedRun(order, costs);
+    const Prediction prediction = predictOf(run, {"compute=steady"});
+    EXPECT_EQ(prediction.before, 11ms);
+    EXPECT_EQ(prediction.after, 11ms); // its forwards take 2 ms each, and both are on the path
+    EXPECT_EQ(predictOf(run, {"rank:1=usual"}).after, 9ms);
+}
+
+TEST(Scenario, AnotherScheduleIsThatSchedulesSimulation) {
+    const std::vector<OpTimes> stages{opTimes(1ms, 1ms, 1ms), opTimes(2ms, 3ms, 3ms), opTimes(1ms, 2ms, 2ms),
+                                      opTimes(3ms, 4ms, 4ms)};
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), stages, 250us);
+    for (const std::string name : {"zb-h1", "fthenb", "1f1b"}) {
+        const Prediction prediction = predictOf(run, {"schedule=" + name});
+        CostModel costs;
+        costs.stages = stages;
+        costs.comm = 250us;
+        EXPECT_EQ(prediction.after, simulate(*prediction.schedule, costs).value().wall()) << name;
+        EXPECT_EQ(prediction.before, run.steps[0].wall());
+        EXPECT_EQ(prediction.schedule->name, name);
+    }
+}
+
+TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const Prediction interleaved = predictOf(run, {"schedule=interleaved", "vpp=2"});
+    CostModel half;
+    half.times = opTimes(1ms, 1ms, 1ms);
+    EXPECT_EQ(interleaved.after, simulate(scheduleOf("interleaved", 4, 8, 2), half).value().wall());
+    const Prediction v_shape = predictOf(run, {"schedule=zb-v"}); // which takes two chunks only
+    EXPECT_EQ(v_shape.schedule->vpp, 2);
+    EXPECT_EQ(v_shape.after, simulate(*v_shape.schedule, half).value().wall());
+}
+
+TEST(Scenario, TheShareOfTheInputGradientSplitsABackward) {
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    ModelCut cut;
+    cut.input_share = 0.75;
+    const Prediction prediction = predictOf(run, {"schedule=zb-h1"}, cut);
+    CostModel costs;
+    costs.times = opTimes(2ms, 3ms, 1ms);
+    EXPECT_EQ(prediction.after, simulate(*prediction.schedule, costs).value().wall());
+}
+
+TEST(Scenario, MovedLayersTakeTheirTimeWithThem) {
+    // Eight layers of 1 ms forward and 2 ms backward, two a stage; the last stage has a head of 3 + 6 ms besides.
+    const std::vector<OpTimes> stages{opTimes(2ms, 2ms, 2ms), opTimes(2ms, 2ms, 2ms), opTimes(2ms, 2ms, 2ms),
+                                      opTimes(5ms, 5ms, 5ms)};
+    const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), stages);
+    ModelCut cut;
+    cut.layers = {2, 2, 2, 2};
+    const Prediction prediction = predictOf(run, {"layers=3,2,2,1"}, cut);
+    CostModel costs;
+    costs.stages = {opTimes(3ms, 3ms, 3ms), opTimes(2ms, 2ms, 2ms), opTimes(2ms, 2ms, 2ms), opTimes(4ms, 4ms, 4ms)};
+    EXPECT_EQ(prediction.after, simulate(run.schedule, costs).value().wall());
+    EXPECT_EQ(prediction.schedule->ranks, run.schedule.ranks);
+}
+
+TEST(Scenario, MoreMicroBatchesGoOnAsTheMeanOne) {
+    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{unitTimes(), {}, {}, {}, {}, {}});
+    const Prediction prediction = predictOf(run, {"microbatches=6"});
+    EXPECT_EQ(prediction.after, 21ms);
+    EXPECT_EQ(prediction.microbatches_before, 2);
+    EXPECT_EQ(prediction.microbatches_after, 6);
+}
+
+TEST(Scenario, SaysWhatItDoesNotUnderstand) {
+    for (const std::string text :
+         {"", "rank:3", "rank:x=2x", "rnk:3=2x", "rank:3=fast", "rank:3=0x", "rank:3=-200%", "link:3=2x", "type:foo=0",
+          "vpp=0", "layers=", "layers=3,,4", "schedule=", "worker:3=2x", "rank:3=2", "rank:-1=2x", "rank:3=nanx"}) {
+        const auto parsed = parseScenario(std::vector<std::string>{text});
+        ASSERT_FALSE(parsed.ok()) << text;
+        EXPECT_EQ(parsed.error().kind, ErrorKind::Usage) << text;
+    }
+}
+
+TEST(Scenario, RefusesWhatTheRunDoesNotHave) {
+    const auto run = slowSecondRank();
+    const auto model = replayModel(run);
+    const auto refused = [&](std::vector<std::string> changes, const ModelCut& cut = {}) {
+        const auto prediction = predict(model.value(), run.schedule, scenario(changes), cut);
+        EXPECT_FALSE(prediction.ok()) << changes.front();
+        return prediction.ok() ? std::string() : prediction.error().text();
+    };
+    EXPECT_NE(refused({"rank:9=2x"}).find("rank:9=2x"), std::string::npos);
+    EXPECT_NE(refused({"worker:1.0=2x"}).find("replicas 0"), std::string::npos);
+    EXPECT_NE(refused({"layers=1,1"}).find("--layers"), std::string::npos);
+    ModelCut cut;
+    cut.layers = {4, 4};
+    EXPECT_NE(refused({"layers=4,5"}, cut).find("add up"), std::string::npos);
+    EXPECT_NE(refused({"layers=4,2,2"}, cut).find("3 stages"), std::string::npos);
+    EXPECT_NE(refused({"schedule=nonsense"}).find("nonsense"), std::string::npos);
+}
+
+} // namespace
+} // namespace bubblescope::test
