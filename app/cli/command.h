@@ -29,6 +29,7 @@ void addConvertCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
 void addDiffCommand(CLI::App& app, Action& action);
+void addWhatIfCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);
 
 } // namespace bubblescope::cli

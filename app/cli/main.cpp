@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
     addRunCommand(app, action);
     addAnalyzeCommand(app, action);
     addDiffCommand(app, action);
+    addWhatIfCommand(app, action);
     addScheduleCommand(app, action);
     addSchedulesCommand(app, action);
     addSimulateCommand(app, action);

@@ -1,0 +1,105 @@
+#include "tests/cli/program.h"
+#include "tests/support/shared_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bubblescope::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kTimeline = "traces/bytedance-straggler/timeline-ST.json.gz";
+
+/// A trace of 1F1B on four ranks, the last one slower, with transfers of 1 ms.
+std::string simulatedTrace(const ScratchFolder& scratch) {
+    const std::string times =
+        scratch.write("times.csv", "stage,forward,backward\n0,1ms,2ms\n1,1ms,2ms\n2,1ms,2ms\n3,2ms,4ms\n").string();
+    const std::string trace = scratch.file("trace.pftrace");
+    const auto result = runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8",
+                                    "--stage-times", times, "--comm", "1ms", "--out", trace});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return trace;
+}
+
+TEST(WhatIfCommand, FindsTheStTracesLastStage) {
+    BUBBLESCOPE_NEED_SHARED(kTimeline);
+    const std::string trace = (sharedDir() / kTimeline).string();
+    const auto document = runProgram({"whatif", trace, "--json"}).json();
+    EXPECT_NEAR(document["slowdown"].get<double>(), 1.1787, 0.005);
+    EXPECT_NEAR(document["waste"].get<double>(), 0.1516, 0.005);
+    EXPECT_NEAR(document["m_w"].get<double>(), 0.031, 0.005);
+    EXPECT_NEAR(document["m_s"].get<double>(), 1.219, 0.005);
+    EXPECT_EQ(document["by_dp"].size(), 2U);
+    EXPECT_EQ(document["by_pp"].size(), 4U);
+    EXPECT_EQ(document["by_op_type"].size(), 11U);
+    EXPECT_EQ(document["workers"][1][3], document["by_dp"][1]); // the lesser of the two
+    EXPECT_EQ(document["slowest_workers"][0]["rank"], 3);
+    EXPECT_EQ(document["steps"].size(), 32U);
+    EXPECT_NEAR(document["launch_delay"].get<double>(), 0.0192, 0.0005);
+
+    const auto text = runProgram({"whatif", trace});
+    EXPECT_EQ(text.exit_code, 0);
+    EXPECT_THAT(text.out, HasSubstr("M_S = 1.2194"));
+    EXPECT_THAT(text.out, HasSubstr("▒ 1.178"));
+    const auto one = runProgram({"whatif", trace, "--step", "33,34", "--json"}).json();
+    EXPECT_EQ(one["steps"].size(), 2U);
+
+    const auto schedule = runProgram({"whatif", trace, "--if", "schedule=zb-v", "--json"}).json()["scenario"];
+    EXPECT_EQ(schedule["schedule"]["vpp"], 2);
+    EXPECT_LT(schedule["change"].get<double>(), -0.1);
+    EXPECT_LT(schedule["model_error"].get<double>(), 0.05);
+}
+
+TEST(WhatIfCommand, PredictsWhatASimulationGives) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const auto predicted = runProgram({"whatif", trace, "--if", "rank:3=usual", "--if", "links=2x", "--json"}).json();
+    const auto simulated = runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8",
+                                       "--forward", "1ms", "--backward", "2ms", "--comm", "500us", "--json"})
+                               .json();
+    const auto& scenario = predicted["scenario"];
+    EXPECT_EQ(scenario["predicted_ns"], simulated["makespan_ns"]);
+    EXPECT_EQ(scenario["model_error"], 0.0);
+    EXPECT_EQ(scenario["change_ns"].get<std::int64_t>() + scenario["observed_ns"].get<std::int64_t>(),
+              scenario["predicted_ns"]);
+    ASSERT_EQ(scenario["ranks"].size(), 4U);
+    EXPECT_EQ(scenario["ranks"][0]["bubble_after_ns"], simulated["ranks"][0]["bubble_ns"]);
+    const auto text = runProgram({"whatif", trace, "--if", "rank:3=usual", "--if", "links=2x"});
+    EXPECT_THAT(text.out, HasSubstr("If rank:3=usual\n   links=2x\n"));
+}
+
+TEST(WhatIfCommand, MovesLayers) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const auto moved =
+        runProgram({"whatif", trace, "--layers", "4,4,4,4", "--if", "layers=5,4,4,3", "--json"}).json()["scenario"];
+    EXPECT_LT(moved["change_ns"].get<std::int64_t>(), 0);
+    EXPECT_EQ(runProgram({"whatif", trace, "--if", "layers=5,4,4,3"}).exit_code, 2);
+}
+
+TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const auto unknown = runProgram({"whatif", trace, "--if", "rnk:3=2x"});
+    EXPECT_EQ(unknown.exit_code, 2);
+    EXPECT_THAT(unknown.err, HasSubstr("rnk:3"));
+    EXPECT_THAT(unknown.err, HasSubstr("rank:R"));
+    EXPECT_EQ(runProgram({"whatif", trace, "--if", "rank:7=2x"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"whatif", trace, "--step", "5"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"whatif"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"whatif", scratch.file("nowhere.json")}).exit_code, 3);
+}
+
+TEST(WhatIfCommand, SaysNothingOfWhatItCannotReplay) {
+    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/1f1b_pp4_mb8");
+    const std::string folder = (sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8").string();
+    const auto refused = runProgram({"whatif", folder});
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_THAT(refused.err, HasSubstr("% off"));
+    EXPECT_THAT(refused.err, HasSubstr("--max-error"));
+    EXPECT_EQ(runProgram({"whatif", folder, "--max-error", "20"}).exit_code, 0);
+}
+
+} // namespace
+} // namespace bubblescope::test
