@@ -152,6 +152,39 @@ def torch_dump():
     write("torch_dump_chrometrace.json", '{"traceEvents": [' + lines(events) + "]}\n")
 
 
+def nsys():
+    """A zero-bubble step as Sail's runtime marks it: ranges on the host, where each only launches a kernel. Two
+    processes in one export; ids of processes and threads are packed as 2^24 * process + thread."""
+    orders = [["F0", "F1", None, "B0", "W0", "B1", "W1", "Optimizer"],
+              [None, "F0", "B0", "F1", "B1", "W0", "W1", "Optimizer"]]
+    kernels, calls, ranges = [], [], []
+    for rank, order in enumerate(orders):
+        process = (5 + rank) << 24
+        for slot, name in enumerate(order):
+            if name is None:
+                continue
+            host = 1000 + 400 * slot
+            kernels.append(f"({5000 + 10000 * slot}, {15000 + 10000 * slot}, {rank}, 1, 7, {slot + 1}, {process}, 2, 2)")
+            calls.append(f"({host + 100}, {host + 200}, {process + 9}, {slot + 1}, 1)")
+            ranges.append(f"({host}, {host + 300}, 59, {process + 9}, '{name}')")
+    write("nsys_zero_bubble.sql", f"""-- made by make_pipelines.py
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'gemm');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1779630000000000000);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+  streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+  {", ".join(kernels)};
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES
+  {", ".join(calls)};
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, text TEXT);
+INSERT INTO NVTX_EVENTS VALUES
+  {", ".join(ranges)};
+""")
+
+
 if __name__ == "__main__":
-    for make in (bytedance, paddle_job_log, paddle_job_chrome, paddle_dynamic, paddle_profiler, torchtitan, hta, torch_dump):
+    for make in (nsys, bytedance, paddle_job_log, paddle_job_chrome, paddle_dynamic, paddle_profiler, torchtitan, hta, torch_dump):
         make()

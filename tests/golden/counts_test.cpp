@@ -3,6 +3,7 @@
 #include "core/trace/summary.h"
 #include "tests/support/shared_data.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +30,8 @@ struct Expected {
     std::map<Row, std::vector<std::pair<std::int64_t, std::int64_t>>> slices; ///< ns, by (pid, tid)
     std::set<std::pair<std::string, std::string>> flows;                      ///< category and id
     std::int64_t flow_points = 0;
+    std::int64_t instants = 0;
+    std::optional<std::int64_t> rank;
 };
 
 std::string textOf(const Json& event, const char* key) {
@@ -38,6 +43,15 @@ std::string textOf(const Json& event, const char* key) {
 std::int64_t nsOf(const Json& value) {
     const double micros = value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
     return std::llround(micros * 1000.0);
+}
+
+/// The file's own statement, a number or a text, or else the number behind "rank" in its name.
+std::optional<std::int64_t> rankOf(const Json& document, const std::string& name) {
+    if (document.is_object() && document.contains("distributedInfo") && document["distributedInfo"].contains("rank"))
+        return std::stoll(textOf(document["distributedInfo"], "rank"));
+    std::smatch found;
+    if (std::regex_search(name, found, std::regex("rank[-_]?([0-9]+)"))) return std::stoll(found[1]);
+    return std::nullopt;
 }
 
 Expected countEvents(const std::filesystem::path& path) {
@@ -68,8 +82,11 @@ Expected countEvents(const std::filesystem::path& path) {
         } else if (phase == "s" || phase == "t" || phase == "f") {
             ++out.flow_points;
             out.flows.emplace(category, textOf(event, "id"));
+        } else if (phase == "i") {
+            ++out.instants;
         }
     }
+    out.rank = rankOf(document, path.filename().string());
     return out;
 }
 
@@ -95,6 +112,8 @@ void expectSame(const std::filesystem::path& path) {
 
     EXPECT_EQ((std::map<std::string, std::int64_t>(summary.by_category.begin(), summary.by_category.end())),
               expected.by_category);
+    EXPECT_EQ(summary.file.rank ? std::optional<std::int64_t>(*summary.file.rank) : std::nullopt, expected.rank);
+    EXPECT_EQ(summary.instants, expected.instants);
     EXPECT_EQ(summary.flow_points, expected.flow_points);
     EXPECT_EQ(summary.flows, static_cast<std::int64_t>(expected.flows.size()));
     ASSERT_EQ(summary.tracks.size(), expected.slices.size());
@@ -151,6 +170,16 @@ std::int64_t countIn(sqlite3* database, const char* query) {
     return count;
 }
 
+std::multiset<std::string> textsIn(sqlite3* database, const char* query) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(database, query, -1, &statement, nullptr), SQLITE_OK) << query;
+    std::multiset<std::string> texts;
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        texts.insert(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)));
+    sqlite3_finalize(statement);
+    return texts;
+}
+
 TEST(NsysCounts, AgreeWithWhatSqlSays) {
     BUBBLESCOPE_NEED_SHARED("traces/nsys-ai/h100_2gpu_1s.sqlite");
     const auto path = test::sharedDir() / "traces/nsys-ai/h100_2gpu_1s.sqlite";
@@ -175,13 +204,32 @@ TEST(NsysCounts, AgreeWithWhatSqlSays) {
                         {"cuda_runtime", rows("RUNTIME")},
                         {"overhead", rows("OVERHEAD")},
                         {"nvtx", countIn(database, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType = 59")}}));
-    std::int64_t busy = 0; // kernels of one stream follow each other, so their sum is the stream's busy time
-    for (const TrackSummary& track : summary.tracks)
-        busy +=
-            track.thread.find("stream") == 0 && track.thread.find("sync") == std::string::npos ? track.busy.count() : 0;
-    EXPECT_EQ(busy, countIn(database, "SELECT sum(end - start) FROM (SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL "
-                                      "UNION ALL SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMCPY "
-                                      "UNION ALL SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMSET)"));
+    // What runs on one stream follows each other, so its sum is the stream's busy time.
+    std::multiset<std::string> streams;
+    for (const TrackSummary& track : summary.tracks) {
+        if (track.thread.find("stream") != 0 || track.thread.find("sync") != std::string::npos) continue;
+        streams.insert(fmt::format("{}|{}|{}|{}|{}", track.process, track.thread, track.slices, track.busy.count(),
+                                   (track.last - track.first).count()));
+    }
+    EXPECT_EQ(streams,
+              textsIn(database,
+                      "SELECT 'GPU ' || deviceId || ' (process ' || (globalPid / 16777216 % 16777216) || ')|stream ' "
+                      "|| streamId || '|' || count(*) || '|' || sum(end - start) || '|' || (max(end) - min(start)) "
+                      "FROM (SELECT start, end, globalPid, deviceId, streamId FROM CUPTI_ACTIVITY_KIND_KERNEL "
+                      "UNION ALL SELECT start, end, globalPid, deviceId, streamId FROM CUPTI_ACTIVITY_KIND_MEMCPY "
+                      "UNION ALL SELECT start, end, globalPid, deviceId, streamId FROM CUPTI_ACTIVITY_KIND_MEMSET) "
+                      "GROUP BY globalPid, deviceId, streamId"));
+    std::multiset<std::int64_t> threads;
+    for (const TrackSummary& track : summary.tracks) {
+        if (track.thread.find("stream") != 0) threads.insert(track.slices);
+    }
+    std::multiset<std::int64_t> expected_threads;
+    for (const std::string& count :
+         textsIn(database, "SELECT count(*) FROM (SELECT globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME "
+                           "UNION ALL SELECT globalTid FROM CUPTI_ACTIVITY_KIND_OVERHEAD "
+                           "UNION ALL SELECT globalTid FROM NVTX_EVENTS WHERE eventType = 59) GROUP BY globalTid"))
+        expected_threads.insert(std::stoll(count));
+    EXPECT_EQ(threads, expected_threads);
     sqlite3_close(database);
 }
 
