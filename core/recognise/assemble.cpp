@@ -189,7 +189,8 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                 static_cast<std::int32_t>(op.sequence), op.overlapped},
                                op.start,
                                op.end,
-                               op.lateness};
+                               op.lateness,
+                               op.device_idle};
         const StepKey key{op.step, op.replica};
         auto known = steps.find(key);
         if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;

@@ -28,6 +28,7 @@ struct FoundOp {
     std::int64_t sequence = 0; ///< slice of the sequence
     bool overlapped = false;   ///< half of a pair; the other half has the same times
     std::int64_t replica = 0;  ///< which of several equal pipelines (data parallelism)
+    TimeNs device_idle{0};     ///< see TimelineOp
 };
 
 struct FoundComm {

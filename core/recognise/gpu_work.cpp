@@ -57,17 +57,21 @@ GpuWork::GpuWork(const Trace& trace) {
         const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
         return key(track.file, processOf(trace, track));
     };
+    struct Started {
+        Span span;
+        bool moves_data = true;
+    };
     // One launch of a CUDA graph starts many kernels.
-    std::map<std::uint64_t, std::unordered_map<std::int64_t, Span>> work;
+    std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work;
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-        if (!contains(device_categories, trace.sliceCategories()[slice]) || movesData(trace.name(slice))) continue;
+        if (!contains(device_categories, trace.sliceCategories()[slice])) continue;
         const auto id = correlationOf(trace, slice);
         if (!id) continue;
         const Span span{trace.start(slice), trace.end(slice)};
-        const auto [place, is_new] = work[processKey(slice)].try_emplace(*id, span);
-        if (is_new) continue;
-        place->second.start = std::min(place->second.start, span.start);
-        place->second.end = std::max(place->second.end, span.end);
+        Started& started = work[processKey(slice)].try_emplace(*id, Started{span}).first->second;
+        started.span.start = std::min(started.span.start, span.start);
+        started.span.end = std::max(started.span.end, span.end);
+        started.moves_data &= movesData(trace.name(slice));
     }
     for (SliceId slice = 0; slice < trace.sliceCount() && !work.empty(); ++slice) {
         if (!contains(launch_categories, trace.sliceCategories()[slice])) continue;
@@ -76,30 +80,39 @@ GpuWork::GpuWork(const Trace& trace) {
         const auto id = of_process == work.end() ? std::nullopt : correlationOf(trace, slice);
         if (!id) continue;
         const auto started = of_process->second.find(*id);
-        if (started != of_process->second.end()) launches_.push_back({process, trace.start(slice), started->second});
+        if (started == of_process->second.end()) continue;
+        launches_.push_back({process, trace.start(slice), started->second.span, started->second.moves_data});
     }
     std::sort(launches_.begin(), launches_.end(), [](const Launch& a, const Launch& b) {
         return std::tuple(a.process, a.time) < std::tuple(b.process, b.time);
     });
 }
 
-std::optional<GpuWork::Span> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
+std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
                                                  TimeNs to) const {
     const std::uint64_t wanted = key(file, process);
     auto launch = std::lower_bound(launches_.begin(), launches_.end(), std::tuple(wanted, from),
                                    [](const Launch& known_launch, const std::tuple<std::uint64_t, TimeNs>& place) {
                                        return std::tuple(known_launch.process, known_launch.time) < place;
                                    });
-    std::optional<Span> span;
+    std::optional<Work> work;
+    std::vector<Span> on_device;
     for (; launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
-        if (!span) {
-            span = launch->work;
-            continue;
-        }
-        span->start = std::min(span->start, launch->work.start);
-        span->end = std::max(span->end, launch->work.end);
+        on_device.push_back(launch->work);
+        if (launch->moves_data) continue;
+        if (!work) work = Work{launch->work.start, launch->work.end};
+        work->start = std::min(work->start, launch->work.start);
+        work->end = std::max(work->end, launch->work.end);
     }
-    return span;
+    if (!work) return std::nullopt;
+    std::ranges::sort(on_device, {}, &Span::start); // streams run side by side
+    TimeNs covered = work->start;
+    for (const Span& span : on_device) {
+        const TimeNs begin = std::min(span.start, work->end);
+        if (begin > covered) work->idle += begin - covered;
+        covered = std::max(covered, std::min(span.end, work->end));
+    }
+    return work;
 }
 
 } // namespace bubblescope

@@ -141,6 +141,7 @@ public:
             const auto work = gpu_.launchedIn(file_, 0, block.start, block.end);
             op.start = work ? work->start : block.start;
             op.end = work ? work->end : block.end;
+            op.device_idle = work ? work->idle : TimeNs{0};
             ops.push_back(op);
         }
         return forwards == backwards || backwards == 0 ? ops : std::vector<FoundOp>{};

@@ -101,6 +101,7 @@ FoundOps findNvtxOps(const Trace& trace, DiagnosticLog& log) {
         const auto span = work.launchedIn(range.file, range.work_process, range.start, range.end);
         op.start = span ? span->start : range.start;
         op.end = span ? span->end : range.end;
+        op.device_idle = span ? span->idle : TimeNs{0};
         found.ops.push_back(op);
     }
     return found;

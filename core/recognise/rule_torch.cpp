@@ -53,6 +53,7 @@ bool takeGpuTimes(FoundOp& op, const RankAnnotations& rank, const GpuWork& gpu) 
     if (!work) return false;
     op.start = work->start;
     op.end = work->end;
+    op.device_idle = work->idle;
     return true;
 }
 

@@ -161,6 +161,32 @@ TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
     EXPECT_EQ(ops[0].end - ops[0].start, TimeNs{40'000});
     EXPECT_EQ(ops[1].start - ops[0].start, TimeNs{160'000});
     EXPECT_EQ(ops[1].duration(), TimeNs{90'000});
+    EXPECT_EQ(ops[0].device_idle, TimeNs{0});
+}
+
+// Two streams side by side, a collective in the middle of an op, and stretches in which nothing had been launched.
+TEST_F(ForeignTraces, GpuOpsSayHowLongTheDeviceWasIdle) {
+    const auto launch = [](int at, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},)"
+                           R"("dur":1,"args":{{"correlation":{}}}}},)",
+                           at, id);
+    };
+    const auto kernel = [](const char* name, int stream, int start, int end, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":{},"ts":{},"dur":{},)"
+                           R"("args":{{"correlation":{}}}}},)",
+                           name, stream, start, end - start, id);
+    };
+    writeKineto(0, annotation("PP:0F0", 0, 10) + launch(1, 1) + launch(2, 2) + launch(3, 3) + launch(4, 4) +
+                       launch(5, 5) + annotation("PP:0B0", 10, 20) + launch(12, 6) + kernel("gemm", 7, 50, 80, 1) +
+                       kernel("copy", 8, 60, 85, 2) + kernel("ncclDevKernel_AllReduce", 9, 90, 100, 3) +
+                       kernel("gemm", 7, 100, 120, 4) + kernel("gemm", 7, 140, 150, 5) +
+                       kernel("gemm", 7, 160, 200, 6));
+    const auto run = load();
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    const auto& ops = run.value().steps.at(0).ranks[0];
+    EXPECT_EQ(ops[0].duration(), TimeNs{100'000});
+    EXPECT_EQ(ops[0].device_idle, TimeNs{5'000 + 20'000});
+    EXPECT_EQ(ops[1].device_idle, TimeNs{0});
 }
 
 TEST_F(ForeignTraces, NvtxRangesNameOps) {
