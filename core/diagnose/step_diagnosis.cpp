@@ -29,6 +29,11 @@ std::vector<UnitPlace> placesOf(const StepGraph& graph) {
 
 } // namespace
 
+std::string unitName(const StepTimeline& step, const UnitPlace& place) {
+    const TimelineOp* const op = &place.in(step);
+    return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
+}
+
 std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
     const UsualTimes usual(run.steps);
     const AccountingInput input{&plannedOrder(run), clock_error, recordsLost(run)};

@@ -21,6 +21,9 @@ struct UnitPlace {
     }
 };
 
+/// "F3.1", or "F3.1+B0.1" for an overlapped pair.
+[[nodiscard]] std::string unitName(const StepTimeline& step, const UnitPlace& place);
+
 /// Why a step took as long as it did.
 struct StepDiagnosis {
     std::vector<UnitPlace> units; ///< what a UnitIndex means

@@ -1,7 +1,5 @@
 #include "core/diagnose/accounting/step_graph.h"
 
-#include "core/base/median.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -176,9 +174,9 @@ void StepGraph::readTransfers(const StepTimeline& step) {
 }
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
-    // A rank that was free before its input was made shows how long that was on its way. Neighbours in the pipeline
-    // are neighbouring ranks, so that there are two ways from a rank.
-    std::vector<std::vector<TimeNs>> lags(4 * step.ranks.size());
+    // A rank that was free before its input was made shows how long that was on its way, at most. Neighbours in the
+    // pipeline are neighbouring ranks, so that there are two ways from a rank.
+    std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
     const auto way = [&](UnitIndex unit, std::size_t side) {
         const auto from = static_cast<std::size_t>(rank[at(input[side][at(unit)])]);
         const auto to = static_cast<std::size_t>(rank[at(unit)]);
@@ -197,13 +195,13 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
         ++estimated_transfers;
         const TimeNs free = previous[at(unit)] == kNoUnit ? TimeNs{0} : end[at(previous[at(unit)])];
         const TimeNs passed = lag(unit, side);
-        if (passed >= TimeNs{0} && start[at(unit)] - passed >= free) lags[way(unit, side)].push_back(passed);
+        TimeNs& least = shortest[way(unit, side)];
+        if (passed >= TimeNs{0} && start[at(unit)] - passed >= free) least = std::min(least, passed);
     });
-    std::vector<TimeNs> usual;
-    for (auto& of_way : lags)
-        usual.push_back(median(std::move(of_way)));
     eachUnrecorded([&](UnitIndex unit, std::size_t side) {
-        transfer[side][at(unit)] = std::clamp(lag(unit, side), TimeNs{0}, usual[way(unit, side)]);
+        const TimeNs least = shortest[way(unit, side)];
+        const TimeNs known = least == TimeNs::max() ? TimeNs{0} : least;
+        transfer[side][at(unit)] = std::clamp(lag(unit, side), TimeNs{0}, known);
     });
 }
 

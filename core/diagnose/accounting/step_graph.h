@@ -54,7 +54,7 @@ struct StepGraph {
     std::vector<std::vector<UnitIndex>> unit_of;   ///< per rank and op in its list; kNoUnit for trailing ops
     TimeNs wall{0};
     std::int64_t recorded_transfers = 0;  ///< between ranks, with a send or a receive in the trace
-    std::int64_t estimated_transfers = 0; ///< without: the usual lag on that way, but never more than what passed
+    std::int64_t estimated_transfers = 0; ///< without; they count with the shortest lag that shows on their way
     std::int64_t ignored_inputs = 0;
 
     explicit StepGraph(const StepTimeline& step);

@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -239,6 +241,8 @@ private:
                 culprit.idle.push_back(idle[r] - left[r]);
             result.ranking.push_back(std::move(culprit));
         }
+        std::ranges::sort(result.ranking, std::ranges::greater{},
+                          [](const Culprit& culprit) { return std::pair(culprit.saves, culprit.waits); });
     }
 
     [[nodiscard]] std::vector<TimeNs> idleTimes(const std::vector<TimeNs>& durations, TimeNs length) const {

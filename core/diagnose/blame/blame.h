@@ -58,10 +58,10 @@ struct Culprit {
 
 struct StepBlame {
     std::vector<BlamedBubble> bubbles; ///< per rank, by time
-    std::vector<Culprit> ranking;      ///< the costliest first, kMostCulprits at most
-    TimeNs usual{0};                   ///< of all bubbles: the schedule's part
-    TimeNs blamed{0};                  ///< of all bubbles: longer than that, and excess found
-    TimeNs unexplained{0};             ///< of all bubbles: longer than that, but no excess on the chain
+    std::vector<Culprit> ranking; ///< those that made wait most, kMostCulprits at most; the one that saves most first
+    TimeNs usual{0};              ///< of all bubbles: the schedule's part
+    TimeNs blamed{0};             ///< of all bubbles: longer than that, and excess found
+    TimeNs unexplained{0};        ///< of all bubbles: longer than that, but no excess on the chain
 };
 inline constexpr std::size_t kMostCulprits = 6;
 
