@@ -7,12 +7,6 @@
 namespace bubblescope::cli {
 namespace {
 
-/// "F3.1", or "F3.1+B0.1" for an overlapped pair.
-std::string unitName(const StepTimeline& step, const UnitPlace& place) {
-    const TimelineOp* const op = &place.in(step);
-    return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
-}
-
 Json ladderJson(const StepAccounting& account) {
     Json causes = Json::array();
     for (const Rung& rung : account.ladder) {

@@ -62,8 +62,9 @@ std::string accountText(const StepAccounting& account, TimeNs wall) {
             const auto [least, most] = std::ranges::minmax_element(entry.times);
             cells.push_back(formatTime(std::accumulate(entry.times.begin(), entry.times.end(), TimeNs{0}) / ranks));
             for (const auto& end : {least, most}) {
-                cells.push_back(formatTime(*end));
-                cells.push_back(fmt::format("rank {}", end - entry.times.begin()));
+                const bool equal = *least == *most; // then no rank stands out
+                cells.push_back(equal ? "" : formatTime(*end));
+                cells.push_back(equal ? "" : fmt::format("rank {}", end - entry.times.begin()));
             }
         } else {
             for (const TimeNs time : entry.times)
@@ -71,8 +72,12 @@ std::string accountText(const StepAccounting& account, TimeNs wall) {
         }
         table.row(std::move(cells));
     }
-    std::vector<std::string> sum{"wall time", formatTime(wall)};
-    if (!wide) sum.insert(sum.end(), static_cast<std::size_t>(ranks - 1), formatTime(wall));
+    std::vector<std::string> sum{"wall time"};
+    if (wide) {
+        sum.insert(sum.end(), {formatTime(wall), "", "", "", ""});
+    } else {
+        sum.insert(sum.end(), static_cast<std::size_t>(ranks), formatTime(wall));
+    }
     table.row(std::move(sum));
     return "\nAccounting (where each rank's time went; what made its bubble longer, or shorter where negative)\n" +
            table.text();
@@ -89,8 +94,9 @@ std::string ladderText(const StepAccounting& account) {
     std::string out = "\nWhat made the step longer (one after another; each alone; each gone from the whole)\n";
     out += table.text();
     if (account.estimated_transfers > 0) {
-        out += fmt::format("  {} of {} transfers are not recorded and count with the usual lag on their way\n",
-                           account.estimated_transfers, account.estimated_transfers + account.recorded_transfers);
+        out += fmt::format(
+            "  {} of {} transfers are not recorded: they count with the shortest lag on their way, the rest is late\n",
+            account.estimated_transfers, account.estimated_transfers + account.recorded_transfers);
     }
     if (!account.planned_order)
         out += "  the step's ops are not those of the schedule; its own order counts as planned\n";
@@ -110,7 +116,7 @@ std::string pathText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     }
     const auto most = std::ranges::max_element(on_rank);
     if (most == on_rank.end() || *most == TimeNs{0}) return {};
-    return fmt::format("\nCritical path: {} in ops, {} in transfers, {} in late starts; {} of it on rank {}\n",
+    return fmt::format("\nCritical path: {} in ops, {} in transfers, {} in late starts; {} on rank {}\n",
                        formatTime(path.ops), formatTime(path.transfers), formatTime(path.delays), formatTime(*most),
                        most - on_rank.begin());
 }
