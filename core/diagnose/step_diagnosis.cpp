@@ -53,8 +53,7 @@ std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis
     case CulpritKind::SlowStage:
         return fmt::format("rank {}, chunk {}: slow stage", culprit.rank.value, culprit.chunk->value);
     case CulpritKind::SlowOp:
-        return fmt::format("rank {}, {}: slow op", culprit.rank.value,
-                           opName(diagnosis.place(*culprit.unit).in(step).op));
+        return fmt::format("rank {}, {}: slow op", culprit.rank.value, unitName(step, diagnosis.place(*culprit.unit)));
     case CulpritKind::SlowLink: return fmt::format("rank {} to {}: slow link", culprit.rank.value, culprit.peer->value);
     case CulpritKind::LateStart: return fmt::format("rank {}: late starts", culprit.rank.value);
     }
