@@ -1,4 +1,6 @@
+#include "core/io/chrome/writer.h"
 #include "core/io/pack.h"
+#include "core/io/perfetto/write_trace.h"
 #include "core/io/read_trace.h"
 #include "core/recognise/run.h"
 #include "core/trace/summary.h"
@@ -143,6 +145,24 @@ TEST(OwnTracesExpectations, AreAboutInputsThatExist) {
     const Json all = expectations();
     for (const auto& [name, expected] : all.items())
         EXPECT_TRUE(fs::exists(kFolder / name)) << name;
+}
+
+// Several files that were written as one still say which rank is whose.
+TEST(ConvertedRuns, ShowTheSamePipeline) {
+    const test::ScratchFolder folder;
+    const Json all = expectations();
+    for (const char* const name : {"kineto_cuda_graphs", "torchtitan_layout", "bytedance_two_replicas.json"}) {
+        JobControl control;
+        const auto read = readTraces({kFolder / name}, control);
+        ASSERT_TRUE(read.ok()) << read.error().text();
+        DiagnosticLog log;
+        const fs::path chrome = folder.path() / "chrome.json";
+        const fs::path perfetto = folder.path() / "perfetto.pftrace.zst";
+        ASSERT_TRUE(chrome::writeChrome(chrome, *read.value().trace, log).ok());
+        ASSERT_TRUE(perfetto::writeTrace(perfetto, *read.value().trace, log).ok());
+        EXPECT_EQ(pipelineOf(chrome), all[name]["pipeline"]) << name;
+        EXPECT_EQ(pipelineOf(perfetto), all[name]["pipeline"]) << name;
+    }
 }
 
 // Names tell nothing: the same bytes under another name, several files at once, and folders with packed files.

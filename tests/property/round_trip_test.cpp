@@ -26,7 +26,8 @@ public:
     std::shared_ptr<const Trace> make() {
         const int files = number(1, 3);
         for (int file = 0; file < files; ++file) {
-            builder_.addFile({fmt::format("file{}", file), "chrome", std::nullopt});
+            TraceFile& added = builder_.file(builder_.addFile({fmt::format("file{}", file), "chrome", std::nullopt}));
+            if (chance(60)) added.rank = file * 10;
             builder_.setFileOffset(static_cast<std::uint32_t>(file), TimeNs{1'790'000'000'000'000'000});
             const int tracks = number(1, 4);
             for (int track = 0; track < tracks; ++track)
@@ -90,10 +91,11 @@ private:
     void addFlows() {
         if (slices_.empty()) return;
         for (std::uint64_t id = 1; id <= 2; ++id) {
+            const bool global = chance(50); // else the id means an arrow of each file that has it
             for (int points = number(1, 3); points > 0; --points) {
                 const auto& [slice, track, start] =
                     slices_[static_cast<std::size_t>(number(0, static_cast<int>(slices_.size()) - 1))];
-                builder_.addFlow({id, start, track, slice, true});
+                builder_.addFlow({id, start, track, slice, global});
             }
         }
     }
@@ -130,9 +132,10 @@ std::string sliceText(const Trace& trace, SliceId slice, Threads threads = Threa
         thread = trace.text(track.thread_name);
     constexpr std::string_view kMore = " (more)"; // a row that was split off, read back
     if (thread.ends_with(kMore)) thread.remove_suffix(kMore.size());
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}", trace.text(track.process_name), thread, trace.name(slice),
-                       trace.category(slice), (trace.origin() + trace.start(slice)).count(),
-                       (trace.end(slice) - trace.start(slice)).count(), argsText(trace, trace.sliceArgs()[slice]));
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", trace.files()[track.file].rank.value_or(-1),
+                       trace.text(track.process_name), thread, trace.name(slice), trace.category(slice),
+                       (trace.origin() + trace.start(slice)).count(), (trace.end(slice) - trace.start(slice)).count(),
+                       argsText(trace, trace.sliceArgs()[slice]));
 }
 
 std::multiset<std::string> slicesOf(const Trace& trace, Threads threads) {
@@ -169,9 +172,10 @@ std::multiset<std::string> countersOf(const Trace& trace) {
 
 /// The slices that each flow touches.
 std::multiset<std::multiset<std::string>> flowsOf(const Trace& trace) {
-    std::map<std::uint64_t, std::multiset<std::string>> by_id;
+    std::map<std::pair<std::uint64_t, std::uint32_t>, std::multiset<std::string>> by_id;
     for (const FlowPoint& point : trace.flowPoints()) {
-        if (point.slice != kNoId) by_id[point.id].insert(sliceText(trace, point.slice));
+        const std::uint32_t file = trace.tracks()[point.track].file;
+        if (point.slice != kNoId) by_id[{point.id, point.global ? kNoId : file}].insert(sliceText(trace, point.slice));
     }
     std::multiset<std::multiset<std::string>> all;
     for (const auto& [id, slices] : by_id)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
@@ -202,8 +203,20 @@ void EventSink::metadata(const Event& event) {
     if (kind == "trace_origin") { // of our own writer, whose times count from it
         own_ = true;
         const auto origin = findJsonArg(argsText(event), "origin_ns");
-        if (origin && std::holds_alternative<std::int64_t>(*origin))
-            builder_.setFileOffset(builder_.currentFile(), TimeNs{std::get<std::int64_t>(*origin)});
+        if (origin && std::holds_alternative<std::int64_t>(*origin)) {
+            origin_ = TimeNs{std::get<std::int64_t>(*origin)};
+            builder_.setFileOffset(builder_.currentFile(), origin_);
+        }
+        return;
+    }
+    if (kind == "trace_file" && !event.pid.is_text) { // of our own writer too
+        const auto number = findJsonArg(argsText(event), "file");
+        const auto rank = findJsonArg(argsText(event), "rank");
+        if (!number || !std::holds_alternative<std::int64_t>(*number)) return;
+        SourceFile& source = sources_[event.pid.number];
+        source.number = std::get<std::int64_t>(*number);
+        if (rank && std::holds_alternative<std::int64_t>(*rank))
+            source.rank = static_cast<std::int32_t>(std::get<std::int64_t>(*rank) & INT32_MAX);
         return;
     }
     const bool process = kind == "process_name";
@@ -236,12 +249,28 @@ void EventSink::counter(const Event& event) {
 
 void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
-    const std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
+    std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
+    // Where processes came from several files, arrows may go from one to another, but not to other such files.
+    const bool merged = !sources_.empty();
+    if (merged) id ^= std::hash<std::string>{}(where_);
     if (event.phase == 'f' && !event.binds_enclosing) {
         pointers_.push_back({id, timeOf(event), trackFor(event)});
         return;
     }
-    builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, false});
+    builder_.addFlow({id, timeOf(event), trackFor(event), kNoId, merged});
+}
+
+void EventSink::assignFiles() {
+    if (sources_.empty()) return;
+    const auto files = addSourceFiles(sources_, origin_, builder_);
+    const auto assign = [&](RowId process, TrackId id) {
+        const auto file = files.find(process.number);
+        if (!process.is_text && file != files.end()) builder_.track(id).file = file->second;
+    };
+    for (const auto& [row, id] : tracks_)
+        assign(row.first, id);
+    for (const auto& [row, id] : async_tracks_)
+        assign(std::get<0>(row), id);
 }
 
 /// Once all slices are known.
@@ -281,6 +310,7 @@ void EventSink::finish() {
     }
     pairing_.finish(builder_, log_, where_);
     resolvePointers();
+    assignFiles();
 }
 
 } // namespace bubblescope::chrome

@@ -4,6 +4,7 @@
 #include "core/io/chrome/event.h"
 #include "core/io/file_bytes.h"
 #include "core/io/slice_pairing.h"
+#include "core/io/source_files.h"
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
@@ -65,6 +66,7 @@ private:
     void complete(const Event& event);
     void bind(const Event& event, TrackId track, SliceId slice);
     void resolvePointers();
+    void assignFiles();
     void async(const Event& event);
     void metadata(const Event& event);
     void counter(const Event& event);
@@ -83,6 +85,8 @@ private:
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
     bool own_ = false; ///< of our own writer: its first event is at 0
+    TimeNs origin_{0}; ///< of our own writer
+    std::map<std::int64_t, SourceFile> sources_;
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
     Row last_row_;

@@ -2,16 +2,20 @@
 
 #include "core/io/chrome/flow_binding.h"
 #include "core/io/replacing_file.h"
+#include "core/io/source_files.h"
 #include "core/trace/json_args.h"
 #include "core/trace/row_numbers.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::chrome {
 namespace {
@@ -31,6 +35,12 @@ public:
         out_.write("[\n");
         begin(0, 0, "M", "trace_origin");
         add(R"(,"args":{{"origin_ns":{}}}}})", trace_.origin().count());
+        for (const auto& [pid, source] : sourceFilesOf(trace_, rows_)) {
+            begin(pid, 0, "M", "trace_file");
+            add(R"(,"args":{{"file":{})", source.number);
+            if (source.rank) add(R"(,"rank":{})", *source.rank);
+            out_.write("}}");
+        }
         for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
             names(track);
             slices(track);
@@ -117,26 +127,30 @@ private:
         }
     }
 
-    // Points of one flow follow each other, in order of time.
+    // Files may use one id for different arrows: the points of a flow are those of one id and file, in order of time.
     void flows() {
         const auto points = trace_.flowPoints();
         const FlowBinding binding(trace_);
-        const auto same = [&](const FlowPoint& a, const FlowPoint& b) {
-            return a.id == b.id && (a.global || trace_.tracks()[a.track].file == trace_.tracks()[b.track].file);
+        const auto flowOf = [&](std::size_t i) {
+            return std::pair(points[i].id, points[i].global ? kNoId : trace_.tracks()[points[i].track].file);
         };
-        for (std::size_t i = 0; i < points.size(); ++i) {
-            if (i == 0 || !same(points[i - 1], points[i])) ++flow_;
-            const bool starts = i == 0 || !same(points[i - 1], points[i]);
-            const bool ends = i + 1 == points.size() || !same(points[i], points[i + 1]);
-            const SliceId slice = points[i].slice;
-            const auto time = slice == kNoId ? std::nullopt : binding.timeFor(slice, points[i].time);
+        std::vector<std::size_t> order(points.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::stable_sort(order, {}, flowOf);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const FlowPoint& point = points[order[i]];
+            const bool starts = i == 0 || flowOf(order[i - 1]) != flowOf(order[i]);
+            const bool ends = i + 1 == order.size() || flowOf(order[i]) != flowOf(order[i + 1]);
+            if (starts) ++flow_;
+            const auto time = point.slice == kNoId ? std::nullopt : binding.timeFor(point.slice, point.time);
             if (!time) {
                 log_.add("loose-flow", out_.target().string(),
-                         slice == kNoId ? "ends of arrows that touch no slice are left out"
-                                        : "ends of arrows at slices that the format cannot point at are left out");
+                         point.slice == kNoId
+                             ? "ends of arrows that touch no slice are left out"
+                             : "ends of arrows at slices that the format cannot point at are left out");
                 continue;
             }
-            event(trace_.sliceTracks()[slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);
+            event(trace_.sliceTracks()[point.slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);
             add(R"(,"id":{},"bp":"e"}})", flow_);
         }
     }

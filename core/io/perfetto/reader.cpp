@@ -8,7 +8,9 @@
 #include "core/io/perfetto/render_stages.h"
 #include "core/io/perfetto/sequence_state.h"
 #include "core/io/perfetto/track_table.h"
+#include "core/io/perfetto/write_trace.h"
 #include "core/io/slice_pairing.h"
+#include "core/io/source_files.h"
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
@@ -98,6 +100,8 @@ private:
     StringId known(StringId text);
     void addCategory(Event& event, StringId category);
     void addCounters();
+    void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
+    void assignFiles();
 
     struct CounterPoint {
         std::uint64_t track;
@@ -116,7 +120,8 @@ private:
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::vector<CounterPoint> counters_;
-    std::size_t offset_ = 0; ///< of the packet at hand
+    std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
+    std::size_t offset_ = 0;                                    ///< of the packet at hand
     std::size_t next_ = 0;
     std::int64_t packets_ = 0;
 };
@@ -166,6 +171,7 @@ Status Reader::read(LoadProgress& progress) {
     tracks_.finish();
     pairing_.finish(builder_, log_, where_);
     addCounters();
+    assignFiles();
     return {};
 }
 
@@ -240,6 +246,10 @@ void Reader::event(const Packet& packet, SequenceState& state) {
         break;
     }
     case fields::event::kTypeInstant:
+        if (builder_.text(event.category) == kSourceCategory) {
+            addSource(uuid, event.args);
+            break;
+        }
         builder_.addInstant(
             {tracks_.trackFor(uuid), packet.time, event.name, event.category, builder_.args().add(event.args)});
         break;
@@ -295,6 +305,26 @@ Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
         }
     }
     return out;
+}
+
+/// What our own writer says of a process, see source_files.h.
+void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args) {
+    SourceFile source;
+    for (const StoredArg& arg : args) {
+        if (arg.type != StoredArg::Type::Int) continue;
+        if (builder_.text(arg.name) == "file") source.number = arg.number;
+        if (builder_.text(arg.name) == "rank") source.rank = static_cast<std::int32_t>(arg.number & INT32_MAX);
+    }
+    sources_.emplace_back(process, source);
+}
+
+void Reader::assignFiles() {
+    if (sources_.empty()) return;
+    builder_.file(builder_.currentFile()).format = "perfetto"; // the others take it over
+    std::map<std::int64_t, SourceFile> by_pid;
+    for (const auto& [process, source] : sources_)
+        by_pid.emplace(tracks_.pidOf(process), source);
+    tracks_.assignFiles(addSourceFiles(by_pid, TimeNs{0}, builder_));
 }
 
 void Reader::addCounters() {

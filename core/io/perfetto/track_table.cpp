@@ -103,6 +103,13 @@ std::int64_t TrackTable::pidOf(std::uint64_t uuid) const {
     return pid;
 }
 
+void TrackTable::assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process) {
+    for (const auto& [uuid, id] : tracks_) {
+        const auto file = file_of_process.find(builder_.track(id).pid);
+        if (file != file_of_process.end()) builder_.track(id).file = file->second;
+    }
+}
+
 void TrackTable::finish() {
     // A process is named once, often on a descriptor that is not above the thread's.
     std::unordered_map<std::int64_t, StringId> process_names;

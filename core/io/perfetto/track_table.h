@@ -3,6 +3,7 @@
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,9 @@ public:
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
     [[nodiscard]] std::size_t descriptorCount() const { return descriptors_.size(); }
+
+    /// After finish(): gives tracks of these processes their files.
+    void assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process);
 
     /// Names the tracks after their descriptors and those above them.
     void finish();

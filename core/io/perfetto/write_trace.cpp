@@ -2,6 +2,7 @@
 
 #include "core/io/perfetto/encoder.h"
 #include "core/io/replacing_file.h"
+#include "core/io/source_files.h"
 #include "core/trace/row_numbers.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ std::vector<perfetto::Arg> viewOf(const std::vector<bubblescope::Arg>& args) {
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), encoder_(1), out_(file) {}
+        : trace_(trace), log_(log), rows_(trace), sources_(sourceFilesOf(trace, rows_)), encoder_(1), out_(file) {}
 
     Status write() {
         encoder_.clockSnapshot(trace_.origin());
@@ -82,8 +83,17 @@ private:
             encoder_.process(known->second, static_cast<std::int32_t>(pid),
                              name.empty() ? fmt::format("process {}", own_pid) : name,
                              static_cast<std::int32_t>(processes_.size()));
+            sayFile(known->second, pid);
         }
         return known->second;
+    }
+
+    void sayFile(std::uint64_t process, std::int64_t pid) {
+        const auto source = sources_.find(pid);
+        if (source == sources_.end()) return;
+        std::vector<perfetto::Arg> args{{"file", source->second.number}};
+        if (source->second.rank) args.push_back({"rank", std::int64_t{*source->second.rank}});
+        encoder_.instant(process, trace_.origin(), kSourceCategory, "trace_file", args);
     }
 
     // Ids of one file may mean other arrows in another.
@@ -138,6 +148,7 @@ private:
     const Trace& trace_;
     DiagnosticLog& log_;
     RowNumbers rows_;
+    std::map<std::int64_t, SourceFile> sources_; ///< by pid
     Encoder encoder_;
     ReplacingFile out_;
     std::size_t since_flush_ = 0;

@@ -8,6 +8,9 @@
 
 namespace bubblescope::perfetto {
 
+/// The category of instants that say which file a process came from. They are no part of the trace.
+inline constexpr const char* kSourceCategory = "bubblescope.source";
+
 /// Writes all of a trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks below
 /// their processes. An arrow keeps the slices it touches, not the places within them; ends that touch no slice are
 /// counted in `log`. Errors: Input when the file cannot be written.
