@@ -1,6 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/table.h"
+#include "core/io/file_bytes.h"
 #include "core/io/read_trace.h"
 #include "core/trace/summary.h"
 
@@ -18,11 +19,12 @@ struct Options {
     bool json = false;
 };
 
-/// The problems of one file are those whose place begins with its path.
+/// The problems of one file are those whose place is its path, or begins with it and goes on.
 std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diagnostic>& all) {
+    const std::string name = file.path == kStandardInput ? "standard input" : file.path.string();
     std::vector<Diagnostic> own;
     for (const Diagnostic& problem : all) {
-        if (problem.where.starts_with(file.path.string())) own.push_back(problem);
+        if (problem.where == name || problem.where.starts_with(name + ", ")) own.push_back(problem);
     }
     return own;
 }

@@ -54,6 +54,19 @@ TEST(InfoCommand, SaysOfEveryInputWhatItHolds) {
     EXPECT_GT(compared, 15);
 }
 
+TEST(InfoCommand, GivesProblemsToTheFileThatHasThem) {
+    const ScratchFolder folder;
+    const auto cut = (kFolder / "chrome_array_without_end.json").string();
+    const auto whole = folder.write("chrome_array", readAll(kFolder / "small_chrome.json")).string();
+    const auto longer = folder.write("chrome_array_longer", readAll(cut)).string(); // its name begins as the other's
+    const Json files = runProgram({"info", "--json", whole, longer}).json()["files"];
+    EXPECT_TRUE(files[0]["problems"].empty());
+    EXPECT_EQ(files[1]["problems"][0]["kind"], "truncated");
+
+    const Json piped = runProgram({"info", "--json", "-"}, cut).json()["files"];
+    EXPECT_EQ(piped[0]["problems"][0]["kind"], "truncated") << "of standard input too";
+}
+
 TEST(InfoCommand, CallsAScheduleWhatItIs) {
     const ScratchFolder folder;
     const auto csv = (kFolder / "torch_schedule.csv").string();
