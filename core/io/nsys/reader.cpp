@@ -50,13 +50,11 @@ public:
     Status read();
 
 private:
-    static constexpr std::array<std::string_view, 7> kTables{"CUPTI_ACTIVITY_KIND_KERNEL",
-                                                             "CUPTI_ACTIVITY_KIND_MEMCPY",
-                                                             "CUPTI_ACTIVITY_KIND_MEMSET",
-                                                             "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                                                             "CUPTI_ACTIVITY_KIND_RUNTIME",
-                                                             "CUPTI_ACTIVITY_KIND_OVERHEAD",
-                                                             "NVTX_EVENTS"};
+    static constexpr std::array<std::string_view, 8> kTables{
+        "CUPTI_ACTIVITY_KIND_KERNEL",          "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        "CUPTI_ACTIVITY_KIND_MEMCPY",          "CUPTI_ACTIVITY_KIND_MEMSET",
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "CUPTI_ACTIVITY_KIND_OVERHEAD",        "NVTX_EVENTS"};
 
     void readNames();
     bool readDevice();
@@ -64,6 +62,7 @@ private:
     bool readCopies();
     bool readSets();
     bool readSynchronization();
+    bool readGraphs();
     bool readCalls(std::string_view table, std::string_view category);
     bool readNvtx();
 
@@ -147,7 +146,7 @@ bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>
 }
 
 bool Reader::readDevice() {
-    return readKernels() && readCopies() && readSets() && readSynchronization();
+    return readKernels() && readCopies() && readSets() && readSynchronization() && readGraphs();
 }
 
 bool Reader::readKernels() {
@@ -217,6 +216,18 @@ bool Reader::readSynchronization() {
                        const TrackId track = deviceTrack(processOf(row.integer(2)), row.integer(3), kSyncRows + stream);
                        builder_.track(track).may_overlap = true;
                        addSlice(track, row.integer(0), row.integer(1), name, category, correlation(row.integer(5)));
+                   });
+}
+
+// As nsys records CUDA graphs unless told otherwise: each launch as a whole, its kernels not told apart.
+bool Reader::readGraphs() {
+    const StringId category = builder_.intern("kernel");
+    return eachRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "graphId"},
+                   [&](const auto& row) {
+                       addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
+                                row.integer(1), builder_.intern(fmt::format("CUDA graph {}", row.integer(6))), category,
+                                correlation(row.integer(5)));
                    });
 }
 
