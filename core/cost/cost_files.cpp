@@ -144,11 +144,10 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
 
 } // namespace
 
-Result<std::vector<OpTimes>> readStageTimes(const std::string& file) {
-    BUBBLESCOPE_ASSIGN(
-        const InputFile input,
-        readInputFile(file, "stages",
-                      R"(stage times are {"stages": [{"forward": "5ms", "backward": "10ms"}, …]}, or CSV)"));
+Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(const InputFile input,
+                       inputFrom(text, where, "stages",
+                                 R"(stage times are {"stages": [{"forward": "5ms", "backward": "10ms"}, …]}, or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"stages"}, input.place));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "stages", input.place));
     std::vector<OpTimes> stages;
@@ -159,12 +158,12 @@ Result<std::vector<OpTimes>> readStageTimes(const std::string& file) {
     return stages;
 }
 
-Result<std::vector<Link>> readLinks(const std::string& file, int pp) {
+Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp) {
     pp = std::max(pp, 1); // an empty schedule has no ranks, and is refused later
     BUBBLESCOPE_ASSIGN(
         const InputFile input,
-        readInputFile(
-            file, "links",
+        inputFrom(
+            text, where, "links",
             R"(links are {"links": [{"from": 0, "to": 1, "latency": "5us", "bandwidth": "50GB/s"}, …]}, or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"links"}, input.place));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "links", input.place));
@@ -182,11 +181,11 @@ Result<std::vector<Link>> readLinks(const std::string& file, int pp) {
     return links;
 }
 
-Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule) {
+Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where, const Schedule& schedule) {
     BUBBLESCOPE_ASSIGN(
         const InputFile input,
-        readInputFile(
-            file, "ops",
+        inputFrom(
+            text, where, "ops",
             R"(op times are {"ops": [["F", microbatch, chunk, rank, "5ms"], …]}, `simulate --json --ops`, or CSV)"));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
@@ -211,6 +210,21 @@ Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& sched
         times.setOp(rank, op, duration);
     }
     return times;
+}
+
+Result<std::vector<OpTimes>> readStageTimes(const std::string& file) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    return stageTimesFrom(text, file);
+}
+
+Result<std::vector<Link>> readLinks(const std::string& file, int pp) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    return linksFrom(text, file, pp);
+}
+
+Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    return opTimesFrom(text, file, schedule);
 }
 
 } // namespace bubblescope

@@ -5,6 +5,7 @@
 #include "core/schedule/schedule.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -12,7 +13,8 @@ namespace bubblescope {
 // Files that a user writes, or another tool, to give costs that options cannot. Each is a JSON object, or CSV
 // with the named fields as its header. A time is text with a unit ("forward": "5ms") or, under a name ending
 // in _ns, a whole number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, since they would else be
-// overlooked. Errors are of kind Input and name the file and the place.
+// overlooked. Errors are of kind Input and name the file and the place. Each can also be read from a text, of which
+// `where` names the file.
 
 /// Times of each stage, from stage 0:
 ///
@@ -22,6 +24,7 @@ namespace bubblescope {
 /// The backward as in makeOpTimes(). `loss`, the time of the output head and loss, is added to F, to I and to W
 /// (to B twice), as Paddle's ZB-VPP creator counts it. `stage` may be given, and is then checked.
 [[nodiscard]] Result<std::vector<OpTimes>> readStageTimes(const std::string& file);
+[[nodiscard]] Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where);
 
 /// Exceptions from the usual link between ranks, for one direction or both:
 ///
@@ -29,6 +32,7 @@ namespace bubblescope {
 ///
 /// CSV: from, to, latency, bandwidth. Ranks are 0 to pp − 1.
 [[nodiscard]] Result<std::vector<Link>> readLinks(const std::string& file, int pp);
+[[nodiscard]] Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp);
 
 /// Measured times of single ops of a valid schedule:
 ///
@@ -39,5 +43,7 @@ namespace bubblescope {
 /// names are ignored, so that its output can be given as it is. CSV: kind, microbatch, chunk, rank, duration,
 /// sequence. An op that the schedule does not have is an error.
 [[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule);
+[[nodiscard]] Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where,
+                                                const Schedule& schedule);
 
 } // namespace bubblescope

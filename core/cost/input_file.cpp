@@ -1,6 +1,7 @@
 #include "core/cost/input_file.h"
 
 #include "core/base/bytes.h"
+#include "core/base/json_document.h"
 
 #include <fmt/format.h>
 
@@ -36,15 +37,16 @@ std::vector<std::string> cells(std::string_view line) {
     }
 }
 
-Result<InputFile> readCsv(const std::string& text, std::string_view rows_key, InputPlace place) {
+Result<InputFile> readCsv(std::string_view text, std::string_view rows_key, InputPlace place) {
     InputFile input{Json::object(), std::move(place), {}};
     Json rows = Json::array();
     std::vector<std::string> header;
-    std::istringstream lines(text);
     int number = 0;
-    for (std::string line; std::getline(lines, line);) {
+    for (std::size_t begin = 0; begin < text.size();) {
         ++number;
-        const auto row = cells(line);
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const auto row = cells(text.substr(begin, end - begin));
+        begin = end + 1;
         if (row.size() == 1 && row.front().empty()) continue;
         if (header.empty()) {
             header = row;
@@ -107,26 +109,24 @@ InputPlace InputFile::row(std::string_view rows_key, std::size_t index) const {
     return place.at(lines.empty() ? fmt::format("{}[{}]", rows_key, index) : fmt::format("line {}", lines[index]));
 }
 
-Result<InputFile> readInputFile(const std::string& file, std::string_view rows_key, std::string shape) {
-    InputPlace place{file, "", std::move(shape)};
+Result<std::string> readInputText(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     std::ostringstream bytes;
     if (!in || std::filesystem::is_directory(file) || !(bytes << in.rdbuf())) {
         return inputError(file, "cannot be read, or is empty", "check the name and the permissions");
     }
-    const std::string text = bytes.str();
+    return bytes.str();
+}
+
+Result<InputFile> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
+                            std::string shape) {
+    InputPlace place{where, "", std::move(shape)};
     const std::size_t first = text.find_first_not_of(" \t\r\n");
-    const bool json = first != std::string::npos && (text[first] == '{' || text[first] == '[');
+    const bool json = first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
     if (!json && !rows_key.empty()) return readCsv(text, rows_key, std::move(place));
-    try {
-        InputFile input{Json::parse(text), std::move(place), {}};
-        if (!input.document.is_object()) return input.place.error("is not a JSON object");
-        return input;
-    } catch (const Json::parse_error& error) {
-        return inputError(fmt::format("{}, byte {}", file, error.byte), "not valid JSON", place.shape);
-    } catch (const Json::exception& error) {
-        return inputError(file, error.what(), place.shape);
-    }
+    BUBBLESCOPE_ASSIGN(Json document, parseJsonDocument(text, where, place.shape));
+    if (!document.is_object()) return place.error("is not a JSON object");
+    return InputFile{std::move(document), std::move(place), {}};
 }
 
 Result<const Json*> listField(const Json& object, std::string_view key, const InputPlace& place) {

@@ -34,8 +34,11 @@ struct InputFile {
     [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
 };
 
-/// `rows_key` empty: CSV is not taken.
-[[nodiscard]] Result<InputFile> readInputFile(const std::string& file, std::string_view rows_key, std::string shape);
+[[nodiscard]] Result<std::string> readInputText(const std::string& file);
+
+/// `where` names the file. `rows_key` empty: CSV is not taken.
+[[nodiscard]] Result<InputFile> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
+                                          std::string shape);
 
 /// The list under `key`. Error when it is missing, no list, or empty.
 [[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -79,6 +80,7 @@ struct TransformerShape {
 /// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer". Documented with an example
 /// in the manual, "Simulation". Errors: Input, naming the file and the place.
 [[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
+[[nodiscard]] Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where);
 
 /// A model cut into the stages of a schedule. Where two pipelines run side by side each holds all of the model.
 /// Errors: Usage, when the layers cannot be cut so, or when they come to more than an exbibyte.

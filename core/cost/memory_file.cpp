@@ -136,10 +136,15 @@ Status readCut(const Json& document, const InputPlace& place, ModelSizes& sizes)
 } // namespace
 
 Result<ModelSizes> readModelSizes(const std::string& file) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    return modelSizesFrom(text, file);
+}
+
+Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where) {
     BUBBLESCOPE_ASSIGN(
         const InputFile input,
-        readInputFile(
-            file, "",
+        inputFrom(
+            text, where, "",
             R"(a memory model is {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or {"transformer": {…}})"));
     const Json& document = input.document;
     BUBBLESCOPE_TRY(checkKeys(

@@ -1,5 +1,7 @@
 #include "core/overlap/op_costs_json.h"
 
+#include "core/base/json_document.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -165,10 +167,9 @@ Result<OpCosts> read(const Json& document, const std::string& where) {
 } // namespace
 
 Result<OpCosts> opCostsFromJson(std::string_view text, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, kShape));
     try {
-        return read(Json::parse(text), where);
-    } catch (const Json::parse_error& error) {
-        return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", kShape);
+        return read(document, where);
     } catch (const Json::exception& error) {
         return inputError(where, fmt::format("not a cost model: {}", error.what()), kShape);
     }

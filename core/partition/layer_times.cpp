@@ -1,5 +1,7 @@
 #include "core/partition/layer_times.h"
 
+#include "core/base/json_document.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -166,10 +168,9 @@ std::vector<std::string> cellsOf(std::string_view line) {
 } // namespace
 
 Result<std::vector<Layer>> layerTimesFromJson(std::string_view text, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, kShape));
     try {
-        return layersIn(Json::parse(text), where);
-    } catch (const Json::parse_error& error) {
-        return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", std::string(kShape));
+        return layersIn(document, where);
     } catch (const Json::exception& error) {
         return inputError(where, fmt::format("not a list of layers: {}", error.what()), std::string(kShape));
     }

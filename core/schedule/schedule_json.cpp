@@ -1,8 +1,8 @@
 #include "core/schedule/schedule_json.h"
 
-#include "core/schedule/schedule_csv.h"
-
+#include "core/base/json_document.h"
 #include "core/schedule/dependency.h"
+#include "core/schedule/schedule_csv.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -173,10 +173,9 @@ std::string scheduleToJson(const Schedule& schedule) {
 }
 
 Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, kShape));
     try {
-        return readSchedule(Json::parse(text), where);
-    } catch (const Json::parse_error& error) {
-        return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", std::string(kShape));
+        return readSchedule(document, where);
     } catch (const Json::exception& error) {
         return inputError(where, fmt::format("not a schedule: {}", error.what()), std::string(kShape));
     }
