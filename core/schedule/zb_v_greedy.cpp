@@ -297,7 +297,6 @@ private:
     std::int64_t limit_;
     Fill fill_;
     std::vector<RankState> ranks_;
-    std::size_t end_stride_;
     EndTimes ends_;
     std::vector<int> towards_first_;
     std::vector<int> towards_last_;

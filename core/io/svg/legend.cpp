@@ -76,7 +76,9 @@ double drawLegend(Document& document, const LegendContent& content, const Rect& 
     Lines lines(document, area);
     for (const auto& [kind, name] : kKinds) {
         if (content.kinds.contains(kind))
-            lines.entry(kSwatch, name, [&](const Rect& at) { document.rect(at, {}, fillAttribute({kind, 0, 1})); });
+            lines.entry(kSwatch, name, [&document, fill = fillAttribute({kind, 0, 1})](const Rect& at) {
+                document.rect(at, {}, fill);
+            });
     }
     if (content.bubbles) lines.entry(kSwatch, "bubble", [&](const Rect& at) { document.rect(at, {}, kHatched); });
     const int steps = content.shades.chunks * content.shades.slices;
