@@ -11,9 +11,7 @@
 namespace bubblescope {
 namespace {
 
-// Times near the ends of int64 come from damaged files only. Clamping them keeps every later sum and
-// difference of two times within range.
-constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kTimeLimit = kFarthestTime.count();
 
 // More rows for one thread tell people nothing, and looking for a free one must not become slow.
 constexpr std::size_t kMaxLanes = 512;
@@ -61,12 +59,10 @@ SliceId TraceBuilder::addSlice(const NewSlice& slice) {
 void TraceBuilder::addCounter(std::int64_t pid, StringId name, TimeNs time, double value) {
     const std::uint32_t file = currentFile();
     auto& all = trace_.counters_;
-    auto series = std::find_if(all.begin(), all.end(), [&](const CounterSeries& known) {
-        return known.file == file && known.pid == pid && known.name == name;
-    });
-    if (series == all.end()) series = all.insert(all.end(), CounterSeries{file, pid, name, {}, {}});
-    series->times.push_back(time);
-    series->values.push_back(value);
+    const auto [known, is_new] = series_.try_emplace({file, pid, name}, all.size());
+    if (is_new) all.push_back({file, pid, name, {}, {}});
+    all[known->second].times.push_back(time);
+    all[known->second].values.push_back(value);
 }
 
 namespace {
@@ -127,6 +123,7 @@ void TraceBuilder::append(TraceBuilder&& part) {
 }
 
 std::shared_ptr<const Trace> TraceBuilder::finish(DiagnosticLog& log) {
+    dropFarOffsets(log);
     applyOffsets();
     moveOriginToFirstEvent();
     std::vector<SliceId> order = sliceOrder();
@@ -142,6 +139,25 @@ std::shared_ptr<const Trace> TraceBuilder::finish(DiagnosticLog& log) {
     auto done = std::make_shared<const Trace>(std::move(trace_));
     *this = TraceBuilder{};
     return done;
+}
+
+// Clamping the sums would make all times of the file one.
+void TraceBuilder::dropFarOffsets(DiagnosticLog& log) {
+    if (std::ranges::all_of(offsets_, [](TimeNs offset) { return offset == TimeNs{0}; })) return;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(offsets_.size());
+    for (std::size_t i = 0; i < trace_.start_.size(); ++i) {
+        auto& [first, last] = ranges[trace_.tracks_[trace_.track_[i]].file];
+        first = std::min(first, trace_.start_[i]);
+        last = std::max(last, trace_.start_[i]);
+    }
+    for (std::size_t file = 0; file < offsets_.size(); ++file) {
+        const TimeNs offset{bounded(offsets_[file].count())};
+        if (isWithinReach(TimeNs{ranges[file].first} + offset) && isWithinReach(TimeNs{ranges[file].second} + offset))
+            continue;
+        log.add("bad-time", trace_.files_[file].path.string(),
+                "the base time that the file states does not fit its times and is not used");
+        offsets_[file] = TimeNs{0};
+    }
 }
 
 void TraceBuilder::applyOffsets() {

@@ -3,11 +3,21 @@
 #include "core/base/diagnostic.h"
 #include "core/trace/trace.h"
 
+#include <limits>
+#include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace bubblescope {
+
+/// Times further than this from a clock's zero, 73 years, come from damaged files only; readers leave them out. Within
+/// it every sum and difference of two times fits.
+inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
+[[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
+    return time >= -kFarthestTime && time <= kFarthestTime;
+}
 
 /// A slice as a reader found it; `start` counts from the zero of the file's own clock.
 struct NewSlice {
@@ -28,7 +38,8 @@ public:
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Added to all times of the file when the trace is finished: readers may learn it last.
+    /// Added to all times of the file when the trace is finished: readers may learn it last. One that would carry them
+    /// beyond kFarthestTime is not used (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) { offsets_[file] = offset; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
@@ -59,6 +70,7 @@ public:
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log);
 
 private:
+    void dropFarOffsets(DiagnosticLog& log);
     void applyOffsets();
     void moveOriginToFirstEvent();
     [[nodiscard]] std::vector<SliceId> sliceOrder() const;
@@ -68,6 +80,7 @@ private:
 
     Trace trace_;
     std::vector<TimeNs> offsets_;
+    std::map<std::tuple<std::uint32_t, std::int64_t, StringId>, std::size_t> series_; ///< counters by file, pid, name
 };
 
 } // namespace bubblescope

@@ -61,7 +61,8 @@ void EventSink::add(const Event& event) {
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
     if (event.phase == 0)
         return log_.add("no-phase", place(), "entries without a phase are no events and are left out");
-    if (!event.time) {
+    const bool usable = event.time && isWithinReach(*event.time) && isWithinReach(event.duration.value_or(TimeNs{0}));
+    if (!usable) {
         return log_.add(event.has_time ? "bad-time" : "no-time", place(), "events without a usable time are left out");
     }
     switch (event.phase) {
@@ -97,7 +98,7 @@ void EventSink::add(const Event& event) {
 TimeNs EventSink::timeOf(const Event& event) {
     constexpr TimeNs kYear2001{1'000'000'000'000'000}; // in milliseconds, read as microseconds
     const std::string_view category = builder_.text(text(event.category));
-    if (*event.time < kYear2001 || *event.time >= 10 * kYear2001 || !category.ends_with("pipeline timeline"))
+    if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000 || !category.ends_with("pipeline timeline"))
         return *event.time;
     log_.add("milliseconds", EventPlace{where_, event.offset}.text(),
              "times are milliseconds, not microseconds as the format wants; they are read as such");

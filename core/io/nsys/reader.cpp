@@ -261,6 +261,11 @@ bool Reader::readNvtx() {
 
 void Reader::addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category,
                       ArgSetId args) {
+    if (!isWithinReach(TimeNs{start}) || !isWithinReach(TimeNs{end})) {
+        log_.add("bad-time", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
+                 "events without a usable time are left out");
+        return;
+    }
     if (end < start) {
         log_.add("negative-duration", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
                  "events that end before they start are shown without duration");

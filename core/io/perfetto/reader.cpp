@@ -232,6 +232,10 @@ void Reader::packet(std::string_view body) {
 }
 
 void Reader::event(const Packet& packet, SequenceState& state) {
+    if (!isWithinReach(packet.time)) {
+        log_.add("bad-time", here(), "events without a usable time are left out");
+        return;
+    }
     const Event event = parseEvent(*packet.event, state);
     const std::uint64_t uuid = event.track.value_or(state.defaultTrack());
     switch (event.type) {

@@ -47,7 +47,7 @@ public:
         const std::vector<Arg> args = parseJsonArgs(text);
         const std::string type = textOf(find(args, "log_type_name"));
         const auto time = timeOf(find(args, "time_us"));
-        if (type.empty() || !time) return false;
+        if (type.empty() || !time || !isWithinReach(*time)) return false;
         const Arg* const rank = find(args, "rank");
         if (rank != nullptr && std::holds_alternative<std::int64_t>(rank->value))
             noteRank(std::get<std::int64_t>(rank->value));
