@@ -19,6 +19,11 @@ char JsonScanner::peek() {
     return offset_ < text_.size() ? text_[offset_] : '\0';
 }
 
+bool JsonScanner::atEnd() {
+    (void)peek();
+    return offset_ >= text_.size();
+}
+
 bool JsonScanner::accept(char wanted) {
     if (peek() != wanted || offset_ >= text_.size()) return false;
     ++offset_;
@@ -56,7 +61,9 @@ std::size_t JsonScanner::endOfString(std::size_t begin) const {
 }
 
 std::size_t JsonScanner::endOfNested(std::size_t begin) const {
-    std::size_t depth = 0;
+    // A bracket that closes none of its kind shows that an earlier one is missing.
+    std::ptrdiff_t braces = 0;
+    std::ptrdiff_t brackets = 0;
     std::size_t at = begin;
     while (at < text_.size()) {
         switch (text_[at]) {
@@ -64,15 +71,15 @@ std::size_t JsonScanner::endOfNested(std::size_t begin) const {
             at = endOfString(at);
             if (at == kCutOff) return kCutOff;
             continue;
-        case '{':
-        case '[': ++depth; break;
-        case '}':
-        case ']':
-            if (--depth == 0) return at + 1;
-            break;
-        default: break;
+        case '{': ++braces; break;
+        case '[': ++brackets; break;
+        case '}': --braces; break;
+        case ']': --brackets; break;
+        default: ++at; continue;
         }
         ++at;
+        if (braces < 0 || brackets < 0) return kCutOff;
+        if (braces == 0 && brackets == 0) return at;
     }
     return kCutOff;
 }

@@ -17,6 +17,8 @@ public:
     void moveTo(std::size_t offset) { offset_ = offset; }
     /// The next character that is not white space, 0 at the end of the text.
     [[nodiscard]] char peek();
+    /// Unlike where peek() gives 0, which may also be a byte of the text.
+    [[nodiscard]] bool atEnd();
     /// Passes over `wanted` if it comes next.
     [[nodiscard]] bool accept(char wanted);
     /// Passes over the value that comes next and returns its text. Nothing if the text ends before the

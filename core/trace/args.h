@@ -66,7 +66,8 @@ public:
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
 
-    /// The set as a JSON object in one line, empty for no args. What lies in a JSON file is given as it stands there.
+    /// The set as a JSON object in one line, empty for no args. What lies in a JSON file is given as it stands there,
+    /// but for bytes that are no UTF-8, which become '?'.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
     /// Takes over all sets of `other`, whose texts have the numbers `strings` gives; the returned number is to be

@@ -1,5 +1,7 @@
 #include "core/trace/json_args.h"
 
+#include "core/base/utf8.h"
+
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
@@ -70,7 +72,13 @@ void forEachField(std::string_view json, const Visit& visit) {
     std::memset(padded.data() + json.size(), 0, simdjson::SIMDJSON_PADDING);
     ondemand::document document;
     ondemand::object object;
-    if (parser.iterate(padded.data(), json.size(), padded.size()).get(document) != simdjson::SUCCESS) return;
+    const auto iterate = [&] { return parser.iterate(padded.data(), json.size(), padded.size()).get(document); };
+    auto failed = iterate();
+    if (failed == simdjson::UTF8_ERROR) {
+        mendUtf8(padded.data(), json.size());
+        failed = iterate();
+    }
+    if (failed != simdjson::SUCCESS) return;
     if (document.get_object().get(object) != simdjson::SUCCESS) return;
     for (auto field_result : object) {
         ondemand::field field;
@@ -97,7 +105,7 @@ std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view na
     std::optional<ArgValue> found;
     forEachField(object, [&found, name](std::string_view key, ondemand::value value) {
         if (key == name) found = valueOf(value);
-        return key != name;
+        return !found;
     });
     return found;
 }

@@ -5,10 +5,11 @@
 namespace bubblescope {
 
 /// The fields of a JSON object; those that are damaged are left out. Numbers that are whole and fit are whole, the
-/// others real; nested values and numbers that fit neither are kept as text. Safe from any thread.
+/// others real; nested values and numbers that fit neither are kept as text; bytes that are no UTF-8 become '?'. Safe
+/// from any thread.
 [[nodiscard]] std::vector<Arg> parseJsonArgs(std::string_view object);
 
-/// One field of a JSON object; the first if there are several of the name.
+/// One field of a JSON object; the first that is not damaged if there are several of the name.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
 
 /// The reverse: a JSON object in one line. Bytes that are no UTF-8 become the replacement character, numbers that JSON

@@ -43,8 +43,8 @@ BatchPipeline::~BatchPipeline() {
     changed_.notify_all();
 }
 
-std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset) const {
-    const std::size_t limit = std::min(text_.size(), offset + kSearchBytes);
+std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) const {
+    const std::size_t limit = std::min(text_.size(), offset + within);
     for (std::size_t at = offset; at < limit;) {
         at = text_.find('}', at);
         if (at == std::string_view::npos || at >= limit) return std::nullopt;
@@ -65,7 +65,7 @@ void BatchPipeline::work(const std::stop_token& stop) {
             std::unique_lock lock(mutex_);
             if (!changed_.wait(lock, stop, [this] { return exhausted_ || slots_.size() < max_ahead_; })) return;
             if (exhausted_ || stop.stop_requested()) return;
-            const auto border = borderAfter(next_begin_ + kPieceBytes);
+            const auto border = borderAfter(next_begin_ + kPieceBytes, kSearchBytes);
             if (!border) { // what is left is for the reader, who knows where the array ends
                 exhausted_ = true;
                 changed_.notify_all();

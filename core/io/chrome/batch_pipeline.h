@@ -39,8 +39,8 @@ public:
     [[nodiscard]] std::unique_ptr<Piece> take(std::size_t offset);
 
     /// The next place behind `offset` that looks like the beginning of an event: "} , {" and the usual first key.
-    /// Where an event is damaged, reading may go on there.
-    [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset) const;
+    /// Where an event is damaged, reading may go on there. `within` bounds how far is looked.
+    [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within) const;
 
 private:
     struct Slot {

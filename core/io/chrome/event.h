@@ -47,6 +47,7 @@ struct Event {
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
+    bool mended = false; ///< bytes that were no UTF-8 are '?' now
 };
 
 } // namespace bubblescope::chrome

@@ -1,5 +1,6 @@
 #include "core/io/chrome/event_parser.h"
 
+#include "core/base/utf8.h"
 #include "core/io/chrome/decimal.h"
 
 #include <simdjson.h>
@@ -174,8 +175,15 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
     const std::size_t before = batch.events.size();
     ondemand::document json;
     ondemand::array array;
-    if (simdjson_->parser.iterate(document.data(), text.size() + 2, document.size()).get(json) != simdjson::SUCCESS)
-        return false;
+    const auto iterate = [&] {
+        return simdjson_->parser.iterate(document.data(), text.size() + 2, document.size()).get(json);
+    };
+    auto failed = iterate();
+    if (failed == simdjson::UTF8_ERROR) {
+        batch.mended = mendUtf8(document.data(), text.size() + 2) > 0;
+        failed = iterate();
+    }
+    if (failed != simdjson::SUCCESS) return false;
     if (json.get_array().get(array) != simdjson::SUCCESS) return false;
     Filler filler(document.data() + 1, offset, batch);
     for (auto element : array) {

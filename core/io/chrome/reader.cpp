@@ -20,8 +20,14 @@ namespace {
 
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
-/// Where a quote is missing, the rest of a file looks like one entry: bounds how much of it is gone through.
+/// Where a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is gone
+/// through. A file may be damaged so again and again: of all that is gone through in vain, there is this much.
 constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
+constexpr std::size_t kMostInVain = std::size_t{256} << 20;
+/// What an event still may take when that is used up.
+constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
+/// How far behind a damaged entry the next one may begin.
+constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
 
 class Reader {
 public:
@@ -54,6 +60,7 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
+    std::size_t in_vain_ = 0; ///< bytes gone through without finding the end of an entry
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
@@ -97,7 +104,7 @@ Status Reader::judge(End end) const {
 }
 
 Reader::End Reader::damaged() {
-    const bool at_end = scanner_.peek() == '\0';
+    const bool at_end = scanner_.atEnd();
     const std::string place = here();
     if (at_end || !scanner_.value()) {
         log_.add("truncated", place, "the JSON ends too early; everything before it is read");
@@ -130,10 +137,10 @@ Reader::End Reader::field(std::string_view key) {
     if (key == "baseTimeNanoseconds") {
         kineto_ = true;
         const auto base = EventParser::integer(*value);
-        if (base)
+        if (base && isWithinReach(TimeNs{*base}))
             builder_.setFileOffset(builder_.currentFile(), TimeNs{*base});
         else
-            log_.add("bad-time", here(), "baseTimeNanoseconds is no whole number and is not used");
+            log_.add("bad-time", here(), "baseTimeNanoseconds is no usable time and is passed over");
     } else if (key == "distributedInfo") {
         kineto_ = true;
         const auto rank = findJsonArg(*value, "rank");
@@ -163,7 +170,7 @@ Reader::End Reader::events() {
     (void)scanner_.peek();
     BatchPipeline pipeline(bytes_.text(), scanner_.offset(), std::max(1U, std::thread::hardware_concurrency()));
     while (!scanner_.accept(']')) {
-        if (scanner_.peek() == '\0') return damaged();
+        if (scanner_.atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
         if (const auto piece = pipeline.take(scanner_.offset())) {
             add(piece->batch);
@@ -174,7 +181,7 @@ Reader::End Reader::events() {
         const std::size_t begin = scanner_.offset();
         const bool whole = oneEvent();
         if (whole && (scanner_.accept(',') || scanner_.peek() == ']')) continue;
-        const auto border = pipeline.borderAfter(whole ? scanner_.offset() : begin);
+        const auto border = pipeline.borderAfter(whole ? scanner_.offset() : begin, kFarthestBorder);
         if (!border) return damaged();
         badEvent(whole ? scanner_.offset() : begin);
         scanner_.moveTo(*border);
@@ -185,9 +192,15 @@ Reader::End Reader::events() {
 /// Events one behind the other, without an array around them: a log that is appended to, or one taken from an array.
 Reader::End Reader::lines() {
     has_events_ = true;
-    while (scanner_.peek() != '\0') {
+    while (!scanner_.atEnd()) {
         if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
-        if (scanner_.peek() != '{' || !oneEvent()) return damaged();
+        if (scanner_.peek() != '{' || !oneEvent()) {
+            const std::size_t begin = scanner_.offset();
+            const std::size_t line = bytes_.text().find("\n{", begin);
+            if (line == std::string_view::npos) return damaged();
+            badEvent(begin);
+            scanner_.moveTo(line + 1);
+        }
         (void)scanner_.accept(',');
     }
     return End::Whole;
@@ -196,10 +209,14 @@ Reader::End Reader::lines() {
 /// False where no entry ends: the file is cut off, or a quote is missing and the rest reads as text.
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
-    JsonScanner within(bytes_.text().substr(0, begin + std::min(kLongestEvent, bytes_.text().size() - begin)));
+    const std::size_t longest = in_vain_ < kMostInVain ? kLongestEvent : kUsualEvent;
+    JsonScanner within(bytes_.text().substr(0, begin + std::min(longest, bytes_.text().size() - begin)));
     within.moveTo(begin);
     const auto entry = within.value();
-    if (!entry) return false;
+    if (!entry) {
+        in_vain_ += std::min(longest, bytes_.text().size() - begin);
+        return false;
+    }
     scanner_.moveTo(within.offset());
     EventBatch batch;
     if (parser_.parse(*entry, begin, batch))
@@ -210,11 +227,16 @@ bool Reader::oneEvent() {
 }
 
 void Reader::badEvent(std::size_t begin) {
-    log_.add("bad-event", EventPlace{where_, begin}.text(), "entries that are no valid JSON objects are left out");
+    log_.add("bad-event", EventPlace{where_, begin}.text(),
+             "entries that are no valid JSON objects, or absurdly long, are left out");
     ++entries_;
 }
 
 void Reader::add(const EventBatch& batch) {
+    if (batch.mended && !batch.events.empty()) {
+        log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
+                 "texts that are no UTF-8 are shown with '?' where they are not");
+    }
     sink_.begin(batch);
     for (const Event& event : batch.events) {
         if (event.phase != 0) ++readable_;
