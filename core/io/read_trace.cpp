@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,7 +85,13 @@ private:
         running_.push_back(std::async(std::launch::async, [&file = files_[next_], &control = control_] {
             FilePart part;
             LoadProgress progress(control, file.bytes);
-            part.status = readFile(file, part, progress);
+            try {
+                part.status = readFile(file, part, progress);
+            } catch (const std::bad_alloc&) {
+                part.builder = {};
+                part.status = inputError(file.path.string(), "needs more memory than there is",
+                                         "open fewer files, or a part of it, or use a larger machine");
+            }
             progress.finished();
             return part;
         }));

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <limits>
 #include <memory>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 
 namespace bubblescope {
 namespace {
@@ -22,14 +27,24 @@ constexpr std::size_t kStep = std::size_t{2} << 20;
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
+/// Three quarters of the machine's memory, where it can be asked.
+std::size_t memoryLimit() {
+#ifdef _SC_PHYS_PAGES
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) / 4 * 3;
+#endif
+    return kTotalLimit;
+}
+
 std::size_t unpackedLimit(std::size_t packed) {
-    return std::min(kTotalLimit, std::max(kSmallLimit, packed * kRatioLimit));
+    return std::min({kTotalLimit, memoryLimit(), std::max(kSmallLimit, packed * kRatioLimit)});
 }
 
 /// Unpacks a stream piece by piece. Where `packed` is used up, `done` tells whether that is a good end.
 class Unpacker {
 public:
-    enum class Outcome { More, NeedsInput, Damaged };
+    enum class Outcome { More, NeedsInput, Damaged, TooWide };
 
     Unpacker() = default;
     Unpacker(const Unpacker&) = delete;
@@ -57,9 +72,12 @@ public:
         state_->avail_out = static_cast<std::uint32_t>(room);
         const int result = isal_inflate(state_.get());
         const std::size_t produced = room - state_->avail_out;
-        const std::size_t consumed = given - state_->avail_in;
+        // Where the input ends within a block's header, ISA-L counts one byte more than it was given.
+        const bool beyond = state_->avail_in > given;
+        const std::size_t consumed = beyond ? given : given - state_->avail_in;
         out.grew(produced);
         at += consumed;
+        if (beyond) return Outcome::NeedsInput;
         if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) return Outcome::Damaged;
         if (state_->block_state == ISAL_BLOCK_FINISH) return Outcome::More;
         return produced == 0 && consumed == 0 ? Outcome::NeedsInput : Outcome::More;
@@ -91,6 +109,7 @@ public:
         rest_ = ZSTD_decompressStream(stream_.get(), &output, &input);
         out.grew(output.pos);
         at += input.pos;
+        if (ZSTD_getErrorCode(rest_) == ZSTD_error_frameParameter_windowTooLarge) return Outcome::TooWide;
         if (ZSTD_isError(rest_) != 0) return Outcome::Damaged;
         return output.pos == 0 && input.pos == 0 ? Outcome::NeedsInput : Outcome::More;
     }
@@ -161,6 +180,10 @@ Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::str
         const Unpacker::Outcome outcome = unpacker->step(packed, at, out.bytes);
         border = unpacker->atBorder();
         if (outcome == Unpacker::Outcome::More) continue;
+        if (outcome == Unpacker::Outcome::TooWide) {
+            return inputError(fmt::format("{}, byte {}", where, at), "was packed with a window of more than 128 MB",
+                              "unpack it with zstd -d --long=31 and open the result");
+        }
         out.cut_off = outcome == Unpacker::Outcome::NeedsInput;
         out.fault = out.cut_off ? "the packed data are cut off" : "the packed data are damaged";
         out.fault_at = at;

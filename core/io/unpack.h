@@ -24,7 +24,9 @@ struct Unpacked {
 };
 
 /// Unpacks all members (gzip) or frames (zstd) of a file; zeros behind the last are passed over. What is unpacked is
-/// bounded. Errors: Input for a file that unpacks to absurdly much, Cancelled within a few milliseconds.
+/// bounded: to 256 MiB or 150 times the packed size, whichever is more (text traces pack 12 to 40 times), and never to
+/// more than 16 GiB or three quarters of the machine's memory. While it grows it takes up to twice that. Errors: Input
+/// for a file that unpacks to more, and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 
