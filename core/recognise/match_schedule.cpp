@@ -89,8 +89,8 @@ std::vector<ScheduleSpec> parametrised(const Schedule& observed, const std::opti
     const std::vector<int> limits = likelyLimits(std::ranges::max(peakActivations(observed)));
     const int group = firstGroup(observed);
     // All families that look at times split the backward.
-    const bool timed = costs && std::ranges::min({costs->times.forward, costs->times.input_grad,
-                                                  costs->times.weight_grad}) > TimeNs{0};
+    const bool timed =
+        costs && std::min({costs->times.forward, costs->times.input_grad, costs->times.weight_grad}) > TimeNs{0};
     std::vector<ScheduleSpec> specs;
     const auto addLimited = [&](ScheduleSpec spec) {
         // Only the family that the run names is worth the search.
