@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/output.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ int execute(const Action& action) {
     // A closed pipe or a full disk must not look like success.
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
     if (!result.ok()) {
-        fmt::print(stderr, "bubblescope: {}\n", result.error().text());
+        printError(result.error().text());
         return exitCode(result.error().kind);
     }
     if (!written) {

@@ -2,9 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 namespace bubblescope::cli {
+
+namespace {
+
+/// Names in traces come from whoever wrote them, and a terminal obeys what control characters say.
+std::string withoutControls(std::string_view text) {
+    std::string out(text);
+    std::replace_if(
+        out.begin(), out.end(),
+        [](char c) {
+            const auto byte = static_cast<unsigned char>(c);
+            return (byte < 0x20 && c != '\n' && c != '\t' && c != '\r') || byte == 0x7f;
+        },
+        '?');
+    return out;
+}
+
+} // namespace
 
 void printJson(const Json& document) {
     // Names in foreign traces may hold bytes that are not UTF-8; they are replaced, not thrown over.
@@ -12,13 +31,18 @@ void printJson(const Json& document) {
 }
 
 void printText(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    const std::string harmless = withoutControls(text);
+    std::fwrite(harmless.data(), 1, harmless.size(), stdout);
+}
+
+void printError(std::string_view text) {
+    fmt::print(stderr, "bubblescope: {}\n", withoutControls(text));
 }
 
 void printProblems(const std::vector<Diagnostic>& problems) {
     for (const Diagnostic& problem : problems) {
-        fmt::print(stderr, "bubblescope: {}{}{}{}\n", problem.where, problem.where.empty() ? "" : ": ", problem.message,
-                   problem.count > 1 ? fmt::format(" ({} times)", problem.count) : "");
+        printError(fmt::format("{}{}{}{}", problem.where, problem.where.empty() ? "" : ": ", problem.message,
+                               problem.count > 1 ? fmt::format(" ({} times)", problem.count) : ""));
     }
 }
 

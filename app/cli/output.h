@@ -15,8 +15,11 @@ using Json = nlohmann::ordered_json;
 /// The one JSON document of a command, on stdout.
 void printJson(const Json& document);
 
-/// Text for people, on stdout.
+/// Text for people, on stdout. Control characters other than line ends and tabs become '?', here and below.
 void printText(std::string_view text);
+
+/// What went wrong, on stderr.
+void printError(std::string_view text);
 
 /// Data faults, on stderr.
 void printProblems(const std::vector<Diagnostic>& problems);

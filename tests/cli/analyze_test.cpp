@@ -127,5 +127,17 @@ TEST(AnalyzeCommand, DamagedTraceIsLoadedAsFarAsItGoes) {
     EXPECT_NE(result.err.find("cut.json"), std::string::npos);
 }
 
+// A terminal would obey the sequence that begins with ESC: change its colours, its title, or what is typed next.
+TEST(InfoCommand, PrintsNoControlCharactersOfForeignNames) {
+    const ScratchFolder folder;
+    const auto file = folder.write(
+        "trace.json", R"([{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"a\u001b]0;b\u0007c"}},
+        {"ph":"X","name":"n","cat":"x\u001b[31m","pid":1,"tid":1,"ts":0,"dur":1},{"ph":"E","name":"\u001bc","pid":1,"tid":1,"ts":0}])");
+    const auto result = runProgram({"info", file.string()});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("a?]0;b?c"), std::string::npos) << result.out;
+    EXPECT_EQ((result.out + result.err).find('\x1b'), std::string::npos);
+}
+
 } // namespace
 } // namespace bubblescope::test
