@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# run.sh NAME SECONDS [libFuzzer option…]: fuzzes one reader. What it learns goes to build/fuzz/corpus/NAME and is used
+# again; what it finds goes to build/fuzz/findings. Seeds are ours and, where the folder of real traces is there, the
+# beginnings of those. A finding that was fixed goes to tests/fuzz/findings/NAME, where the tests replay it.
+set -euo pipefail
+(($# >= 2)) || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+name=$1 seconds=$2
+shift 2
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$here/../../build/fuzz
+program=$build/tests/fuzz/fuzz_$name
+[[ -x $program ]] || { echo "run.sh: no $program; build it: cmake --preset fuzz && cmake --build --preset fuzz" >&2; exit 2; }
+
+# Beginnings of real traces, as they are and unpacked. Small: a fuzzer that reads megabytes learns nothing.
+real=$build/real shared=${BUBBLESCOPE_SHARED:-$here/../../../shared}
+if [[ ! -d $real && -d $shared/traces ]]; then
+    mkdir -p "$real/packed" "$real/plain" "$real/none"
+    while IFS= read -r -d '' file; do
+        short=$(echo "${file#"$shared"/traces/}" | tr '/ ' '__')
+        case $file in
+        *.gz)
+            head -c 2000 "$file" >"$real/packed/$short"
+            { gzip -dc "$file" || true; } 2>/dev/null | head -c 3000 >"$real/plain/${short%.gz}"
+            ;;
+        *.json | *.sqlite | *.pftrace) head -c 3000 "$file" >"$real/plain/$short" ;;
+        esac
+    done < <(find -L "$shared/traces" -type f -print0)
+fi
+case $name in
+chrome_json | load_run | round_trip | sniff) seeds=$real/plain ;;
+unpack) seeds=$real/packed ;;
+*) seeds=$real/none ;;
+esac
+case $name in
+chrome_json | json_args | torchtitan_log | load_run | round_trip | sniff | job_log) words=traces ;;
+perfetto_trace) words=perfetto ;;
+nsys_database) words=nsys ;;
+schedule_csv | schedule_json) words=schedules ;;
+*) words=costs ;;
+esac
+
+learnt=$build/corpus/$name
+mkdir -p "$learnt" "$build/findings" "$seeds"
+folders=("$learnt" "$here/corpus/$name" "$seeds")
+if [[ -d $here/findings/$name ]]; then folders+=("$here/findings/$name"); fi
+if [[ -d /dev/shm ]]; then export TMPDIR=/dev/shm; fi # some targets write files
+# Entropic scheduling costs more than the readers themselves.
+exec "$program" -max_total_time="$seconds" -dict="$here/dictionaries/$words" -artifact_prefix="$build/findings/$name-" \
+    -timeout=20 -rss_limit_mb=3000 -entropic=0 -max_len=4096 -print_final_stats=1 -verbosity=0 "$@" "${folders[@]}"

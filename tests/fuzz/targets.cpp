@@ -1,0 +1,29 @@
+#include "tests/fuzz/targets.h"
+
+#include <array>
+
+namespace bubblescope::fuzz {
+
+std::span<const Target> targets() {
+    static constexpr std::array kTargets{
+        Target{"chrome_json", chromeJson},
+        Target{"cost_files", costFiles},
+        Target{"job_log", jobLog},
+        Target{"json_args", jsonArgs},
+        Target{"layer_times", layerTimes},
+        Target{"load_run", loadRun},
+        Target{"memory_model", memoryModel},
+        Target{"nsys_database", nsysDatabase},
+        Target{"op_costs", opCosts},
+        Target{"perfetto_trace", perfettoTrace},
+        Target{"round_trip", roundTrip},
+        Target{"schedule_csv", scheduleCsv},
+        Target{"schedule_json", scheduleJson},
+        Target{"sniff", sniff},
+        Target{"torchtitan_log", torchtitanLog},
+        Target{"unpack", unpackedBytes},
+    };
+    return kTargets;
+}
+
+} // namespace bubblescope::fuzz

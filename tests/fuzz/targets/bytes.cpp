@@ -1,0 +1,81 @@
+// What comes before a format's reader: telling formats apart and unpacking; and the args that it leaves for later.
+
+#include "core/io/sniff.h"
+#include "core/io/unpack.h"
+#include "core/trace/json_args.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bubblescope::fuzz {
+namespace {
+
+std::optional<Unpacked> unpackAs(Packing packing, std::string_view bytes) {
+    JobControl control;
+    LoadProgress progress(control, bytes.size());
+    auto result = unpack(bytes, packing, kInput, progress);
+    if (!result.ok()) {
+        checkError(result.error());
+        return std::nullopt;
+    }
+    const Unpacked& out = result.value();
+    require(out.fault_at <= bytes.size(), "a fault lies within the file");
+    require(!out.cut_off || !out.fault.empty(), "a cut is a fault");
+    return std::move(result).value();
+}
+
+/// JSON knows no numbers that are not finite; they are written as texts.
+bool survives(const ArgValue& value) {
+    const double* const real = std::get_if<double>(&value);
+    return real == nullptr || std::isfinite(*real);
+}
+
+} // namespace
+
+void sniff(std::string_view bytes) {
+    const FileFormat format = sniffFormat(bytes);
+    require((format == FileFormat::Empty) == bytes.empty(), "only what is empty is told to be");
+    require((format == FileFormat::Packed) == packingOf(bytes).has_value(), "what is packed is told to be");
+    constexpr std::size_t kEnough = 256;
+    if (bytes.size() <= kEnough) return;
+    const FileFormat early = sniffFormat(bytes.substr(0, kEnough));
+    const auto isLog = [](FileFormat f) {
+        return f == FileFormat::PaddleLog || f == FileFormat::TorchtitanLog || f == FileFormat::Unknown;
+    };
+    // A log is told by lines that may come later; a torchtitan log else looks like any JSON.
+    require(early == format || isLog(format) || isLog(early), "the first 256 bytes tell the format");
+}
+
+void unpackedBytes(std::string_view bytes) {
+    for (const Packing packing : {Packing::Gzip, Packing::Zstd}) {
+        const auto whole = unpackAs(packing, bytes);
+        if (!whole || bytes.empty()) continue;
+        // However much of a file is there, what it gives is the beginning of what all of it gives.
+        const auto part = unpackAs(packing, bytes.substr(0, bytes.size() / 2));
+        if (!part) continue;
+        const std::string_view shorter = part->bytes.text();
+        require(whole->bytes.text().substr(0, shorter.size()) == shorter, "a cut file gives a beginning of the whole");
+    }
+}
+
+void jsonArgs(std::string_view bytes) {
+    const std::vector<Arg> args = parseJsonArgs(bytes);
+    for (const Arg& arg : args)
+        require(findJsonArg(bytes, arg.name).has_value(), "what is listed is found");
+    std::vector<std::string> names;
+    for (const Arg& arg : args)
+        names.push_back(arg.name);
+    std::sort(names.begin(), names.end());
+    if (std::adjacent_find(names.begin(), names.end()) != names.end()) return; // an object keeps one of a name
+    const std::vector<Arg> again = parseJsonArgs(argsToJson(args));
+    require(again.size() == args.size(), "args are all written");
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        require(again[i].name == args[i].name, "args keep their names and order");
+        if (survives(args[i].value)) require(again[i].value == args[i].value, "args keep their values");
+    }
+}
+
+} // namespace bubblescope::fuzz

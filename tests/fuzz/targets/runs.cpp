@@ -1,0 +1,75 @@
+// Whole files, as people open them.
+
+#include "core/diagnose/report.h"
+#include "core/io/chrome/writer.h"
+#include "core/io/csv/writer.h"
+#include "core/io/perfetto/write_trace.h"
+#include "core/io/read_trace.h"
+#include "core/recognise/run.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+#include "tests/support/scratch_folder.h"
+
+#include <numeric>
+
+namespace bubblescope::fuzz {
+namespace {
+
+const test::ScratchFolder& folder() {
+    static const test::ScratchFolder made;
+    return made;
+}
+
+std::optional<ReadTraces> readAgain(const std::filesystem::path& file) {
+    JobControl control;
+    auto read = readTraces({file}, control);
+    if (!read.ok()) return std::nullopt;
+    checkTrace(*read.value().trace, read.value().problems);
+    return std::move(read).value();
+}
+
+std::int64_t totalDuration(const Trace& trace) {
+    const auto durations = trace.sliceDurations();
+    // Sums wrap around alike on both sides.
+    return static_cast<std::int64_t>(std::accumulate(
+        durations.begin(), durations.end(), std::uint64_t{0},
+        [](std::uint64_t sum, std::int64_t duration) { return sum + static_cast<std::uint64_t>(duration); }));
+}
+
+void checkSame(const Trace& before, const std::filesystem::path& file) {
+    const auto after = readAgain(file);
+    if (before.sliceCount() + before.instants().size() == 0) return; // what is left is no trace, and is refused
+    require(after.has_value(), "what was written can be read");
+    require(after->trace->sliceCount() == before.sliceCount(), "slices are all written");
+    require(after->trace->instants().size() == before.instants().size(), "instants are all written");
+    require(totalDuration(*after->trace) == totalDuration(before), "slices keep their durations");
+}
+
+} // namespace
+
+void loadRun(std::string_view bytes) {
+    JobControl control;
+    const auto run = bubblescope::loadRun({folder().write(kInput, bytes)}, control);
+    if (!run.ok()) return checkError(run.error());
+    checkTrace(*run.value().trace, run.value().problems);
+    require(!run.value().steps.empty(), "a run has steps");
+    const RunReport report = analyzeRun(run.value());
+    for (const StepAnalysis& step : report.steps) {
+        for (const RankAccount& account : step.ranks)
+            require(account.busy + account.bubble == step.wall, "busy and bubble make up the step");
+    }
+}
+
+void roundTrip(std::string_view bytes) {
+    const auto read = readAgain(folder().write(kInput, bytes));
+    if (!read) return;
+    DiagnosticLog log;
+    const auto written = [](const Status& status) { require(status.ok(), "a trace can be written"); };
+    written(perfetto::writeTrace(folder().path() / "again.pftrace", *read->trace, log));
+    checkSame(*read->trace, folder().path() / "again.pftrace");
+    written(chrome::writeChrome(folder().path() / "again.json", *read->trace, log));
+    checkSame(*read->trace, folder().path() / "again.json");
+    written(csv::writeSlices(folder().path() / "again.csv", *read->trace));
+}
+
+} // namespace bubblescope::fuzz

@@ -1,0 +1,46 @@
+// Each format of traces by itself, from bytes in memory.
+
+#include "core/io/chrome/reader.h"
+#include "core/io/nsys/reader.h"
+#include "core/io/paddle/job_log.h"
+#include "core/io/perfetto/reader.h"
+#include "core/io/torchtitan/event_log.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+
+namespace bubblescope::fuzz {
+namespace {
+
+/// `read` is one of the readers, which differ in their first parameter alone.
+template <class Bytes, class Read>
+void loadWith(const Read& read, const Bytes& bytes, std::string_view text) {
+    (void)load(text, [&](TraceBuilder& builder, DiagnosticLog& log, LoadProgress& progress) {
+        return read(bytes, kInput, builder, log, progress);
+    });
+}
+
+} // namespace
+
+void chromeJson(std::string_view bytes) {
+    // The trace keeps the file's bytes for as long as it lives: so must whoever reads them from elsewhere.
+    const auto owned = std::make_shared<const std::string>(bytes);
+    loadWith(chrome::readChrome, FileBytes(owned, *owned), bytes);
+}
+
+void perfettoTrace(std::string_view bytes) {
+    loadWith(perfetto::readPerfetto, bytes, bytes);
+}
+
+void nsysDatabase(std::string_view bytes) {
+    loadWith(nsys::readNsys, bytes, bytes);
+}
+
+void jobLog(std::string_view bytes) {
+    loadWith(paddle::readJobLog, bytes, bytes);
+}
+
+void torchtitanLog(std::string_view bytes) {
+    loadWith(torchtitan::readEventLog, bytes, bytes);
+}
+
+} // namespace bubblescope::fuzz
