@@ -37,10 +37,6 @@ std::size_t memoryLimit() {
     return kTotalLimit;
 }
 
-std::size_t unpackedLimit(std::size_t packed) {
-    return std::min({kTotalLimit, memoryLimit(), std::max(kSmallLimit, packed * kRatioLimit)});
-}
-
 /// Unpacks a stream piece by piece. Where `packed` is used up, `done` tells whether that is a good end.
 class Unpacker {
 public:
@@ -144,6 +140,10 @@ std::string_view magicOf(Packing packing) {
 }
 
 } // namespace
+
+std::size_t unpackedLimit(std::size_t packed) {
+    return std::min({kTotalLimit, memoryLimit(), std::max(kSmallLimit, packed * kRatioLimit)});
+}
 
 std::optional<Packing> packingOf(std::string_view bytes) {
     for (const Packing packing : {Packing::Gzip, Packing::Zstd}) {

@@ -4,6 +4,7 @@
 #include "core/io/byte_buffer.h"
 #include "core/io/load_progress.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,10 +24,14 @@ struct Unpacked {
     std::size_t fault_at = 0; ///< offset in the packed bytes
 };
 
+/// How much a file, or all that is packed within a file, of so many bytes may unpack to: 256 MiB or 150 times as much,
+/// whichever is more (text traces pack 12 to 40 times), but never more than 16 GiB or three quarters of the machine's
+/// memory.
+[[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
+
 /// Unpacks all members (gzip) or frames (zstd) of a file; zeros behind the last are passed over. What is unpacked is
-/// bounded: to 256 MiB or 150 times the packed size, whichever is more (text traces pack 12 to 40 times), and never to
-/// more than 16 GiB or three quarters of the machine's memory. While it grows it takes up to twice that. Errors: Input
-/// for a file that unpacks to more, and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
+/// bounded by unpackedLimit(); while it grows it takes up to twice that. Errors: Input for a file that unpacks to more,
+/// and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 

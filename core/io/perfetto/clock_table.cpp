@@ -12,6 +12,9 @@ namespace {
 // A file may say anything; sums must stay in range.
 constexpr std::int64_t kLimit = INT64_MAX / 4;
 
+// Of one snapshot: each is related to each, and machines have about ten.
+constexpr std::size_t kMostClocks = 64;
+
 std::int64_t bounded(std::int64_t value) {
     return std::clamp(value, -kLimit, kLimit);
 }
@@ -43,7 +46,7 @@ void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
             trace_clock_told_ = true;
             continue;
         }
-        if (snapshot.tag() != fields::clock::kClocks) {
+        if (snapshot.tag() != fields::clock::kClocks || together.size() == kMostClocks) {
             snapshot.skip();
             continue;
         }

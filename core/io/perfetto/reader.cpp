@@ -11,6 +11,7 @@
 #include "core/io/perfetto/write_trace.h"
 #include "core/io/slice_pairing.h"
 #include "core/io/source_files.h"
+#include "core/io/unpack.h"
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
@@ -117,6 +118,7 @@ private:
     ClockTable clocks_;
     RenderStages render_stages_;
     bool inside_packed_ = false;
+    std::size_t unpacked_bytes_ = 0; ///< of all packets that were packed
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::vector<CounterPoint> counters_;
@@ -179,6 +181,10 @@ Status Reader::read(LoadProgress& progress) {
 void Reader::packed(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
     if (!unpacked) return log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+    unpacked_bytes_ += unpacked->size();
+    if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
+        return log_.add("bad-packet", here(), "packets that unpack to more than any trace's are left out");
+    }
     inside_packed_ = true;
     FieldReader trace(*unpacked);
     try {
@@ -200,6 +206,10 @@ bool Reader::timed(Packet& packet, const SequenceState& state) {
     const auto time =
         clocks_.traceTime(packet.sequence, packet.clock ? packet.clock : state.defaultClock(), *packet.timestamp);
     if (time) packet.time = *time;
+    if (time && !isWithinReach(*time) && (packet.event || packet.render_stage)) {
+        log_.add("bad-time", here(), "events without a usable time are left out");
+        return false;
+    }
     if (!time && (packet.event || packet.render_stage)) {
         log_.add("unrelated-clock", here(), "events on a clock that no snapshot relates to the trace's are left out");
     }
@@ -232,10 +242,6 @@ void Reader::packet(std::string_view body) {
 }
 
 void Reader::event(const Packet& packet, SequenceState& state) {
-    if (!isWithinReach(packet.time)) {
-        log_.add("bad-time", here(), "events without a usable time are left out");
-        return;
-    }
     const Event event = parseEvent(*packet.event, state);
     const std::uint64_t uuid = event.track.value_or(state.defaultTrack());
     switch (event.type) {

@@ -313,6 +313,34 @@ TEST_F(Hostile, EnormousCountsAndLengthsAreNotBelieved) {
     EXPECT_THAT(readBytes(inner.bytes), HasSubstr("slices=1 tracks=1 instants=0 bad-packet=4"));
 }
 
+// 60 KB of zlib data that hold 60 MB of packets, 20 times over.
+TEST_F(Hostile, PackedPacketsAreUnpackedOnlySoFar) {
+    Packets many;
+    many.bytes = repeated(std::string("\x0a\x04\x50\x01\x68\x01", 6), 10 * kMegabyte);
+    const std::string packed = test::gzipped(many.bytes, IGZIP_ZLIB);
+    Packets file;
+    file.event(10, 1, 1);
+    for (int i = 0; i < 20; ++i)
+        file.packet([&](protozero::pbf_writer& out) { out.add_bytes(50, packed); });
+    file.event(20, 2, 1);
+    EXPECT_THAT(readBytes(file.bytes), HasSubstr("slices=1 tracks=1 instants=0 bad-packet=16"));
+}
+
+// Every clock of a snapshot is related to every other.
+TEST_F(Hostile, ASnapshotOfMillionsOfClocks) {
+    Packets file;
+    file.event(10, 1, 1);
+    std::string snapshot;
+    for (std::uint32_t id = 0; id < 1'000'000; ++id) {
+        protozero::pbf_writer clock(snapshot, 1);
+        clock.add_uint32(1, 200 + id);
+        clock.add_uint64(2, id);
+    }
+    file.packet([&](protozero::pbf_writer& out) { out.add_message(6, snapshot); });
+    file.event(20, 2, 1);
+    EXPECT_THAT(readBytes(file.bytes), HasSubstr("slices=1 "));
+}
+
 TEST_F(Hostile, AbsurdTimesInPacketsAreLeftOut) {
     Packets file;
     for (const std::int64_t time : {std::numeric_limits<std::int64_t>::min(), std::int64_t{5}})

@@ -9,11 +9,11 @@
 
 namespace bubblescope::test {
 
-inline std::string gzipped(std::string_view text) {
+inline std::string gzipped(std::string_view text, std::uint16_t format = IGZIP_GZIP) {
     std::string out(text.size() + text.size() / 8 + 1024, '\0');
     isal_zstream stream;
     isal_deflate_stateless_init(&stream);
-    stream.gzip_flag = IGZIP_GZIP;
+    stream.gzip_flag = format;
     stream.end_of_stream = 1;
     stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
     stream.avail_in = static_cast<std::uint32_t>(text.size());
