@@ -29,7 +29,8 @@ bool looksLikeJson(std::string_view bytes) {
 /// empty line passes for one.
 bool looksLikePerfetto(std::string_view bytes) {
     constexpr char kPacketTag = 0x0A;
-    for (int packets = 0; !bytes.empty(); ++packets) {
+    constexpr int kEnough = 16;
+    for (int packets = 0; !bytes.empty() && packets < kEnough; ++packets) {
         // What follows some good packets may be damaged: a power cut leaves zeros.
         if (bytes.front() != kPacketTag) return packets > 1 || (packets == 1 && bytes.front() == 0);
         std::uint64_t length = 0;
@@ -42,7 +43,7 @@ bool looksLikePerfetto(std::string_view bytes) {
         if (length > 0 && at < bytes.size()) {
             const auto field = static_cast<unsigned char>(bytes[at]);
             const unsigned wire_type = field & 7U;
-            if (field >> 3U == 0 || (wire_type > 2 && wire_type != 5)) return false;
+            if (field >> 3U == 0 || (wire_type > 2 && wire_type != 5)) return packets > 1;
         }
         if (length >= bytes.size() - at) return true;
         bytes.remove_prefix(at + static_cast<std::size_t>(length));
