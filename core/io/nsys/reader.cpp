@@ -244,12 +244,12 @@ bool Reader::readNvtx() {
     return eachRow("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "text", "textId"}, [&](const Rows& row) {
         const std::int64_t type = row.integer(2);
         if (type != kMark && type != kPushPop && type != kStartEnd) return; // names of domains and categories
-        const StringId name = row.isNull(4) ? named(row.integer(5)) : builder_.intern(row.text(4));
+        const StringId name = row.text(4).empty() ? named(row.integer(5)) : builder_.intern(row.text(4));
         if (type == kMark) {
             builder_.addInstant({threadTrack(row.integer(3)), TimeNs{row.integer(0)}, name, category, 0});
             return;
         }
-        if (row.isNull(1)) {
+        if (row.integer(1) == 0) { // NULL, or what old exporters put in its place
             log_.add("unmatched-begin", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
                      "slices begin but never end; they are left out");
             return;

@@ -1,7 +1,8 @@
--- An old export: no times since 1970, no columns that came later (shortName, grid, text ids), no table of waits.
+-- An old export: no times since 1970, no columns that came later (shortName, grid), no table of waits, zeros and empty
+-- texts where later ones have NULL.
 -- Process 5, thread 9: 5 * 2^24 + 9.
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
-INSERT INTO StringIds VALUES (1, 'volta_sgemm'), (2, 'cudaLaunchKernel');
+INSERT INTO StringIds VALUES (1, 'volta_sgemm'), (2, 'cudaLaunchKernel'), (3, 'registered');
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
   correlationId INTEGER, globalPid INTEGER, demangledName INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (2000, 2400, 0, 1, 7, 1, 83886080, 1), (2500, 2600, 0, 1, 13, 2, 83886080, 1);
@@ -14,5 +15,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (2450, 2460, 0, 1, 7, 4, 83886080,
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,
   correlationId INTEGER, nameId INTEGER, returnValue INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1000, 1100, 0, 83886089, 1, 2, 0), (1200, 1250, 0, 83886089, 2, 2, 0);
-CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER);
-INSERT INTO NVTX_EVENTS VALUES (900, 1300, 59, 'layer', 83886089);
+CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER NOT NULL, eventType INTEGER NOT NULL, text TEXT NOT NULL,
+  globalTid INTEGER NOT NULL, textId INTEGER NOT NULL);
+INSERT INTO NVTX_EVENTS VALUES (900, 1300, 59, 'layer', 83886089, 0), (1400, 1500, 59, '', 83886089, 3),
+  (1600, 0, 59, 'open', 83886089, 0);
