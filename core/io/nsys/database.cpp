@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+
 namespace bubblescope::nsys {
 
 void Rows::Finalize::operator()(sqlite3_stmt* statement) const {
@@ -12,8 +14,8 @@ void Rows::Finalize::operator()(sqlite3_stmt* statement) const {
 bool Rows::next() {
     if (!statement_) return false;
     const int result = sqlite3_step(statement_.get());
-    failed_ = result != SQLITE_ROW && result != SQLITE_DONE;
-    return result == SQLITE_ROW;
+    failed_ = (result != SQLITE_ROW && result != SQLITE_DONE) || (result == SQLITE_ROW && ++count_ > most_);
+    return result == SQLITE_ROW && !failed_;
 }
 
 bool Rows::isNull(int column) const {
@@ -42,6 +44,8 @@ std::optional<Database> Database::open(std::string_view bytes) {
         return std::nullopt;
     }
     Database database(connection);
+    constexpr std::size_t kSmallestRow = 6; // a cell of four bytes and its place in the page
+    database.most_rows_ = bytes.size() / kSmallestRow + 1;
     // Damaged files must not make SQLite follow wild pointers or run code that they bring along.
     sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -57,20 +61,19 @@ std::optional<Database> Database::open(std::string_view bytes) {
     return database;
 }
 
-std::string Database::lastError() const {
-    return sqlite3_errmsg(connection_.get());
-}
-
 Rows Database::query(const std::string& text) const {
     sqlite3_stmt* statement = nullptr;
     sqlite3_prepare_v2(connection_.get(), text.c_str(), static_cast<int>(text.size()), &statement, nullptr);
-    return Rows(statement);
+    return Rows(statement, most_rows_);
 }
 
-std::int64_t Database::countRows(std::string_view table) const {
+std::size_t Database::rowsUpTo(std::string_view table) const {
     if (!hasTable(table)) return 0;
-    Rows rows = query(fmt::format("SELECT count(*) FROM \"{}\"", table));
-    return rows.next() ? rows.integer(0) : 0;
+    Rows first = query(fmt::format("SELECT 1 FROM \"{}\" LIMIT 1", table));
+    if (!first.next()) return 0;
+    Rows last = query(fmt::format("SELECT max(rowid) FROM \"{}\"", table)); // not all tables have one
+    const std::int64_t rows = last.next() ? last.integer(0) : 1;
+    return std::clamp<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(rows, 1)), 1, most_rows_);
 }
 
 Rows Database::select(std::string_view table, const std::vector<std::string_view>& columns) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,9 +17,10 @@ namespace bubblescope::nsys {
 /// The rows of a query, one after the other. Columns count from 0.
 class Rows {
 public:
-    explicit Rows(sqlite3_stmt* statement) : statement_(statement) {}
+    explicit Rows(sqlite3_stmt* statement, std::size_t most = 0) : statement_(statement), most_(most) {}
 
-    /// False at the end and where the database is damaged, see failed().
+    /// False at the end and where the database is damaged, see failed(). Damaged is also what gives more rows than the
+    /// file has room for: its pages may name each other in circles.
     [[nodiscard]] bool next();
     [[nodiscard]] bool failed() const { return failed_; }
 
@@ -31,6 +33,8 @@ private:
         void operator()(sqlite3_stmt* statement) const;
     };
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+    std::size_t most_;
+    std::size_t count_ = 0;
     bool failed_ = false;
 };
 
@@ -41,10 +45,10 @@ public:
     [[nodiscard]] static std::optional<Database> open(std::string_view bytes);
 
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(std::string(table)); }
-    [[nodiscard]] std::int64_t countRows(std::string_view table) const;
+    /// How many rows a table may have: not counted, since that takes a walk over all of its pages.
+    [[nodiscard]] std::size_t rowsUpTo(std::string_view table) const;
     /// All rows of a table. Tables differ from version to version: a column that this one lacks reads as NULL.
     [[nodiscard]] Rows select(std::string_view table, const std::vector<std::string_view>& columns) const;
-    [[nodiscard]] std::string lastError() const;
 
 private:
     struct Close {
@@ -54,6 +58,7 @@ private:
     [[nodiscard]] Rows query(const std::string& text) const;
 
     std::unique_ptr<sqlite3, Close> connection_;
+    std::size_t most_rows_ = 0; ///< that the file has room for
     std::set<std::string> tables_;
 };
 

@@ -95,7 +95,7 @@ private:
 
 Status Reader::read() {
     for (const std::string_view table : kTables)
-        total_ += static_cast<std::size_t>(db_.countRows(table));
+        total_ += db_.rowsUpTo(table);
     if (total_ == 0) {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
@@ -140,7 +140,7 @@ bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>
     }
     if (rows.failed()) {
         log_.add("corrupt", fmt::format("{}, table {}", where_, table),
-                 fmt::format("the table is damaged ({}); its rows before the damage are read", db_.lastError()));
+                 "the table is damaged; its rows before the damage are read");
     }
     return true;
 }
