@@ -1,6 +1,7 @@
 #include "core/schedule/schedule_csv.h"
 
 #include "core/schedule/csv_transfers.h"
+#include "core/schedule/size_check.h"
 
 #include <fmt/format.h>
 
@@ -133,6 +134,7 @@ Result<Schedule> assemble(const std::vector<std::vector<StageOp>>& ranks, const 
     if (last_microbatch < 0) return inputError(where, "holds no op", std::string(kHint));
     schedule.microbatches = last_microbatch + 1;
     schedule.vpp = last_chunk + 1;
+    BUBBLESCOPE_TRY(checkSizes(schedule, 1, where));
     return schedule;
 }
 

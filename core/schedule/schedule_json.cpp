@@ -3,6 +3,7 @@
 #include "core/base/json_document.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule_csv.h"
+#include "core/schedule/size_check.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -137,14 +138,7 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
                           fmt::format("vpp is {}, but placement \"{}\" is of two pipelines", schedule.vpp, placement),
                           "give each rank an even number of chunks, even ones for the first pipeline");
     }
-    // What is missing is for validate() to list, but not millions of it because a size is mistyped.
-    const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches * (last_slice + 1);
-    if (wanted > 4.0 * static_cast<double>(schedule.opCount()) + 1'000'000) {
-        return inputError(where,
-                          fmt::format("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops",
-                                      wanted, schedule.opCount()),
-                          "correct the sizes");
-    }
+    BUBBLESCOPE_TRY(checkSizes(schedule, last_slice + 1, where));
     return schedule;
 }
 
