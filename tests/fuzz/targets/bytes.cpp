@@ -42,11 +42,10 @@ void sniff(std::string_view bytes) {
     constexpr std::size_t kEnough = 256;
     if (bytes.size() <= kEnough) return;
     const FileFormat early = sniffFormat(bytes.substr(0, kEnough));
-    const auto isLog = [](FileFormat f) {
-        return f == FileFormat::PaddleLog || f == FileFormat::TorchtitanLog || f == FileFormat::Unknown;
-    };
-    // A log is told by lines that may come later; a torchtitan log else looks like any JSON.
-    require(early == format || isLog(format) || isLog(early), "the first 256 bytes tell the format");
+    // Texts are told by lines that may come later, and may begin with that much white space.
+    require((early == FileFormat::Sqlite) == (format == FileFormat::Sqlite) &&
+                (early == FileFormat::Packed) == (format == FileFormat::Packed),
+            "the first 256 bytes tell what is no text");
 }
 
 void unpackedBytes(std::string_view bytes) {
