@@ -194,5 +194,20 @@ TEST_F(PerfettoReader, SurvivesAnyChangedByte) {
     }
 }
 
+TEST_F(PerfettoReader, SurvivesChangedBytesInWhatOthersWrite) {
+    for (const auto& entry : std::filesystem::directory_iterator(test::dataDir() / "traces")) {
+        if (entry.path().extension() != ".packets") continue;
+        const std::string bytes = test::PacketText::bytes(test::readAll(entry.path()));
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            for (const int change : {0x01, 0x80, 0xff}) {
+                std::string changed = bytes;
+                changed[i] = static_cast<char>(changed[i] ^ change);
+                const auto result = test::readBytes(folder_, changed);
+                EXPECT_TRUE(result.ok() || result.error().kind == ErrorKind::Input);
+            }
+        }
+    }
+}
+
 } // namespace
 } // namespace bubblescope::perfetto
