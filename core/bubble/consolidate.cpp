@@ -18,8 +18,6 @@
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace bubblescope {
 namespace {
@@ -108,23 +106,33 @@ private:
         ranks_.push_back({begin, unit(phases.steady), unit(phases.cooldown), tail, end});
     }
 
+    /// How long what feeds an op was received, 0 where the trace does not say.
+    [[nodiscard]] std::vector<TimeNs> measuredLatencies() const {
+        std::vector<TimeNs> latency(observed_.size(), TimeNs{0});
+        for (std::size_t r = 0; r < step_.comm.size(); ++r) {
+            for (const CommSpan& span : step_.comm[r]) {
+                const bool known = span.microbatch.value >= 0 && span.microbatch.value < step_.microbatches &&
+                                   span.stage.value >= 0 && span.stage.value < step_.pp * step_.vpp &&
+                                   span.sequence >= 0 && span.sequence < graph_.sequenceSlices();
+                if (span.kind != CommKind::Receive || !known) continue;
+                const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
+                const OpIndex op = graph_.find(fed, span.microbatch, span.stage, span.sequence);
+                if (op >= 0 && graph_.rank(op) == Rank{r}) latency[at(op)] = span.end - span.start;
+            }
+        }
+        return latency;
+    }
+
     /// How long after its producer's end an op could start. A measured latency is used where the trace has
     /// one; never more than what was observed, so that the observed timeline itself is feasible.
     void linkUnits() {
-        std::map<std::tuple<Rank, Payload, Microbatch, Stage>, TimeNs> latency;
-        for (std::size_t r = 0; r < step_.comm.size(); ++r) {
-            for (const CommSpan& span : step_.comm[r]) {
-                if (span.kind != CommKind::Receive || span.end == span.start) continue;
-                latency[{Rank{r}, span.payload, span.microbatch, span.stage}] = span.end - span.start;
-            }
-        }
+        const std::vector<TimeNs> latency = measuredLatencies();
         const auto link = [&](OpIndex from, OpIndex to, TimeNs wanted) {
             const TimeNs from_end = observed_[at(from)] + duration_[at(from)];
             const TimeNs lag = std::min(wanted, observed_[at(to)] - from_end);
             constraints_.push_back({unit_[at(from)], offset_[at(from)] + duration_[at(from)] + lag - offset_[at(to)]});
         };
         for (OpIndex i = 0; i < graph_.size(); ++i) {
-            const Op& op = graph_.op(i);
             const UnitIndex unit = unit_[at(i)];
             if (unit == constraints_of_.size()) {
                 constraints_of_.push_back(constraints_.size());
@@ -134,10 +142,8 @@ private:
             const OpIndex stage = graph_.producers(i).stage;
             const OpIndex own = graph_.producers(i).own;
             if (stage >= 0) {
-                const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
-                const auto found = latency.find({graph_.rank(i), payload, op.microbatch, graph_.stage(i)});
                 const bool crosses = graph_.rank(stage) != graph_.rank(i);
-                link(stage, i, crosses && found != latency.end() ? found->second : TimeNs{0});
+                link(stage, i, crosses ? latency[at(i)] : TimeNs{0});
             }
             if (own >= 0) link(own, i, TimeNs{0});
         }

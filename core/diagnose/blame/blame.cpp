@@ -230,12 +230,21 @@ private:
         for (Candidate& candidate : candidates) {
             Culprit& culprit = candidate.culprit;
             culprit.waits = rounded(candidate.waits);
-            std::vector<TimeNs> durations = observed;
-            std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
-            std::vector<TimeNs> delays = late;
-            remove(culprit, durations, transfers, delays);
-            const TimeNs without = replay(graph_, {}, {durations, &transfers, delays}, ends_);
-            const std::vector<TimeNs> left = idleTimes(durations, without);
+            // Of the three only what the culprit changes is copied.
+            std::vector<TimeNs> durations;
+            std::array<std::vector<TimeNs>, 2> transfers;
+            std::vector<TimeNs> delays;
+            switch (culprit.kind) {
+            case CulpritKind::SlowOp:
+            case CulpritKind::SlowStage: durations = withoutExcess(culprit, observed); break;
+            case CulpritKind::SlowLink: transfers = atTypicalTime(culprit); break;
+            case CulpritKind::LateStart: delays = onTime(culprit, late); break;
+            }
+            const std::vector<TimeNs>& ran = durations.empty() ? observed : durations;
+            const TimeNs without = replay(
+                graph_, {}, {ran, transfers[0].empty() ? &graph_.transfer : &transfers, delays.empty() ? late : delays},
+                ends_);
+            const std::vector<TimeNs> left = idleTimes(ran, without);
             culprit.saves = length - without;
             for (std::size_t r = 0; r < idle.size(); ++r)
                 culprit.idle.push_back(idle[r] - left[r]);
@@ -302,35 +311,35 @@ private:
         return all;
     }
 
-    /// Takes a culprit's excess off the observed times.
-    void remove(const Culprit& culprit, std::vector<TimeNs>& durations, std::array<std::vector<TimeNs>, 2>& transfers,
-                std::vector<TimeNs>& delays) const {
-        switch (culprit.kind) {
-        case CulpritKind::SlowOp: {
-            const std::size_t unit = StepGraph::at(*culprit.unit);
-            durations[unit] -= excess_[indexOf(culprit.kind)][unit];
-            return;
+    /// The observed durations without the excess of a slow op or stage.
+    [[nodiscard]] std::vector<TimeNs> withoutExcess(const Culprit& culprit, std::vector<TimeNs> durations) const {
+        const std::vector<TimeNs>& excess = excess_[indexOf(culprit.kind)];
+        for (std::size_t unit = 0; unit < durations.size(); ++unit) {
+            const bool concerned = culprit.unit
+                                       ? StepGraph::at(*culprit.unit) == unit
+                                       : graph_.rank[unit] == culprit.rank.value && chunkOf(unit) == culprit.chunk;
+            if (concerned) durations[unit] -= excess[unit];
         }
-        case CulpritKind::SlowStage:
-            for (std::size_t unit = 0; unit < durations.size(); ++unit) {
-                if (graph_.rank[unit] == culprit.rank.value && chunkOf(unit) == culprit.chunk)
-                    durations[unit] -= excess_[indexOf(culprit.kind)][unit];
-            }
-            return;
-        case CulpritKind::SlowLink:
-            eachTransfer([&](std::size_t side, std::size_t unit) {
-                const UnitIndex from = graph_.input[side][unit];
-                if (graph_.rank[StepGraph::at(from)] != culprit.rank.value || graph_.rank[unit] != culprit.peer->value)
-                    return;
-                transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[payload(side, unit)]);
-            });
-            return;
-        case CulpritKind::LateStart:
-            for (std::size_t unit = 0; unit < durations.size(); ++unit) {
-                if (graph_.rank[unit] == culprit.rank.value) delays[unit] = TimeNs{0};
-            }
-            return;
+        return durations;
+    }
+
+    /// All transfers, with those of a slow link no longer than is typical.
+    [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const Culprit& link) const {
+        std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
+        eachTransfer([&](std::size_t side, std::size_t unit) {
+            const UnitIndex from = graph_.input[side][unit];
+            if (graph_.rank[StepGraph::at(from)] != link.rank.value || graph_.rank[unit] != link.peer->value) return;
+            transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[payload(side, unit)]);
+        });
+        return transfers;
+    }
+
+    /// The delays without those of a rank.
+    [[nodiscard]] std::vector<TimeNs> onTime(const Culprit& culprit, std::vector<TimeNs> delays) const {
+        for (std::size_t unit = 0; unit < delays.size(); ++unit) {
+            if (graph_.rank[unit] == culprit.rank.value) delays[unit] = TimeNs{0};
         }
+        return delays;
     }
 
     const StepTimeline& step_;
