@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bitset>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 namespace bubblescope {
@@ -76,7 +77,7 @@ private:
 
     /// Leaves `planned_` empty where the step ran as planned, or cannot be compared.
     void readOrder(const Schedule* plan) {
-        if (plan == nullptr) return;
+        if (plan == nullptr || ranAs(*plan)) return;
         auto order = graph_.orderBy(*plan);
         plan_fits_ = order.has_value();
         if (!order) return;
@@ -86,6 +87,18 @@ private:
             return graph_.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
         });
         if (!same) planned_ = std::move(*order);
+    }
+
+    /// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
+    [[nodiscard]] bool ranAs(const Schedule& plan) const {
+        const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
+        if (plan.ranks.size() != step_.ranks.size() || plan.placement != step_.placement || plan.vpp != step_.vpp)
+            return false;
+        for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+            auto ran = step_.ranks[r] | std::views::transform(&TimelineOp::op) | std::views::filter(works);
+            if (!std::ranges::equal(ran, plan.ranks[r] | std::views::filter(works))) return false;
+        }
+        return true;
     }
 
     void readCompute(StepAccounting& result) const {

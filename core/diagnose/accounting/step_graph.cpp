@@ -77,6 +77,9 @@ void StepGraph::orderUnits(const StepTimeline& step) {
     last.assign(step.ranks.size(), kNoUnit);
     bool pairs = false;
     rank.reserve(order.size());
+    op.reserve(order.size());
+    pair.reserve(order.size());
+    previous.reserve(order.size());
     for (const OpIndex op_index : order) {
         const auto unit = static_cast<UnitIndex>(rank.size());
         const Rank r = ops_.rank(op_index);

@@ -126,6 +126,7 @@ private:
         std::vector<std::vector<UnitIndex>> units(graph_.last.size());
         for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
             units[StepGraph::at(graph_.rank[StepGraph::at(unit)])].push_back(unit);
+        result.bubbles.reserve(size);
         for (std::size_t r = 0; r < units.size(); ++r) {
             for (const UnitIndex unit : units[r]) {
                 const std::size_t i = StepGraph::at(unit);
@@ -271,6 +272,7 @@ private:
         std::vector<Candidate> stages(ranks * chunks);
         std::vector<Candidate> links(ranks * 2);
         std::vector<Candidate> starts(ranks);
+        std::vector<std::pair<double, UnitIndex>> slow_ops;
         std::vector<Candidate> all;
         const auto count = [&](Candidate& to, CulpritKind kind, std::size_t unit, double share) {
             const TimeNs excess = excess_[indexOf(kind)][unit];
@@ -299,11 +301,18 @@ private:
                 link.culprit.peer = Rank{rank};
                 count(link, CulpritKind::SlowLink, unit, of_start);
             }
-            if (of_op == 0 || excess_[indexOf(CulpritKind::SlowOp)][unit] == TimeNs{0}) continue;
+            const double waits = of_op * static_cast<double>(excess_[indexOf(CulpritKind::SlowOp)][unit].count());
+            if (waits > 0) slow_ops.emplace_back(waits, static_cast<UnitIndex>(unit));
+        }
+        // Of the many slow ops only those that can get into the ranking.
+        const auto most = static_cast<std::ptrdiff_t>(std::min(slow_ops.size(), kMostCulprits));
+        std::ranges::partial_sort(slow_ops, slow_ops.begin() + most, std::ranges::greater{});
+        slow_ops.resize(static_cast<std::size_t>(most));
+        for (const auto& [waits, unit] : slow_ops) {
             Candidate& op = all.emplace_back();
-            op.culprit.rank = Rank{rank};
-            op.culprit.unit = static_cast<UnitIndex>(unit);
-            count(op, CulpritKind::SlowOp, unit, of_op);
+            op.culprit.rank = Rank{graph_.rank[StepGraph::at(unit)]};
+            op.culprit.unit = unit;
+            count(op, CulpritKind::SlowOp, StepGraph::at(unit), std::max(0.0, share_[StepGraph::at(unit)]));
         }
         for (auto* list : {&stages, &links, &starts})
             std::ranges::copy(*list, std::back_inserter(all));
