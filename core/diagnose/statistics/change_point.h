@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace bubblescope::statistics {
+
+/// Parameters of findChanges().
+struct ChangeLimits {
+    double hazard = 0.01;         ///< prior chance of a change at any value
+    double probability = 0.9;     ///< posterior chance from which on a change is taken
+    double least_share = 0.1;     ///< by how much the medians before and after must differ, as a share of the former
+    std::size_t least_values = 4; ///< on each side, so that a single odd value is no change
+};
+
+struct Change {
+    std::size_t at = 0;     ///< index of the first value after it
+    double probability = 0; ///< posterior chance that it lies behind the stretch before it
+    double before = 0;      ///< median of the stretch before
+    double after = 0;       ///< and of the stretch after, up to the next change
+};
+
+/// Where the level of a series changes: Bayesian online change-point detection after Adams and MacKay (2007). Values of
+/// a stretch are taken as normal with unknown mean and variance (a normal-inverse-gamma prior, so that the predictive
+/// is Student's t), scaled by the whole series' median and the spread of its successive differences. After each value
+/// the run-length posterior says with what chance the stretch is younger than the last change; above
+/// `limits.probability` its likeliest beginning is a candidate, which is kept if both sides are long enough and their
+/// medians differ enough. O(n^2).
+[[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
+
+/// Density of Student's t with `freedom` degrees, moved by `centre` and stretched by `scale`; its logarithm.
+[[nodiscard]] double logStudent(double value, double freedom, double centre, double scale);
+
+} // namespace bubblescope::statistics

@@ -1,0 +1,51 @@
+#include "core/diagnose/statistics/robust.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::statistics {
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    if (values.size() % 2 == 1) return *middle;
+    return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double medianDeviation(std::span<const double> values) {
+    const double middle = median({values.begin(), values.end()});
+    std::vector<double> distances;
+    for (const double value : values)
+        distances.push_back(std::abs(value - middle));
+    return median(std::move(distances));
+}
+
+double robustSigma(std::span<const double> values) {
+    constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
+    return kNormal * medianDeviation(values);
+}
+
+double quantile(std::vector<double> values, double share) {
+    if (values.empty()) return 0;
+    std::ranges::sort(values);
+    const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+Line theilSen(std::span<const double> x, std::span<const double> y) {
+    std::vector<double> slopes;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        for (std::size_t j = i + 1; j < x.size(); ++j) {
+            if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
+        }
+    }
+    Line line;
+    line.slope = median(std::move(slopes));
+    line.intercept = median({y.begin(), y.end()}) - line.slope * median({x.begin(), x.end()});
+    return line;
+}
+
+} // namespace bubblescope::statistics
