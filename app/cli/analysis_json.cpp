@@ -1,6 +1,9 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/diagnosis_output.h"
 
+#include <cmath>
+#include <utility>
+
 namespace bubblescope::cli {
 namespace {
 
@@ -97,17 +100,48 @@ Json anomaliesJson(const RunReport& report) {
     for (const Anomaly& anomaly : report.anomalies) {
         Json evidence = Json::object();
         for (const auto& [name, value] : anomaly.evidence) {
-            const bool whole = name != "ratio";
+            const bool whole = name.ends_with("_ns") || (value == std::floor(value) && !name.ends_with("ratio"));
             evidence[name] = whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
         }
-        anomalies.push_back({{"kind", anomaly.kind},
-                             {"severity", severityName(anomaly.severity)},
-                             {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
-                             {"step", anomaly.step ? Json(*anomaly.step) : Json()},
-                             {"evidence", evidence},
-                             {"message", anomaly.message}});
+        Json entry = {{"kind", anomalyKindName(anomaly.kind)},
+                      {"severity", severityName(anomaly.severity)},
+                      {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
+                      {"step", anomaly.step ? Json(*anomaly.step) : Json()},
+                      {"evidence", evidence},
+                      {"message", anomaly.message},
+                      {"suggestion", anomaly.suggestion}};
+        if (anomaly.cost > TimeNs{0}) entry["cost_per_step_ns"] = anomaly.cost.count();
+        if (anomaly.peer) entry["peer"] = anomaly.peer->value;
+        if (anomaly.replica) entry["replica"] = *anomaly.replica;
+        if (anomaly.chunk) entry["chunk"] = anomaly.chunk->value;
+        if (anomaly.op) entry["op"] = opName(*anomaly.op);
+        if (anomaly.when) entry["interval_ns"] = {anomaly.when->start.count(), anomaly.when->end.count()};
+        anomalies.push_back(std::move(entry));
     }
     return anomalies;
+}
+
+Json clocksJson(const RunClocks& clocks) {
+    Json ranks = Json::array();
+    for (const RankClock& rank : clocks.ranks) {
+        ranks.push_back({{"rank", rank.rank.value},
+                         {"replica", rank.replica},
+                         {"host", rank.host.empty() ? Json() : Json(rank.host)},
+                         {"group", rank.fit.group},
+                         {"offset_ns", rank.fit.offset.count()},
+                         {"drift_ppm", rank.fit.drift * 1e6},
+                         {"bound_ns", rank.fit.bound.count()}});
+    }
+    return {{"method", clockMethodName(clocks.method)},
+            {"reason", clocks.reason},
+            {"events",
+             {{"transfers", clocks.transfers},
+              {"op_orders", clocks.op_orders},
+              {"collectives", clocks.collectives},
+              {"pings", clocks.pings}}},
+            {"residual_ns", clocks.residual.count()},
+            {"bound_ns", clocks.bound().count()},
+            {"ranks", ranks}};
 }
 
 } // namespace
@@ -118,6 +152,7 @@ Json analysisJson(const Run& run, const RunReport& report) {
         steps.push_back(stepJson(report.steps[i], run.steps[i], report.diagnoses[i]));
     return {{"trace", traceJson(run)},
             {"schedule", scheduleJson(run)},
+            {"clocks", clocksJson(report.clocks)},
             {"typical_step", report.steps[report.typical_step].index},
             {"steps", steps},
             {"stages", stagesJson(report)},

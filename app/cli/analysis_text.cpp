@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/diagnosis_output.h"
+#include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 
 #include <fmt/format.h>
@@ -42,6 +43,27 @@ std::string headText(const Run& run) {
                            run.departure->index, run.departure->rank.value, opName(run.departure->observed),
                            opName(run.departure->expected));
     }
+    return out;
+}
+
+/// Nothing where all ranks share a clock.
+std::string clocksText(const RunClocks& clocks) {
+    if (clocks.method == ClockMethod::Shared) return {};
+    std::string out = fmt::format("Clocks: {} ({})", clockMethodName(clocks.method), clocks.reason);
+    if (clocks.method == ClockMethod::Aligned) {
+        out += fmt::format("; by {} transfers, {} ops' order, {} collectives, {} pings; residual {}", clocks.transfers,
+                           clocks.op_orders, clocks.collectives, clocks.pings, formatTime(clocks.residual));
+    }
+    out += "\n";
+    constexpr std::size_t kMost = 16;
+    for (std::size_t i = 0; i < std::min(kMost, clocks.ranks.size()); ++i) {
+        const RankClock& rank = clocks.ranks[i];
+        out += fmt::format("  rank {}{}{}: {} +- {}, drift {:+.2f} ppm\n", rank.rank.value,
+                           rank.replica == 0 ? "" : fmt::format(" of replica {}", rank.replica),
+                           rank.host.empty() ? "" : " on " + rank.host, formatTimeDelta(rank.fit.offset),
+                           formatTime(rank.fit.bound), rank.fit.drift * 1e6);
+    }
+    if (clocks.ranks.size() > kMost) out += fmt::format("  … and {} more\n", clocks.ranks.size() - kMost);
     return out;
 }
 
@@ -141,7 +163,8 @@ std::string stagesText(const Run& run, const RunReport& report) {
                       : std::vector<Table::Column>{{"rank"}, {"chunk"}, {"F"}, {"B"}, {"", kLeft}});
     for (const StageTimes& stage : report.stages) {
         const bool slow = std::ranges::any_of(report.anomalies, [&](const Anomaly& a) {
-            return a.kind == "slow-stage" && a.rank == stage.rank && a.evidence.front().second == stage.chunk.value;
+            const bool of_stage = a.kind == AnomalyKind::SlowStage || a.kind == AnomalyKind::LastStageImbalance;
+            return of_stage && a.rank == stage.rank && a.chunk == stage.chunk;
         });
         std::vector<std::string> cells{fmt::format("{}", stage.rank.value), fmt::format("{}", stage.chunk.value),
                                        formatTime(stage.median.forward), formatTime(stage.median.backward)};
@@ -158,7 +181,9 @@ std::string stagesText(const Run& run, const RunReport& report) {
 std::string anomaliesText(const RunReport& report) {
     std::string out;
     for (const Anomaly& anomaly : report.anomalies) {
-        out += fmt::format("  {} ({}): {}\n", severityName(anomaly.severity), anomaly.kind, anomaly.message);
+        out += paragraph(fmt::format("  {} ({}): ", severityName(anomaly.severity), anomalyKindName(anomaly.kind)),
+                         anomaly.message);
+        out += paragraph("    -> ", anomaly.suggestion);
     }
     return out.empty() ? out : "\nFindings\n" + out;
 }
@@ -171,7 +196,7 @@ std::string analysisText(const Run& run, const RunReport& report, std::optional<
         if (report.steps[i].index == step) shown_index = i;
     }
     const StepAnalysis* shown = &report.steps[shown_index];
-    std::string out = headText(run) + pacingText(run) + stepsText(report);
+    std::string out = headText(run) + pacingText(run) + clocksText(report.clocks) + stepsText(report);
     out += fmt::format("\nStep {}{}\n", stepName(*shown),
                        step ? "" : ", the one of median length (--step N shows another)");
     return out + ranksText(*shown) + positionsText(*shown) +

@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
 #include "core/report/run_page.h"
 
@@ -19,11 +20,50 @@ struct Options {
     std::optional<int> step;
     SvgOptions svg;
     std::string html;
+    std::string clocks = "auto";
+    std::string threshold_file;
+    std::vector<std::string> thresholds;
+    MemoryOptions memory;
     bool json = false;
 };
 
 bool isFinding(const Anomaly& anomaly, const std::vector<std::string>& kinds) {
-    return std::ranges::any_of(kinds, [&](const std::string& kind) { return kind == "any" || kind == anomaly.kind; });
+    return std::ranges::any_of(kinds, [&](const std::string& kind) {
+        // The last stage is a stage too.
+        return kind == "any" || kind == anomalyKindName(anomaly.kind) ||
+               (kind == anomalyKindName(AnomalyKind::SlowStage) && anomaly.kind == AnomalyKind::LastStageImbalance);
+    });
+}
+
+std::vector<std::string> failKinds() {
+    std::vector<std::string> kinds{"any"};
+    for (const AnomalyKindInfo& info : anomalyKinds())
+        kinds.emplace_back(info.name);
+    return kinds;
+}
+
+Result<Thresholds> thresholdsOf(const Options& options) {
+    Thresholds thresholds;
+    if (!options.threshold_file.empty()) BUBBLESCOPE_TRY(readThresholds(thresholds, options.threshold_file));
+    for (const std::string& assignment : options.thresholds)
+        BUBBLESCOPE_TRY(setThreshold(thresholds, assignment));
+    return thresholds;
+}
+
+/// Puts the run on one clock and collects what the report takes besides it.
+Result<ReportOptions> prepare(Run& run, const Options& options) {
+    ReportOptions report;
+    BUBBLESCOPE_ASSIGN(report.thresholds, thresholdsOf(options));
+    const ClockUse use = options.clocks == "align" ? ClockUse::Align
+                         : options.clocks == "off" ? ClockUse::Off
+                                                   : ClockUse::Auto;
+    BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(report.thresholds, use)));
+    BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(run.schedule));
+    if (memory) {
+        for (const RankMemory& rank : memory->ranks)
+            report.memory_estimate.push_back(rank.peak());
+    }
+    return report;
 }
 
 /// Index into the report's steps of the one that is shown rank by rank.
@@ -54,8 +94,9 @@ Status writePage(const Run& run, const RunReport& report, const Options& options
 
 CommandResult analyze(const Options& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const Run run, loadRun({options.files.begin(), options.files.end()}, control));
-    const RunReport report = analyzeRun(run);
+    BUBBLESCOPE_ASSIGN(Run run, loadRun({options.files.begin(), options.files.end()}, control));
+    BUBBLESCOPE_ASSIGN(const ReportOptions report_options, prepare(run, options));
+    const RunReport report = analyzeRun(run, report_options);
     const bool known =
         !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });
     if (!known) {
@@ -85,10 +126,24 @@ void addAnalyzeCommand(CLI::App& app, Action& action) {
     command->add_option("FILES", options->files, "Trace files or directories")->required();
     command->add_option("--step", options->step, "The step to show rank by rank (the one of median length)")
         ->type_name("N");
-    command->add_option("--fail-on", options->fail_on, "Exit with 1 on findings of these kinds: slow-stage, any")
+    command
+        ->add_option("--fail-on", options->fail_on,
+                     "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
         ->type_name("KIND")
         ->delimiter(',')
-        ->check(CLI::IsMember({"any", "slow-stage"}));
+        ->check(CLI::IsMember(failKinds()));
+    command
+        ->add_option("--clocks", options->clocks,
+                     "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
+        ->type_name("auto|align|off")
+        ->check(CLI::IsMember({"auto", "align", "off"}));
+    command->add_option("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
+        ->type_name("FILE");
+    command
+        ->add_option("--threshold", options->thresholds,
+                     "One threshold; 'bubblescope anomalies --thresholds' lists them")
+        ->type_name("NAME=VALUE");
+    options->memory.add(*command);
     command->add_option("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
         ->type_name("FILE");
     options->svg.add(*command);

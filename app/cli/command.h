@@ -28,6 +28,7 @@ void addRunCommand(CLI::App& app, Action& action);
 void addConvertCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
+void addAnomaliesCommand(CLI::App& app, Action& action);
 void addDiffCommand(CLI::App& app, Action& action);
 void addWhatIfCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);

@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
     Action action;
     addRunCommand(app, action);
     addAnalyzeCommand(app, action);
+    addAnomaliesCommand(app, action);
     addDiffCommand(app, action);
     addWhatIfCommand(app, action);
     addScheduleCommand(app, action);

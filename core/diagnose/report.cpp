@@ -1,6 +1,6 @@
 #include "core/diagnose/report.h"
 
-#include "core/diagnose/slow_stage.h"
+#include "core/diagnose/anomalies/input.h"
 
 #include <algorithm>
 #include <numeric>
@@ -21,20 +21,33 @@ std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
 
 } // namespace
 
-RunReport analyzeRun(const Run& run) {
+ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
+    const auto microseconds = [](double value) { return TimeNs{static_cast<std::int64_t>(1e3 * value)}; };
+    ClockOptions options;
+    options.use = use;
+    options.limits.most_drift_ppm = thresholds.clock_drift;
+    options.collective_spread = microseconds(thresholds.clock_spread);
+    options.tolerance = microseconds(thresholds.clock_tolerance);
+    options.largest_residual = microseconds(thresholds.clock_residual);
+    return options;
+}
+
+RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     std::vector<StepAnalysis> steps;
     for (const StepTimeline& step : run.steps)
         steps.push_back(analyzeStep(step, run.schedule));
-    return makeReport(run, std::move(steps));
+    return makeReport(run, std::move(steps), options);
 }
 
-RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps) {
+RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options) {
     RunReport report;
     report.steps = std::move(steps);
     report.diagnoses = diagnoseSteps(run);
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
-    report.anomalies = findSlowStages(report.stages, run.schedule.microbatches, report.steps[report.typical_step].wall);
+    report.clocks = options.clocks;
+    report.anomalies = findAnomalies(
+        {run, report.steps, report.typical_step, options.clocks, options.thresholds, options.memory_estimate});
     return report;
 }
 

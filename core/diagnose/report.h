@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/bubble/analysis.h"
+#include "core/diagnose/anomalies/thresholds.h"
 #include "core/diagnose/anomaly.h"
+#include "core/diagnose/clocks/run_clocks.h"
 #include "core/diagnose/stage_times.h"
 #include "core/diagnose/step_diagnosis.h"
 #include "core/recognise/run.h"
@@ -13,15 +15,26 @@ struct RunReport {
     std::vector<StepAnalysis> steps;
     std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, blame
     std::vector<StageTimes> stages;
-    std::vector<Anomaly> anomalies;
+    std::vector<Anomaly> anomalies; ///< what costs a step most first
+    RunClocks clocks;               ///< as ReportOptions gave them
     std::size_t typical_step =
         0; ///< index into `steps`: the one of median wall time, the first left out where there are others
 };
 
+/// How clocks are aligned by these thresholds.
+[[nodiscard]] ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use = ClockUse::Auto);
+
+/// What a report takes besides the run.
+struct ReportOptions {
+    Thresholds thresholds;
+    RunClocks clocks;                          ///< of alignClocks(); without it all ranks count as of one clock
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+};
+
 /// `run.steps` must not be empty (loadRun never returns such a run).
-[[nodiscard]] RunReport analyzeRun(const Run& run);
+[[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
 
 /// The same from steps that were analysed already, one per Run::steps in the same order.
-[[nodiscard]] RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps);
+[[nodiscard]] RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options = {});
 
 } // namespace bubblescope

@@ -106,8 +106,10 @@ private:
                                    run_.departure->rank.value, opName(run_.departure->observed),
                                    opName(run_.departure->expected)));
         }
-        for (const Anomaly& anomaly : report_.anomalies)
-            page_.note(severityName(anomaly.severity), anomaly.kind, anomaly.message);
+        for (const Anomaly& anomaly : report_.anomalies) {
+            page_.note(severityName(anomaly.severity), anomalyKindName(anomaly.kind),
+                       anomaly.message + " " + anomaly.suggestion);
+        }
         if (report_.anomalies.empty() && !run_.departure)
             page_.note("good", "Nothing stands out", "No anomaly beyond the thresholds was found.");
     }

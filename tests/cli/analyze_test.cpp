@@ -21,9 +21,13 @@ TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
     EXPECT_EQ(document["schedule"]["schedule"], "interleaved");
     EXPECT_EQ(document["schedule"]["microbatches"], 8);
     EXPECT_EQ(document["schedule"]["vpp"], 4);
-    ASSERT_EQ(document["anomalies"].size(), 1U);
+    ASSERT_FALSE(document["anomalies"].empty());
     const auto& slow = document["anomalies"][0];
-    EXPECT_EQ(slow["kind"], "slow-stage");
+    EXPECT_EQ(slow["kind"], "last-stage-imbalance") << "which --fail-on slow-stage covers";
+    EXPECT_GT(slow["cost_per_step_ns"], 150'000'000);
+    EXPECT_NE(slow["suggestion"].get<std::string>().find("fewer layers"), std::string::npos);
+    for (std::size_t i = 1; i < document["anomalies"].size(); ++i)
+        EXPECT_FALSE(document["anomalies"][i].contains("cost_per_step_ns")) << "nothing else is a cause";
     EXPECT_EQ(slow["rank"], 3);
     EXPECT_EQ(slow["evidence"]["chunk"], 3);
     EXPECT_GT(slow["evidence"]["ratio"], 3.0);

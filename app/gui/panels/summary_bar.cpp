@@ -120,9 +120,10 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     QString shown;
     QStringList messages;
     for (const Anomaly& anomaly : anomalies) {
-        messages << fromUtf8(anomaly.message);
+        messages << fromUtf8(anomaly.message + " " + anomaly.suggestion);
         if (!shown.isEmpty()) continue;
-        shown = anomaly.kind == "slow-stage" ? tr("slow stage") : fromUtf8(anomaly.kind);
+        shown = anomaly.kind == AnomalyKind::SlowStage ? tr("slow stage")
+                                                       : fromUtf8(std::string(anomalyKindName(anomaly.kind)));
         if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
     }
     if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);

@@ -78,11 +78,12 @@ ClockOwners findOwners(const Run& run, bool one_a_rank) {
         if (!host.empty()) {
             const auto known = of_host.find(host);
             clock = known != of_host.end() ? known->second : (of_host[host] = fresh());
-        } else if (one_a_rank || file == owners.file.end()) {
+        } else if (one_a_rank) {
             clock = fresh();
-        } else {
-            const auto known = of_file.find(file->second);
-            clock = known != of_file.end() ? known->second : (of_file[file->second] = fresh());
+        } else { // nothing says of ranks of no known file that they were recorded apart
+            const std::uint32_t number = file != owners.file.end() ? file->second : kNoId;
+            const auto known = of_file.find(number);
+            clock = known != of_file.end() ? known->second : (of_file[number] = fresh());
         }
         owners.clock[key] = clock;
     }

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/bubble/analysis.h"
+#include "core/diagnose/anomalies/thresholds.h"
+#include "core/diagnose/anomaly.h"
+#include "core/diagnose/clocks/run_clocks.h"
+#include "core/recognise/run.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// What anomalies are looked for in. Refers to its parts, which must outlive it.
+struct AnomalyInput {
+    const Run& run;
+    const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
+    std::size_t typical_step = 0;              ///< index of the step that costs of lasting faults are told for
+    const RunClocks& clocks;
+    const Thresholds& limits;
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+
+    [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
+    /// As a share of a step; 0 of an empty one.
+    [[nodiscard]] double share(TimeNs time, std::size_t step) const {
+        const auto whole = static_cast<double>(wall(step).count());
+        return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
+    }
+    /// True if a fault that costs a step this much is to be told: enough, and more than the clocks' error.
+    [[nodiscard]] bool worthTelling(TimeNs cost, std::size_t step) const {
+        return share(cost, step) >= limits.least_cost && cost > TimeNs{0};
+    }
+    [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
+        return share(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
+    }
+};
+
+using Anomalies = std::vector<Anomaly>;
+
+// One for each group of kinds; they append what they find.
+void findStragglers(const AnomalyInput& input, Anomalies& found); ///< among replicas and ranks, and from some step on
+void findSlowStages(const AnomalyInput& input, Anomalies& found); ///< of ranks that are no stragglers
+void findSlowOps(const AnomalyInput& input, Anomalies& found);    ///< but for those of ranks and steps found above
+void findSlowLinks(const AnomalyInput& input, Anomalies& found);  ///< slow-link, degrading-link
+void findOrderFaults(const AnomalyInput& input,
+                     Anomalies& found); ///< order-departure, missing, duplicate, out of place
+void findBubbleFaults(const AnomalyInput& input, Anomalies& found); ///< bubble-above-form, blocking-receive
+void findLaunchBound(const AnomalyInput& input, Anomalies& found);
+void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
+void findClockFaults(const AnomalyInput& input, Anomalies& found); ///< clock-skew, causality-violation
+void findLostRecords(const AnomalyInput& input, Anomalies& found);
+void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
+
+/// All of them: what costs a step most first, then what costs nothing that is known.
+[[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
+
+} // namespace bubblescope

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// From when on something is an anomaly. thresholdTable() states unit and meaning of each; users override them by name.
+struct Thresholds {
+    double least_cost = 0.02;
+    double serious_cost = 0.1;
+    double chance = 0.001;
+    double stage_deviations = 6;
+    double replica_ratio = 1.02;
+    double onset_share = 0.03;
+    double op_deviations = 8;
+    double link_ratio = 1.5;
+    double bubble_excess = 0.05;
+    double device_gaps = 0.25;
+    double step_change_share = 0.1;
+    double step_change_chance = 0.9;
+    double step_change_hazard = 0.01;
+    double memory_excess = 0.05;
+    double clock_tolerance = 10;
+    double clock_residual = 1000;
+    double clock_spread = 50;
+    double clock_drift = 200;
+};
+
+struct ThresholdInfo {
+    std::string_view name; ///< as users write it: "cost.least"
+    double Thresholds::*value;
+    double least = 0; ///< values allowed
+    double most = 0;
+    std::string_view unit;
+    std::string_view meaning;
+};
+
+/// The one table of thresholds: the manual's, the command line's and the code's.
+[[nodiscard]] std::span<const ThresholdInfo> thresholdTable();
+
+/// Sets a threshold by name. Errors: Usage, for names that do not exist and values outside of what is allowed.
+[[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view name, double value);
+
+/// "NAME=VALUE". Errors: Usage.
+[[nodiscard]] Status setThreshold(Thresholds& thresholds, std::string_view assignment);
+
+/// Overrides from a JSON object of names and numbers. Errors: Input, naming the file and what is wrong in it.
+[[nodiscard]] Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file);
+
+} // namespace bubblescope
