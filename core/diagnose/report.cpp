@@ -42,7 +42,7 @@ RunReport analyzeRun(const Run& run, const ReportOptions& options) {
 RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options) {
     RunReport report;
     report.steps = std::move(steps);
-    report.diagnoses = diagnoseSteps(run);
+    report.diagnoses = diagnoseSteps(run, options.clocks.bound());
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.clocks = options.clocks;

@@ -100,17 +100,11 @@ private:
 
     void addFindings() {
         page_.section("Findings");
-        if (run_.departure) {
-            page_.note("warning", fmt::format("The order leaves {}", run_.closest),
-                       fmt::format("Op {} of rank {} is {}, where {} is due.", run_.departure->index,
-                                   run_.departure->rank.value, opName(run_.departure->observed),
-                                   opName(run_.departure->expected)));
-        }
         for (const Anomaly& anomaly : report_.anomalies) {
             page_.note(severityName(anomaly.severity), anomalyKindName(anomaly.kind),
                        anomaly.message + " " + anomaly.suggestion);
         }
-        if (report_.anomalies.empty() && !run_.departure)
+        if (report_.anomalies.empty())
             page_.note("good", "Nothing stands out", "No anomaly beyond the thresholds was found.");
     }
 

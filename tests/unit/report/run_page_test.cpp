@@ -38,7 +38,7 @@ TEST(RunPage, HoldsEverySectionAndTheReportsNumbers) {
         EXPECT_THAT(page, HasSubstr(formatTime(rank.causes[static_cast<std::size_t>(Cause::Imbalance)])));
     EXPECT_THAT(page, HasSubstr("rank 3, chunk 0: slow stage"));
     ASSERT_FALSE(report.anomalies.empty());
-    EXPECT_THAT(page, HasSubstr(report.anomalies.front().kind));
+    EXPECT_THAT(page, HasSubstr(std::string(anomalyKindName(report.anomalies.front().kind))));
     for (const RankAccount& rank : step.ranks)
         EXPECT_THAT(page, HasSubstr(formatTime(rank.bubble)));
     EXPECT_THAT(page, HasSubstr("slices overlap"));
