@@ -74,8 +74,11 @@ private:
     std::map<Place, TimeNs> usual_;
 };
 
+/// Sums of no more than this many nanoseconds stay within 64 bits, whatever the path.
+constexpr double kMostTime = 4e18;
+
 TimeNs scaled(TimeNs time, double factor) {
-    return TimeNs{std::llround(static_cast<double>(time.count()) * factor)};
+    return TimeNs{std::llround(std::min(static_cast<double>(time.count()) * factor, kMostTime))};
 }
 
 /// What a target's nodes would take, by what takes the place of their own times.
@@ -120,6 +123,13 @@ Result<std::vector<TimeNs>> changedDurations(const ReplayModel& model, std::span
             if (!change.target.matches(model, node)) continue;
             any = true;
             next[static_cast<std::size_t>(id)] = replacement(node, durations[static_cast<std::size_t>(id)]);
+        }
+        double all = 0;
+        for (const TimeNs time : next)
+            all += static_cast<double>(time.count());
+        if (all > kMostTime) {
+            return usageError(fmt::format("with '{}' the steps do not fit into a timeline", change.text),
+                              "give shorter times");
         }
         if (!any) {
             return usageError(fmt::format("'{}' is about nothing in this run", change.text),

@@ -61,9 +61,10 @@ struct PipelineChange {
     std::string flavor;
     std::optional<int> vpp;
     std::optional<int> microbatches; ///< of the same size
+    int split = 1;                   ///< each micro-batch into so many, of as much less time
     std::vector<int> layers;         ///< of each stage, then
 
-    [[nodiscard]] bool any() const { return !schedule.empty() || vpp || microbatches || !layers.empty(); }
+    [[nodiscard]] bool any() const { return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty(); }
 };
 
 /// What is asked: time changes in the order given, each on top of those before it, and then the pipeline.
@@ -77,12 +78,13 @@ struct Scenario {
 ///     rank:3  worker:1.3 (replica.rank)  replica:1  stage:7  link:2-3 (both ways)  link:2>3  links
 ///     type:NAME (grads-reduce-scatter …)  compute  comm  all
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
-///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   layers=9,9,9,5
+///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///
 /// Errors: Usage, with the text that is not understood.
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
 
-/// Each node's time with the changes made. Errors: Usage, when a change is about nothing that the run has.
+/// Each node's time with the changes made. Errors: Usage, when a change is about nothing that the run has, or makes it
+/// longer than a timeline can be.
 [[nodiscard]] Result<std::vector<TimeNs>> changedDurations(const ReplayModel& model,
                                                            std::span<const TimeChange> changes);
 

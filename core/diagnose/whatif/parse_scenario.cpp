@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kHint =
     "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, type:NAME, compute, comm "
     "and all; values usual, steady, 2x, -20%, +5% or a time; or give schedule=NAME[/FLAVOR], vpp=N, microbatches=N, "
+    "split=N, "
     "layers=N,N,…";
 
 Error unknown(std::string_view text, std::string_view what) {
@@ -113,7 +114,7 @@ std::optional<ChangedTime> parseValue(std::string_view text) {
     }
     if (text.ends_with('%') && (text.starts_with('+') || text.starts_with('-'))) {
         const auto percent = plainNumber(text.substr(1, text.size() - 2));
-        if (!percent || *percent < 0 || *percent > 1e6) return std::nullopt;
+        if (!percent || !(*percent >= 0 && *percent <= 1e6)) return std::nullopt;
         const double share = 1 + (text.front() == '-' ? -*percent : *percent) / 100;
         if (share < 0) return std::nullopt;
         return ChangedTime{Kind::Share, share, TimeNs{0}};
@@ -144,6 +145,10 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
     }
     if (key == "microbatches") {
         BUBBLESCOPE_ASSIGN(pipeline.microbatches, positive());
+        return true;
+    }
+    if (key == "split") {
+        BUBBLESCOPE_ASSIGN(pipeline.split, positive());
         return true;
     }
     if (key != "layers") return false;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -66,8 +67,10 @@ Status checkSource(const ReplayModel& run) {
 /// The order to run; for families that look at times, made for the run's mean ones.
 Result<Schedule> makeOrder(const ReplayModel& run, const Schedule& order, const PipelineChange& change,
                            const StageCut& cut, TimeNs comm) {
-    const bool same_sizes =
-        (!change.vpp || *change.vpp == run.vpp) && (!change.microbatches || *change.microbatches == run.microbatches);
+    const int microbatches = change.microbatches.value_or(run.microbatches);
+    if (change.split > std::numeric_limits<int>::max() / microbatches)
+        return usageError(fmt::format("{} micro-batches cannot be split into {} each", microbatches, change.split));
+    const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
     if (change.schedule.empty() && same_sizes) return order;
     if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {
         return usageError("the run's order is no known schedule, so it is unknown how it goes on for other sizes",
@@ -77,7 +80,7 @@ Result<Schedule> makeOrder(const ReplayModel& run, const Schedule& order, const 
     spec.name = change.schedule.empty() ? order.name : change.schedule;
     spec.flavor = change.schedule.empty() ? order.flavor : change.flavor;
     spec.pp = run.pp;
-    spec.microbatches = change.microbatches.value_or(run.microbatches);
+    spec.microbatches = microbatches * change.split;
     spec.comm = comm;
     std::vector<int> sizes{change.vpp.value_or(run.vpp)};
     if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // the fewest chunks that the family takes
@@ -137,17 +140,17 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
 class Rebuild {
 public:
     Rebuild(const ReplayModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
-            int model_routes, double input_share)
-        : run_(run), durations_(durations), ops_(ops), links_(links), routes_(model_routes), input_share_(input_share) {
-    }
+            int model_routes, int split, double input_share)
+        : run_(run), durations_(durations), ops_(ops), links_(links), routes_(model_routes), split_(split),
+          input_share_(input_share) {}
 
     void add(ReplayGraphBuilder& builder, Surroundings& surroundings, const ReplayNode& place, int vpp,
              const StageCut& cut, const std::vector<double>& after,
              const std::map<std::int32_t, std::vector<NodeId>>& around) const {
-        const StageTimesTable table = cut.table(after, ops_.sequenceSlices());
+        const StageTimesTable table = cut.table(after, ops_.sequenceSlices() * split_);
         const auto opTime = [&](OpIndex index) {
             const Op& op = ops_.op(index);
-            return table.of(op.kind, ops_.stage(index).value / routes_, op.microbatch.value, input_share_);
+            return table.of(op.kind, ops_.stage(index).value / routes_, op.microbatch.value / split_, input_share_);
         };
         const PipelineTimes times{
             [&](OpIndex op, OpIndex partner) { return partner == kNoOp ? opTime(op) : opTime(op) + opTime(partner); },
@@ -177,6 +180,7 @@ private:
     const OpGraph& ops_;
     const LinkTimes& links_;
     int routes_;
+    int split_;
     double input_share_;
 };
 
@@ -219,7 +223,7 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     result.model.has_streams = false;
     ReplayGraphBuilder builder;
     Surroundings surroundings(builder);
-    const Rebuild rebuild(run, durations, ops, links, routes(result.schedule.placement), cut.input_share);
+    const Rebuild rebuild(run, durations, ops, links, routes(result.schedule.placement), change.split, cut.input_share);
     for (std::size_t at = 0; at < cuts.size(); ++at) {
         if (cuts[at].empty()) continue; // a replica that did not complete the step
         ReplayNode place;
@@ -231,6 +235,59 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
         builder.meet(nodes);
     BUBBLESCOPE_ASSIGN(result.model.timed, std::move(builder).finish(run.where));
     return result;
+}
+
+MeanPipeline::MeanPipeline(const ReplayModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm)
+    : run_(run), order_(order), cut_(std::move(cut)), mean_(std::move(mean)), comm_(comm) {}
+
+Result<MeanPipeline> MeanPipeline::of(const ReplayModel& run, const Schedule& order, const ModelCut& cut) {
+    BUBBLESCOPE_TRY(checkSource(run));
+    const int stages = modelStages(run.pp, run.vpp, run.placement);
+    BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
+    StageCut mean(shares(cut.layers, stages), run.microbatches);
+    for (NodeId id = 0; id < run.graph().size(); ++id) {
+        const ReplayNode& node = run.graph().node(id);
+        if (!isPipelineCompute(node.op)) continue;
+        const int stage = stageOf(run.placement, run.pp, node.rank, node.chunk).value / routes(run.placement);
+        mean.add(node.op, stage, node.microbatch.value, run.timed.durations[static_cast<std::size_t>(id)]);
+    }
+    return MeanPipeline(run, order, cut, std::move(mean), LinkTimes(run, run.timed.durations).usual());
+}
+
+Result<Schedule> MeanPipeline::schedule(const PipelineChange& change) const {
+    return makeOrder(run_, order_, change, mean_, comm_);
+}
+
+std::vector<OpTimes> MeanPipeline::timesOf(const std::vector<double>& parts, int split) const {
+    const StageTimesTable table = mean_.table(parts, split);
+    std::vector<OpTimes> times;
+    for (int stage = 0; stage < static_cast<int>(parts.size()); ++stage) {
+        const auto of = [&](OpKind kind) { return table.of(kind, stage, run_.microbatches, cut_.input_share); };
+        OpTimes& all = times.emplace_back();
+        all.forward = of(OpKind::Forward);
+        all.input_grad = of(OpKind::BackwardInput);
+        all.weight_grad = of(OpKind::BackwardWeight);
+        all.backward = all.input_grad + all.weight_grad;
+    }
+    return times;
+}
+
+CostModel MeanPipeline::costs(const Schedule& schedule, const PipelineChange& change) const {
+    const int apart = routes(schedule.placement);
+    const int stages = modelStages(schedule.pp, schedule.vpp, schedule.placement);
+    const bool same = change.layers.empty() && stages == modelStages(run_.pp, run_.vpp, run_.placement);
+    CostModel costs;
+    costs.comm = comm_;
+    for (const OpTimes& times : timesOf(shares(same ? cut_.layers : change.layers, stages), change.split))
+        costs.stages.insert(costs.stages.end(), static_cast<std::size_t>(apart), times);
+    return costs;
+}
+
+std::vector<OpTimes> MeanPipeline::layerTimes(const PipelineChange& change) const {
+    std::size_t layers = 0;
+    for (const int count : cut_.layers)
+        layers += static_cast<std::size_t>(count);
+    return timesOf(std::vector<double>(layers, 1.0 / static_cast<double>(layers)), change.split);
 }
 
 } // namespace bubblescope

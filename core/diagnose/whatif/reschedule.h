@@ -2,6 +2,7 @@
 
 #include "core/diagnose/whatif/change.h"
 #include "core/diagnose/whatif/replay_model.h"
+#include "core/diagnose/whatif/stage_cut.h"
 #include "core/schedule/schedule.h"
 
 #include <vector>
@@ -26,7 +27,7 @@ struct Rescheduled {
 /// - a stage cut otherwise takes what its layers took, in proportion. The first and the last stage may hold an
 ///   embedding, or head and loss, besides: what they take beyond their layers at the median pace of the stages between
 ///   them stays with the first and the last stage;
-/// - each micro-batch keeps its times; those added take the mean;
+/// - each micro-batch keeps its times; those added take the mean; parts of one take equal parts of its time;
 /// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
 ///   sum of measured halves, and a pair the sum of both ops;
 /// - a transfer takes the median of those measured between the same two ranks, else of all.
@@ -36,5 +37,29 @@ struct Rescheduled {
 /// times are unknown.
 [[nodiscard]] Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
+
+/// A run's pipeline in the mean over its steps, replicas and micro-batches, to try many others with. Its times are
+/// those that reschedule() gives, without jitter.
+class MeanPipeline {
+public:
+    /// Errors: as reschedule().
+    [[nodiscard]] static Result<MeanPipeline> of(const ReplayModel& run, const Schedule& order, const ModelCut& cut);
+
+    [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;
+    /// For a schedule made with `change`.
+    [[nodiscard]] CostModel costs(const Schedule& schedule, const PipelineChange& change) const;
+    /// What each layer takes, for a schedule made with `change`; needs ModelCut::layers.
+    [[nodiscard]] std::vector<OpTimes> layerTimes(const PipelineChange& change) const;
+
+private:
+    MeanPipeline(const ReplayModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm);
+    [[nodiscard]] std::vector<OpTimes> timesOf(const std::vector<double>& parts, int split) const;
+
+    const ReplayModel& run_;
+    const Schedule& order_;
+    ModelCut cut_;
+    StageCut mean_;
+    TimeNs comm_;
+};
 
 } // namespace bubblescope

@@ -77,6 +77,7 @@ Result<Prediction> predict(const ReplayModel& run, const Schedule& order, const 
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
     BUBBLESCOPE_TRY(checkReplay(run, prediction.quality, most_error));
     prediction.schedule = std::move(after.schedule);
+    prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one
     return prediction;
 }
 

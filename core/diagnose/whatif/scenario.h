@@ -22,6 +22,7 @@ struct Prediction {
     TimeNs after{0};       ///< the changed one's
     std::vector<RankBubble> ranks;
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
+    /// Of the run's size.
     int microbatches_before = 1;
     int microbatches_after = 1;
 

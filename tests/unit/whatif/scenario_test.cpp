@@ -127,10 +127,27 @@ TEST(Scenario, MoreMicroBatchesGoOnAsTheMeanOne) {
     EXPECT_EQ(prediction.microbatches_after, 6);
 }
 
+TEST(Scenario, SplitMicroBatchesTakeTheirPartOfTheTime) {
+    const auto run = simulatedRun(scheduleOf("1f1b", 2, 2), CostModel{opTimes(2ms, 2ms, 2ms), {}, {}, {}, {}, {}});
+    const Prediction prediction = predictOf(run, {"split=2"});
+    EXPECT_EQ(prediction.before, 18ms); // (2 + 1)·6 ms
+    EXPECT_EQ(prediction.after, 15ms);  // (4 + 1)·3 ms
+    EXPECT_EQ(prediction.microbatches_after, 2);
+}
+
+TEST(Scenario, TimesThatDoNotFitAreRefused) {
+    const auto run = slowSecondRank();
+    const auto model = replayModel(run);
+    const auto prediction =
+        predict(model.value(), run.schedule, scenario({"all=0.00001x", "all=0.00001x", "all=0.001x"}));
+    ASSERT_FALSE(prediction.ok());
+    EXPECT_EQ(prediction.error().kind, ErrorKind::Usage);
+}
+
 TEST(Scenario, SaysWhatItDoesNotUnderstand) {
-    for (const std::string text :
-         {"", "rank:3", "rank:x=2x", "rnk:3=2x", "rank:3=fast", "rank:3=0x", "rank:3=-200%", "link:3=2x", "type:foo=0",
-          "vpp=0", "layers=", "layers=3,,4", "schedule=", "worker:3=2x", "rank:3=2", "rank:-1=2x", "rank:3=nanx"}) {
+    for (const std::string text : {"", "rank:3", "rank:x=2x", "rnk:3=2x", "rank:3=fast", "rank:3=0x", "rank:3=-200%",
+                                   "link:3=2x", "type:foo=0", "vpp=0", "layers=", "layers=3,,4", "schedule=",
+                                   "worker:3=2x", "rank:3=2", "rank:-1=2x", "rank:3=nanx", "rank:3=-nan%", "split=0"}) {
         const auto parsed = parseScenario(std::vector<std::string>{text});
         ASSERT_FALSE(parsed.ok()) << text;
         EXPECT_EQ(parsed.error().kind, ErrorKind::Usage) << text;
