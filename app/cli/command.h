@@ -30,6 +30,7 @@ void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);
 void addAnomaliesCommand(CLI::App& app, Action& action);
 void addDiffCommand(CLI::App& app, Action& action);
+void addAdviseCommand(CLI::App& app, Action& action);
 void addWhatIfCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);
 

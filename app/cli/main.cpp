@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
     addAnomaliesCommand(app, action);
     addDiffCommand(app, action);
     addWhatIfCommand(app, action);
+    addAdviseCommand(app, action);
     addScheduleCommand(app, action);
     addSchedulesCommand(app, action);
     addSimulateCommand(app, action);

@@ -78,6 +78,48 @@ TEST(WhatIfCommand, MovesLayers) {
     EXPECT_EQ(runProgram({"whatif", trace, "--if", "layers=5,4,4,3"}).exit_code, 2);
 }
 
+TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const auto advice = runProgram({"advise", trace, "--layers", "4,4,4,4", "--json"}).json();
+    ASSERT_GE(advice["suggestions"].size(), 4U);
+    std::int64_t shortest = 0;
+    bool layers_alone = false;
+    for (const auto& suggestion : advice["suggestions"]) {
+        auto command = suggestion["command"].get<std::vector<std::string>>();
+        command.emplace_back("--json");
+        const auto scenario = runProgram(command).json()["scenario"];
+        EXPECT_EQ(scenario["predicted_ns"], suggestion["predicted_ns"]) << suggestion;
+        EXPECT_EQ(scenario["change"], suggestion["change"]);
+        EXPECT_LT(suggestion["change_ns"].get<std::int64_t>(), 0);
+        EXPECT_GE(suggestion["predicted_ns"].get<std::int64_t>(), shortest); // the largest gain first
+        shortest = suggestion["predicted_ns"].get<std::int64_t>();
+        layers_alone = layers_alone || (suggestion["changes"].size() == 1 &&
+                                        suggestion["changes"][0].get<std::string>().starts_with("layers="));
+    }
+    EXPECT_TRUE(layers_alone); // the last stage is slow
+    EXPECT_EQ(advice["present"]["activations"], 4.0);
+    const auto text = runProgram({"advise", trace});
+    EXPECT_EQ(text.exit_code, 0);
+    EXPECT_THAT(text.out, HasSubstr("bubblescope whatif " + trace + " --if "));
+}
+
+TEST(AdviseCommand, StaysWithinTheBudget) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const std::string sizes =
+        scratch.write("sizes.json", R"({"layers": [{"parameters": 0, "activation": 1048576, "count": 16}]})").string();
+    const auto free = runProgram({"advise", trace, "--memory-model", sizes, "--json"}).json();
+    EXPECT_EQ(free["present"]["memory_bytes"], 16 << 20); // four micro-batches of four layers
+    const auto tight =
+        runProgram({"advise", trace, "--memory-model", sizes, "--memory-budget", "16MiB", "--json"}).json();
+    ASSERT_FALSE(tight["suggestions"].empty());
+    for (const auto& suggestion : tight["suggestions"])
+        EXPECT_LE(suggestion["memory_bytes"].get<std::int64_t>(), 16 << 20) << suggestion;
+    EXPECT_EQ(runProgram({"advise", trace, "--memory-budget", "16MiB"}).exit_code, 2); // of what?
+    EXPECT_EQ(runProgram({"advise", scratch.file("nowhere.json")}).exit_code, 3);
+}
+
 TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {
     const ScratchFolder scratch;
     const std::string trace = simulatedTrace(scratch);

@@ -1,0 +1,145 @@
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+#include "app/cli/paragraph.h"
+#include "app/cli/replay_options.h"
+#include "app/cli/table.h"
+#include "core/base/bytes.h"
+#include "core/diagnose/advise/advise.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    ReplayOptions replay;
+    std::string memory_model;
+    std::string memory_budget;
+    bool json = false;
+};
+
+/// The command that shows what a suggestion does.
+std::vector<std::string> commandOf(const Options& options, const Suggestion& suggestion) {
+    std::vector<std::string> words{"whatif"};
+    for (std::string& word : options.replay.words())
+        words.push_back(std::move(word));
+    for (const std::string& text : suggestion.texts) {
+        words.emplace_back("--if");
+        words.push_back(text);
+    }
+    return words;
+}
+
+/// For a shell.
+std::string commandLine(const std::vector<std::string>& words) {
+    std::string line = "bubblescope";
+    for (const std::string& word : words) {
+        const bool plain = word.find_first_of(" '\"\\$&|;<>()*?`~#") == std::string::npos;
+        std::string quoted;
+        for (const char c : word)
+            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        line += plain ? " " + word : " '" + quoted + "'";
+    }
+    return line;
+}
+
+Json memoryJson(const HeldMemory& memory) {
+    return {{"activations", memory.activations},
+            {"memory_bytes", memory.bytes ? Json(*memory.bytes) : Json()},
+            {"model_copies", memory.copies}};
+}
+
+Json adviceJson(const Options& options, TimeNs observed, const Advice& advice) {
+    Json suggestions = Json::array();
+    for (const Suggestion& suggestion : advice.suggestions) {
+        Json entry = {{"changes", suggestion.texts},
+                      {"predicted_ns", suggestion.prediction.predicted().count()},
+                      {"change_ns", suggestion.prediction.change().count()},
+                      {"change", suggestion.prediction.relativeChange()},
+                      {"model_error", suggestion.prediction.quality.error()}};
+        entry.update(memoryJson(suggestion.memory));
+        entry["command"] = commandOf(options, suggestion);
+        suggestions.push_back(std::move(entry));
+    }
+    return {{"observed_ns", observed.count()},
+            {"present", memoryJson(advice.present)},
+            {"tried", advice.tried},
+            {"suggestions", suggestions}};
+}
+
+std::string adviceText(const Options& options, TimeNs observed, const Advice& advice) {
+    std::string out = fmt::format("A step takes {}. {} orders were tried.\n", formatTime(observed), advice.tried);
+    if (advice.suggestions.empty()) return out + "None of them is predicted to save half a percent of it.\n";
+    const bool bytes = advice.present.bytes.has_value();
+    std::vector<Table::Column> columns{{"step"}, {"change"}, {"activations"}, {"", Table::Align::Left}};
+    if (bytes) columns.insert(columns.begin() + 3, {"memory"});
+    Table table(std::move(columns));
+    const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what) {
+        std::vector<std::string> cells{formatTime(step), change, fmt::format("{:.2f}", memory.activations)};
+        if (bytes) cells.push_back(formatBytes(memory.bytes.value_or(0)));
+        cells.push_back(memory.copies == 1 ? what : what + " (holds the model twice)");
+        table.row(std::move(cells));
+    };
+    row(observed, "", advice.present, "as it ran");
+    std::string commands;
+    double error = 0;
+    for (const Suggestion& suggestion : advice.suggestions) {
+        const Prediction& prediction = suggestion.prediction;
+        row(prediction.predicted(), fmt::format("{:+.1f} %", 100 * prediction.relativeChange()), suggestion.memory,
+            fmt::format("{}", fmt::join(suggestion.texts, " ")));
+        commands += commandLine(commandOf(options, suggestion)) + "\n";
+        error = prediction.quality.error();
+    }
+    out += "\n" + table.text() + "\n";
+    out +=
+        paragraph("", fmt::format("Activations are those on the fullest rank, counted in what its whole share of the "
+                                  "model keeps of a micro-batch as it ran. Smaller micro-batches and chunks are "
+                                  "taken to be as efficient as large ones, which devices are not quite. The model "
+                                  "is {:.1f} % off on the unchanged steps.",
+                                  100 * error));
+    return out + "\nEach in turn:\n" + commands;
+}
+
+CommandResult adviseOn(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
+    BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
+    AdviceOptions advice_options;
+    if (!options.memory_model.empty()) {
+        BUBBLESCOPE_ASSIGN(advice_options.sizes, readModelSizes(options.memory_model));
+    }
+    if (!options.memory_budget.empty()) {
+        BUBBLESCOPE_ASSIGN(advice_options.budget, parseBytes(options.memory_budget));
+    }
+    BUBBLESCOPE_ASSIGN(const Advice advice,
+                       advise(model, run.schedule, options.replay.cut(), advice_options, options.replay.mostError()));
+    printProblems(run.problems);
+    if (options.json) {
+        printJson(adviceJson(options, model.observed(), advice));
+    } else {
+        printText(adviceText(options, model.observed(), advice));
+    }
+    return 0;
+}
+
+} // namespace
+
+void addAdviseCommand(CLI::App& app, Action& action) {
+    auto* const command =
+        app.add_subcommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
+    const auto options = std::make_shared<Options>();
+    options->replay.add(*command);
+    auto* const model =
+        command->add_option("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
+            ->type_name("FILE");
+    command
+        ->add_option("--memory-budget", options->memory_budget,
+                     "Memory of a rank, such as 80GiB: suggests nothing beyond")
+        ->type_name("SIZE")
+        ->needs(model);
+    command->add_flag("--json", options->json, "As a JSON document");
+    command->callback([&action, options] { action = [options] { return adviseOn(*options); }; });
+}
+
+} // namespace bubblescope::cli

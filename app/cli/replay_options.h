@@ -1,0 +1,33 @@
+#pragma once
+
+#include "core/diagnose/whatif/scenario.h"
+#include "core/recognise/run.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// What commands that replay a trace take: the trace, its steps, and what is not in it.
+class ReplayOptions {
+public:
+    void add(CLI::App& command);
+
+    [[nodiscard]] Result<Run> load() const;
+    [[nodiscard]] Result<ReplayModel> model(const Run& run) const { return replayModel(run, steps_); }
+    [[nodiscard]] ModelCut cut() const { return {layers_, input_share_ / 100}; }
+    [[nodiscard]] double mostError() const { return max_error_ / 100; }
+    /// The options as given, to be given to another command.
+    [[nodiscard]] std::vector<std::string> words() const;
+
+private:
+    std::vector<std::string> files_;
+    std::vector<int> steps_;
+    std::vector<int> layers_;
+    double input_share_ = 50;
+    double max_error_ = 100 * kMostReplayError;
+};
+
+} // namespace bubblescope::cli
