@@ -64,8 +64,14 @@ std::size_t JsonScanner::endOfNested(std::size_t begin) const {
     // A bracket that closes none of its kind shows that an earlier one is missing.
     std::ptrdiff_t braces = 0;
     std::ptrdiff_t brackets = 0;
+    constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // a few milliseconds
     std::size_t at = begin;
+    std::size_t check = begin + kBetweenChecks;
     while (at < text_.size()) {
+        if (at >= check) {
+            if (control_ != nullptr && control_->stopRequested()) return kCutOff;
+            check = at + kBetweenChecks;
+        }
         switch (text_[at]) {
         case '"':
             at = endOfString(at);

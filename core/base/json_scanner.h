@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/job.h"
+
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -10,7 +12,8 @@ namespace bubblescope {
 /// event and the place of the damage is known. It does not judge what is inside a value.
 class JsonScanner {
 public:
-    explicit JsonScanner(std::string_view text) : text_(text) {}
+    /// With `control`, a value in which the job is stopped counts as one that does not end.
+    explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
     [[nodiscard]] std::size_t offset() const { return offset_; }
     /// Goes on at another offset, which must be outside of strings.
@@ -31,6 +34,7 @@ private:
     [[nodiscard]] std::size_t endOfScalar(std::size_t begin) const;
 
     std::string_view text_;
+    const JobControl* control_;
     std::size_t offset_ = 0;
 };
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <string_view>
 
 namespace bubblescope {
 
 /// Bytes that grow at the end. Unlike a string's, new room is not filled with zeros first, which for gigabytes that
-/// are about to be overwritten takes as long as unpacking them.
+/// are about to be overwritten takes as long as unpacking them; and large ones grow without being copied where the
+/// system can move pages.
 class ByteBuffer {
 public:
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -21,14 +23,19 @@ public:
 
     void reserve(std::size_t capacity) {
         if (capacity <= capacity_) return;
-        std::unique_ptr<char[]> bytes(new char[capacity]);
-        if (size_ > 0) std::memcpy(bytes.get(), bytes_.get(), size_);
-        bytes_ = std::move(bytes);
+        char* const grown = static_cast<char*>(std::realloc(bytes_.get(), capacity));
+        if (grown == nullptr) throw std::bad_alloc{};
+        (void)bytes_.release();
+        bytes_.reset(grown);
         capacity_ = capacity;
     }
 
 private:
-    std::unique_ptr<char[]> bytes_;
+    struct Free {
+        void operator()(char* bytes) const { std::free(bytes); }
+    };
+
+    std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
 };

@@ -30,6 +30,7 @@ public:
         return !control_.stopRequested();
     }
     [[nodiscard]] bool stopRequested() const { return control_.stopRequested(); }
+    [[nodiscard]] const JobControl& control() const { return control_; }
     void finished() { tell(file_bytes_); }
 
 private:
