@@ -52,7 +52,7 @@ struct FilePart {
     Status status;
 };
 
-Status readFile(const InputFile& file, FilePart& part, LoadProgress& progress) {
+Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progress) {
     const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
     BUBBLESCOPE_ASSIGN(const FileBytes bytes, loadFileBytes(file.path, part.log, progress));
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
@@ -60,6 +60,16 @@ Status readFile(const InputFile& file, FilePart& part, LoadProgress& progress) {
     if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
     if (!part.builder.file(index).rank) part.builder.file(index).rank = rankInName(file.path.filename().string());
     return {};
+}
+
+/// `order`: the file's place among all.
+Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadProgress& progress) {
+    LoadSketch* const sketch = progress.control().sketch;
+    if (sketch != nullptr) part.builder.setSketch(&sketch->addPart(file.path.filename().string(), order));
+    Status status = readContentOf(file, part, progress);
+    if (LoadSketch::Part* const drawn = part.builder.sketch(); drawn != nullptr) drawn->publish();
+    part.builder.setSketch(nullptr);
+    return status;
 }
 
 /// Reads files side by side, a few ahead of the one that is taken next, and hands them over in order.
@@ -82,11 +92,11 @@ public:
 private:
     void startNext() {
         if (next_ == files_.size()) return;
-        running_.push_back(std::async(std::launch::async, [&file = files_[next_], &control = control_] {
+        running_.push_back(std::async(std::launch::async, [&file = files_[next_], order = next_, &control = control_] {
             FilePart part;
             LoadProgress progress(control, file.bytes);
             try {
-                part.status = readFile(file, part, progress);
+                part.status = readFile(file, order, part, progress);
             } catch (const std::bad_alloc&) {
                 part.builder = {};
                 part.status = inputError(file.path.string(), "needs more memory than there is",
@@ -123,7 +133,7 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
         FilePart part = queue.take();
         if (part.status.ok()) {
             ++used;
-            builder.append(std::move(part.builder));
+            if (!builder.append(std::move(part.builder), control)) return cancelledError();
             for (Diagnostic& entry : part.log.take())
                 log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
             continue;
@@ -136,8 +146,9 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
     }
     if (used == 0) return *first_error;
     if (control.stopRequested()) return cancelledError();
-    auto trace = builder.finish(log);
+    BUBBLESCOPE_ASSIGN(auto trace, builder.finish(log, control));
     noteDanglingFlows(*trace, log);
+    if (control.stopRequested()) return cancelledError();
     return ReadTraces{std::move(trace), log.take()};
 }
 

@@ -116,6 +116,7 @@ public:
 
 private:
     friend class TraceBuilder;
+    friend class TraceFinisher;
 
     std::vector<TraceFile> files_;
     std::vector<Track> tracks_;

@@ -1,6 +1,9 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/trace/load_sketch.h"
 #include "core/trace/trace.h"
 
 #include <limits>
@@ -40,7 +43,13 @@ public:
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
     /// Added to all times of the file when the trace is finished: readers may learn it last. One that would carry them
     /// beyond kFarthestTime is not used (diagnostic "bad-time").
-    void setFileOffset(std::uint32_t file, TimeNs offset) { offsets_[file] = offset; }
+    void setFileOffset(std::uint32_t file, TimeNs offset) {
+        offsets_[file] = offset;
+        if (sketch_ != nullptr) sketch_->setOffset(offset);
+    }
+    /// Shows slices there as they are added; null to end that.
+    void setSketch(LoadSketch::Part* sketch) { sketch_ = sketch; }
+    [[nodiscard]] LoadSketch::Part* sketch() const { return sketch_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
@@ -62,25 +71,21 @@ public:
     [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
-    /// Takes over everything of another builder, its files behind this one's. Lets files be read side by side.
-    void append(TraceBuilder&& part);
+    /// Takes over everything of another builder, its files behind this one's. Lets files be read side by side. False if
+    /// the job is to stop; the builder is then not to be used.
+    [[nodiscard]] bool append(TraceBuilder&& part, const JobControl& control);
 
     /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
-    /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards.
-    [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log);
+    /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards. Errors: Cancelled.
+    [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
 
 private:
-    void dropFarOffsets(DiagnosticLog& log);
-    void applyOffsets();
-    void moveOriginToFirstEvent();
-    [[nodiscard]] std::vector<SliceId> sliceOrder() const;
-    void spillOverlaps(std::vector<SliceId>& order, DiagnosticLog& log);
-    void sortSlices(const std::vector<SliceId>& order);
-    void bindFlows();
+    [[nodiscard]] bool empty() const;
 
     Trace trace_;
     std::vector<TimeNs> offsets_;
     std::map<std::tuple<std::uint32_t, std::int64_t, StringId>, std::size_t> series_; ///< counters by file, pid, name
+    LoadSketch::Part* sketch_ = nullptr;
 };
 
 } // namespace bubblescope
