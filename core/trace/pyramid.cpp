@@ -1,0 +1,281 @@
+#include "core/trace/pyramid.h"
+
+#include "core/base/stoppable.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t kLeafSlices = 16;
+constexpr std::size_t kFanOut = 8;
+
+/// Fewer slices than this share of the pixels are drawn one by one: then most are some pixels wide.
+constexpr std::size_t kPixelsPerSlice = 2;
+
+std::size_t dividedUp(std::size_t count, std::size_t by) {
+    return (count + by - 1) / by;
+}
+
+} // namespace
+
+void Pyramid::Node::add(StringId other, std::int64_t time, std::int64_t ahead) {
+    busy += time;
+    if (other == key) {
+        lead += ahead;
+    } else if (ahead <= lead) {
+        lead -= ahead;
+    } else {
+        lead = ahead - lead;
+        key = other;
+    }
+}
+
+std::size_t Pyramid::Index::leaves() const {
+    return dividedUp(end - first, kLeafSlices);
+}
+
+/// Goes through one track's slices and keeps the stack of those that are open.
+class Pyramid::Builder {
+public:
+    Builder(const Pyramid& pyramid, const Track& track, Index& index) : pyramid_(pyramid), index_(index) {
+        index_.first = track.first_slice;
+        index_.end = track.end_slice;
+    }
+
+    bool run(const JobControl& control) {
+        std::size_t nodes = 0;
+        for (std::size_t level = index_.leaves(); level > 0; level = level > 1 ? dividedUp(level, kFanOut) : 0)
+            nodes += level;
+        index_.nodes.reserve(nodes);
+        StopCheck stop(control);
+        for (SliceId slice = index_.first; slice < index_.end; ++slice) {
+            if (stop.requested()) return false;
+            goTo(pyramid_.startOf(slice));
+            if ((slice - index_.first) % kLeafSlices == 0) beginLeaf();
+            stack_.push_back({slice, kNone});
+            index_.last_end = std::max(index_.last_end, pyramid_.endOf(slice));
+        }
+        goTo(index_.last_end);
+        addLevels();
+        return true;
+    }
+
+private:
+    /// Counts the time until then, each moment for the innermost slice that is open.
+    void goTo(std::int64_t time) {
+        while (!stack_.empty() && at_ < time) {
+            const SliceId top = stack_.back().slice;
+            const std::int64_t end = std::min(pyramid_.endOf(top), time);
+            if (end > at_) index_.nodes.back().add(pyramid_.keys()[top], end - at_, end - at_);
+            at_ = std::max(at_, end);
+            if (pyramid_.endOf(top) <= at_) stack_.pop_back();
+        }
+        at_ = time;
+    }
+
+    void beginLeaf() {
+        while (!stack_.empty() && pyramid_.endOf(stack_.back().slice) <= at_)
+            stack_.pop_back();
+        std::size_t known = stack_.size(); // those below were open at an earlier leaf too
+        while (known > 0 && stack_[known - 1].outer == kNone)
+            --known;
+        for (; known < stack_.size(); ++known) {
+            index_.open.push_back({stack_[known].slice, known == 0 ? kNone : stack_[known - 1].outer});
+            stack_[known].outer = static_cast<std::uint32_t>(index_.open.size() - 1);
+        }
+        index_.nodes.emplace_back().open = stack_.empty() ? kNone : stack_.back().outer;
+    }
+
+    void addLevels() {
+        std::size_t begin = 0;
+        for (std::size_t count = index_.leaves(); count > 1; count = dividedUp(count, kFanOut)) {
+            for (std::size_t i = 0; i < count; i += kFanOut) {
+                Node above;
+                for (std::size_t child = i; child < std::min(count, i + kFanOut); ++child) {
+                    const Node& node = index_.nodes[begin + child];
+                    above.add(node.key, node.busy, node.lead);
+                }
+                index_.nodes.push_back(above);
+            }
+            begin += count;
+        }
+    }
+
+    const Pyramid& pyramid_;
+    Index& index_;
+    std::vector<Open> stack_; ///< `outer` is here the slice's own place in index_.open
+    std::int64_t at_ = INT64_MIN;
+};
+
+Pyramid::Pyramid(std::shared_ptr<const Trace> trace, std::vector<StringId> keys)
+    : trace_(std::move(trace)), keys_(std::move(keys)), tracks_(trace_->tracks().size()) {}
+
+std::span<const StringId> Pyramid::keys() const {
+    return keys_.empty() ? trace_->sliceNames() : std::span<const StringId>(keys_);
+}
+
+Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, const JobControl& control) {
+    return build(std::move(trace), {}, control);
+}
+
+Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<StringId> keys,
+                               const JobControl& control) {
+    Pyramid pyramid(std::move(trace), std::move(keys));
+    const std::span<const Track> tracks = pyramid.trace_->tracks();
+    // Long ones first, so that no core is left alone with one at the end.
+    std::vector<TrackId> order(tracks.size());
+    std::iota(order.begin(), order.end(), TrackId{0});
+    const auto length = [&tracks](TrackId id) { return tracks[id].end_slice - tracks[id].first_slice; };
+    std::stable_sort(order.begin(), order.end(), [&](TrackId a, TrackId b) { return length(a) > length(b); });
+    const bool whole = onAllCores(order.size(), [&](std::size_t i) {
+        return !control.stopRequested() && Builder(pyramid, tracks[order[i]], pyramid.tracks_[order[i]]).run(control);
+    });
+    if (!whole) return cancelledError();
+    return pyramid;
+}
+
+std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) const {
+    return leaf < index.leaves() ? startOf(static_cast<SliceId>(index.first + leaf * kLeafSlices)) : index.last_end;
+}
+
+/// The last one that begins at `time` or before; the first if all begin later.
+std::size_t Pyramid::leafAt(const Index& index, std::int64_t time) const {
+    std::size_t low = 0;
+    std::size_t high = index.leaves();
+    while (high - low > 1) {
+        const std::size_t middle = low + (high - low) / 2;
+        (leafBegin(index, middle) <= time ? low : high) = middle;
+    }
+    return low;
+}
+
+SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
+    const auto starts = trace_->sliceStarts().subspan(index.first, index.end - index.first);
+    return index.first + static_cast<SliceId>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
+}
+
+/// Calls visit(slice, begin, end) for each moment of [from, to) within a leaf, with the innermost slice that is open.
+template <class Visit>
+void Pyramid::walkLeaf(const Index& index, std::size_t leaf, std::int64_t from, std::int64_t to,
+                       const Visit& visit) const {
+    const auto first = static_cast<SliceId>(index.first + leaf * kLeafSlices);
+    const SliceId end = std::min<SliceId>(index.end, first + kLeafSlices);
+    std::array<SliceId, kLeafSlices> stack{};
+    std::size_t depth = 0;
+    std::uint32_t below = index.nodes[leaf].open;
+    std::int64_t at = startOf(first);
+    const auto goTo = [&](std::int64_t time) {
+        while (at < time && (depth > 0 || below != kNone)) {
+            const SliceId top = depth > 0 ? stack[depth - 1] : index.open[below].slice;
+            const std::int64_t until = std::min(endOf(top), time);
+            if (const auto begin = std::max(at, from), stop = std::min(until, to); begin < stop)
+                visit(top, begin, stop);
+            at = std::max(at, until);
+            if (endOf(top) > at) continue;
+            if (depth > 0)
+                --depth;
+            else
+                below = index.open[below].outer;
+        }
+        at = time;
+    };
+    for (SliceId slice = first; slice < end && at < to; ++slice) {
+        goTo(startOf(slice));
+        stack[depth++] = slice;
+    }
+    goTo(std::min(to, leafBegin(index, leaf + 1)));
+}
+
+/// Of leaves that lie wholly within what is asked for: as few nodes as there are.
+void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum) {
+    const Node* level = index.nodes.data();
+    std::size_t count = index.leaves();
+    const auto add = [&](std::size_t i) { sum.add(level[i].key, level[i].busy, level[i].lead); };
+    while (begin < end) {
+        for (; begin < end && begin % kFanOut != 0; ++begin)
+            add(begin);
+        for (; begin < end && end % kFanOut != 0; --end)
+            add(end - 1);
+        level += count;
+        count = dividedUp(count, kFanOut);
+        begin /= kFanOut;
+        end /= kFanOut;
+    }
+}
+
+void Pyramid::addTime(const Index& index, std::int64_t from, std::int64_t to, Node& sum) const {
+    if (index.first == index.end || from >= to) return;
+    const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t end) {
+        sum.add(keys()[slice], end - begin, end - begin);
+    };
+    const std::size_t first = leafAt(index, from);
+    const std::size_t last = leafAt(index, to);
+    walkLeaf(index, first, from, to, count);
+    if (first == last) return;
+    addLeaves(index, first + 1, last, sum);
+    walkLeaf(index, last, from, to, count);
+}
+
+TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t count) {
+    const auto i = static_cast<std::int64_t>(index);
+    const auto n = static_cast<std::int64_t>(count);
+    const std::int64_t width = (to - from).count();
+    return from + TimeNs{width / n * i + width % n * i / n};
+}
+
+void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const {
+    const Index& index = tracks_[track];
+    std::int64_t begin = from.count();
+    SliceId first = firstFrom(index, begin);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::int64_t end = border(from, to, i + 1, out.size()).count();
+        const SliceId next = firstFrom(index, end);
+        Node sum;
+        addTime(index, begin, end, sum);
+        out[i] = {TimeNs{sum.busy}, next - first, sum.key};
+        begin = end;
+        first = next;
+    }
+}
+
+std::vector<SliceId> Pyramid::slices(TrackId track, TimeNs from, TimeNs to) const {
+    const Index& index = tracks_[track];
+    std::vector<SliceId> found;
+    if (index.first == index.end) return found;
+    const std::size_t leaf = leafAt(index, from.count() - 1); // others may begin at `from` itself
+    for (std::uint32_t open = index.nodes[leaf].open; open != kNone; open = index.open[open].outer) {
+        if (endOf(index.open[open].slice) > from.count()) found.push_back(index.open[open].slice);
+    }
+    std::reverse(found.begin(), found.end());
+    const SliceId end = firstFrom(index, to.count());
+    for (auto slice = static_cast<SliceId>(index.first + leaf * kLeafSlices); slice < end; ++slice) {
+        if (endOf(slice) > from.count() || startOf(slice) >= from.count()) found.push_back(slice);
+    }
+    return found;
+}
+
+Pyramid::Picture Pyramid::picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const {
+    const Index& index = tracks_[track];
+    Picture out;
+    if (pixels == 0 || from >= to) return out;
+    if (firstFrom(index, to.count()) - firstFrom(index, from.count()) <= pixels / kPixelsPerSlice) {
+        out.slices = slices(track, from, to);
+        return out;
+    }
+    out.columns.resize(pixels);
+    columns(track, from, to, out.columns);
+    return out;
+}
+
+std::size_t Pyramid::bytes() const {
+    std::size_t sum = tracks_.capacity() * sizeof(Index) + keys_.capacity() * sizeof(StringId);
+    for (const Index& index : tracks_)
+        sum += index.nodes.capacity() * sizeof(Node) + index.open.capacity() * sizeof(Open);
+    return sum;
+}
+
+} // namespace bubblescope
