@@ -12,11 +12,12 @@ namespace {
 
 // A reference: 2 bits of kind, then for
 // Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31 bits each for the two sets;
-// Number: 22 bits of name, 40 of value.
+// Number: 10 bits of name, 20 of the stored set below it plus one, 32 of value.
 constexpr int kKindShift = 62;
 constexpr int kSourceShift = 48;
 constexpr int kPairShift = 31;
-constexpr int kNumberShift = 40;
+constexpr int kBaseShift = 32;
+constexpr int kNumberShift = 52;
 
 constexpr std::uint64_t lowBits(int count) {
     return (std::uint64_t{1} << count) - 1;
@@ -30,6 +31,18 @@ ArgValue valueOf(const StoredArg& arg, const StringPool& strings) {
     case StoredArg::Type::Text: break;
     }
     return std::string(strings.text(static_cast<StringId>(arg.number)));
+}
+
+Arg argOf(const StoredArg& arg, const StringPool& strings) {
+    return {std::string(strings.text(arg.name)), valueOf(arg, strings)};
+}
+
+std::optional<ArgValue> find(std::span<const StoredArg> args, std::string_view name, const StringPool& strings) {
+    const StringId wanted = strings.find(name);
+    for (const StoredArg& arg : args) {
+        if (arg.name == wanted && wanted != 0) return valueOf(arg, strings);
+    }
+    return std::nullopt;
 }
 
 } // namespace
@@ -51,20 +64,34 @@ ArgSetId ArgStore::add(std::span<const StoredArg> args) {
     return addReference(reference(Kind::Stored, 0, ends_.size() - 2));
 }
 
-ArgSetId ArgStore::addNumber(StringId name, std::int64_t value) {
-    const bool fits = value >= 0 && static_cast<std::uint64_t>(value) <= lowBits(kNumberShift) &&
-                      name <= lowBits(kKindShift - kNumberShift);
-    if (fits) return addReference(reference(Kind::Number, name, static_cast<std::uint64_t>(value)));
-    StoredArg arg;
-    arg.name = name;
-    arg.setInt(value);
-    return add({&arg, 1});
+ArgSetId ArgStore::addNumber(StringId name, std::int64_t value, ArgSetId base) {
+    if (base == 0) return addNumberOn(0, name, value);
+    const std::uint64_t below = sets_[base];
+    if (static_cast<Kind>(below >> kKindShift) == Kind::Stored)
+        return addNumberOn((below & lowBits(kKindShift)) + 1, name, value);
+    return merge(base, addNumberOn(0, name, value));
+}
+
+ArgSetId ArgStore::addNumberOn(std::uint64_t base, StringId name, std::int64_t value) {
+    const bool fits = value >= 0 && static_cast<std::uint64_t>(value) <= lowBits(kBaseShift) &&
+                      name <= lowBits(kKindShift - kNumberShift) && base <= lowBits(kNumberShift - kBaseShift);
+    if (fits)
+        return addReference(reference(Kind::Number, name, base << kBaseShift | static_cast<std::uint64_t>(value)));
+    std::vector<StoredArg> args;
+    if (base != 0) {
+        for (const StoredArg& arg : row(base - 1)) {
+            if (arg.name != name) args.push_back(arg);
+        }
+    }
+    args.emplace_back().name = name;
+    args.back().setInt(value);
+    return add(args); // one reference, as append() relies on
 }
 
 StoredArg ArgStore::numberOf(std::uint64_t reference) {
     StoredArg arg;
     arg.name = static_cast<StringId>((reference >> kNumberShift) & lowBits(kKindShift - kNumberShift));
-    arg.setInt(static_cast<std::int64_t>(reference & lowBits(kNumberShift)));
+    arg.setInt(static_cast<std::int64_t>(reference & lowBits(kBaseShift)));
     return arg;
 }
 
@@ -82,9 +109,14 @@ std::uint32_t ArgStore::addSource(ArgSource source) {
     return static_cast<std::uint32_t>(sources_.size() - 1);
 }
 
-std::span<const StoredArg> ArgStore::stored(std::uint64_t reference) const {
-    const auto row = static_cast<std::size_t>(reference & lowBits(kKindShift));
-    return std::span(pool_).subspan(ends_[row], ends_[row + 1] - ends_[row]);
+std::span<const StoredArg> ArgStore::row(std::uint64_t number) const {
+    const auto at = static_cast<std::size_t>(number);
+    return std::span(pool_).subspan(ends_[at], ends_[at + 1] - ends_[at]);
+}
+
+std::span<const StoredArg> ArgStore::below(std::uint64_t reference) const {
+    const std::uint64_t base = (reference >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
+    return base == 0 ? std::span<const StoredArg>{} : row(base - 1);
 }
 
 std::string_view ArgStore::sourceText(std::uint64_t reference) const {
@@ -102,13 +134,18 @@ std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
     case Kind::Json: return parseJsonArgs(sourceText(reference));
     case Kind::Stored: {
         std::vector<Arg> found;
-        for (const StoredArg& arg : stored(reference))
-            found.push_back({std::string(strings.text(arg.name)), valueOf(arg, strings)});
+        for (const StoredArg& arg : row(reference & lowBits(kKindShift)))
+            found.push_back(argOf(arg, strings));
         return found;
     }
     case Kind::Number: {
         const StoredArg number = numberOf(reference);
-        return {{std::string(strings.text(number.name)), number.number}};
+        std::vector<Arg> found;
+        for (const StoredArg& arg : below(reference)) {
+            if (arg.name != number.name) found.push_back(argOf(arg, strings));
+        }
+        found.push_back(argOf(number, strings));
+        return found;
     }
     case Kind::Pair: break;
     }
@@ -127,17 +164,11 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
     const std::uint64_t reference = sets_[set];
     switch (static_cast<Kind>(reference >> kKindShift)) {
     case Kind::Json: return findJsonArg(sourceText(reference), name);
-    case Kind::Stored: {
-        const StringId wanted = strings.find(name);
-        for (const StoredArg& entry : stored(reference)) {
-            if (entry.name == wanted && wanted != 0) return valueOf(entry, strings);
-        }
-        return std::nullopt;
-    }
+    case Kind::Stored: return find(row(reference & lowBits(kKindShift)), name, strings);
     case Kind::Number: {
         const StoredArg number = numberOf(reference);
         if (strings.text(number.name) == name) return number.number;
-        return std::nullopt;
+        return find(below(reference), name, strings);
     }
     case Kind::Pair: break;
     }
@@ -176,8 +207,9 @@ ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
         case Kind::Json: moved += sources << kSourceShift; break;
         case Kind::Number: {
             const StoredArg number = numberOf(moved);
-            // Behind another trace's texts a name's number may have become too large.
-            addNumber(strings[number.name], number.number);
+            const std::uint64_t below = (moved >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
+            // Behind another trace's texts and sets, their numbers may have become too large.
+            addNumberOn(below == 0 ? 0 : below + rows, strings[number.name], number.number);
             continue;
         }
         case Kind::Pair: moved += std::uint64_t{base} << kPairShift | base; break;

@@ -55,8 +55,9 @@ class ArgStore {
 public:
     /// 0 for no args.
     ArgSetId add(std::span<const StoredArg> args);
-    /// One whole number, kept without a row of its own if it is small: 0 to 2^40, with a name among the first 2^22.
-    ArgSetId addNumber(StringId name, std::int64_t value);
+    /// The args of `base` and one whole number, which holds where both have the name. Kept in 8 bytes if the number is
+    /// 0 to 2^32, its name among the first 2^10 and the base none or among the first 2^20 that add() took.
+    ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
     /// The JSON object that begins at `offset` of a source. Sources: up to 16,383; offsets: up to 2^48.
     ArgSetId addJson(std::uint32_t source, std::uint64_t offset);
     /// Both sets as one; where both have a name, the second's value holds.
@@ -70,6 +71,7 @@ public:
     /// but for bytes that are no UTF-8, which become '?'.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
+    [[nodiscard]] bool empty() const { return sets_.size() == 1 && sources_.empty(); }
     /// Takes over all sets of `other`, whose texts have the numbers `strings` gives; the returned number is to be
     /// added to its sets' ids.
     [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
@@ -79,8 +81,11 @@ private:
 
     [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
     [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
+    /// The stored set below a number.
+    [[nodiscard]] std::span<const StoredArg> below(std::uint64_t reference) const;
+    ArgSetId addNumberOn(std::uint64_t base, StringId name, std::int64_t value);
     ArgSetId addReference(std::uint64_t reference);
-    [[nodiscard]] std::span<const StoredArg> stored(std::uint64_t reference) const;
+    [[nodiscard]] std::span<const StoredArg> row(std::uint64_t number) const;
     [[nodiscard]] std::string_view sourceText(std::uint64_t reference) const;
 
     std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp

@@ -4,38 +4,51 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace bubblescope::nsys {
 
-void Rows::Finalize::operator()(sqlite3_stmt* statement) const {
-    sqlite3_finalize(statement);
+bool Row::isNull(int column) const {
+    return sqlite3_value_type(values_[column]) == SQLITE_NULL;
 }
 
-bool Rows::next() {
-    if (!statement_) return false;
-    const int result = sqlite3_step(statement_.get());
-    failed_ = (result != SQLITE_ROW && result != SQLITE_DONE) || (result == SQLITE_ROW && ++count_ > most_);
-    return result == SQLITE_ROW && !failed_;
+std::int64_t Row::integer(int column) const {
+    return sqlite3_value_int64(values_[column]);
 }
 
-bool Rows::isNull(int column) const {
-    return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
-}
-
-std::int64_t Rows::integer(int column) const {
-    return sqlite3_column_int64(statement_.get(), column);
-}
-
-std::string_view Rows::text(int column) const {
-    const unsigned char* const text = sqlite3_column_text(statement_.get(), column);
+std::string_view Row::text(int column) const {
+    const unsigned char* const text = sqlite3_value_text(values_[column]);
     if (text == nullptr) return {};
-    return {reinterpret_cast<const char*>(text),
-            static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+    return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(sqlite3_value_bytes(values_[column]))};
 }
+
+/// A query under way. Its rows are taken by an aggregate function, which SQLite calls from within its loop: that costs
+/// about half of stepping from row to row and asking for each column.
+struct Database::Taking {
+    const Take& take;
+    std::size_t most;
+    std::size_t count = 0;
+    bool stopped = false;
+    std::exception_ptr thrown; ///< by `take`: must not pass through SQLite
+
+    static void row(sqlite3_context* context, int, sqlite3_value** values) {
+        auto& self = *static_cast<Taking*>(sqlite3_user_data(context));
+        if (++self.count > self.most) return sqlite3_result_error_code(context, SQLITE_CORRUPT);
+        try {
+            self.stopped = !self.take(Row(values));
+        } catch (...) {
+            self.thrown = std::current_exception();
+        }
+        if (self.stopped || self.thrown) sqlite3_result_error_code(context, SQLITE_ABORT);
+    }
+    static void end(sqlite3_context*) {}
+};
 
 void Database::Close::operator()(sqlite3* connection) const {
     sqlite3_close(connection);
 }
+
+Database::Database(sqlite3* connection, std::size_t most_rows) : connection_(connection), most_rows_(most_rows) {}
 
 std::optional<Database> Database::open(std::string_view bytes) {
     sqlite3* connection = nullptr;
@@ -43,9 +56,8 @@ std::optional<Database> Database::open(std::string_view bytes) {
         sqlite3_close(connection);
         return std::nullopt;
     }
-    Database database(connection);
     constexpr std::size_t kSmallestRow = 6; // a cell of four bytes and its place in the page
-    database.most_rows_ = bytes.size() / kSmallestRow + 1;
+    Database database(connection, bytes.size() / kSmallestRow + 1);
     // Damaged files must not make SQLite follow wild pointers or run code that they bring along.
     sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -54,40 +66,58 @@ std::optional<Database> Database::open(std::string_view bytes) {
     const auto size = static_cast<sqlite3_int64>(bytes.size());
     if (sqlite3_deserialize(connection, "main", data, size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
         return std::nullopt;
-    Rows names = database.query("SELECT name FROM sqlite_master WHERE type = 'table'");
-    while (names.next())
-        database.tables_.emplace(names.text(0));
-    if (names.failed()) return std::nullopt;
+    const End end = database.run("SELECT take(name) FROM sqlite_master WHERE type = 'table'", [&](const Row& row) {
+        database.tables_.emplace(row.text(0));
+        return true;
+    });
+    if (end == End::Damaged) return std::nullopt;
     return database;
 }
 
-Rows Database::query(const std::string& text) const {
+Database::End Database::run(const std::string& query, const Take& take) const {
+    Taking taking{take, most_rows_, 0, false, nullptr};
+    sqlite3_create_function_v2(connection_.get(), "take", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &taking, nullptr,
+                               &Taking::row, &Taking::end, nullptr);
     sqlite3_stmt* statement = nullptr;
-    sqlite3_prepare_v2(connection_.get(), text.c_str(), static_cast<int>(text.size()), &statement, nullptr);
-    return Rows(statement, most_rows_);
+    int result =
+        sqlite3_prepare_v2(connection_.get(), query.c_str(), static_cast<int>(query.size()), &statement, nullptr);
+    if (result == SQLITE_OK) result = sqlite3_step(statement);
+    const bool whole = result == SQLITE_ROW || result == SQLITE_DONE;
+    sqlite3_finalize(statement);
+    if (taking.thrown) std::rethrow_exception(taking.thrown);
+    if (taking.stopped) return End::Stopped;
+    return whole ? End::Whole : End::Damaged;
 }
 
 std::size_t Database::rowsUpTo(std::string_view table) const {
     if (!hasTable(table)) return 0;
-    Rows first = query(fmt::format("SELECT 1 FROM \"{}\" LIMIT 1", table));
-    if (!first.next()) return 0;
-    Rows last = query(fmt::format("SELECT max(rowid) FROM \"{}\"", table)); // not all tables have one
-    const std::int64_t rows = last.next() ? last.integer(0) : 1;
+    bool any = false;
+    run(fmt::format("SELECT take(1) FROM (SELECT 1 FROM \"{}\" LIMIT 1)", table),
+        [&any](const Row&) { return any = true; });
+    if (!any) return 0;
+    std::int64_t rows = 1;
+    run(fmt::format("SELECT take(last) FROM (SELECT max(rowid) AS last FROM \"{}\")", table), // not all have one
+        [&rows](const Row& row) {
+            rows = row.integer(0);
+            return true;
+        });
     return std::clamp<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(rows, 1)), 1, most_rows_);
 }
 
-Rows Database::select(std::string_view table, const std::vector<std::string_view>& columns) const {
-    if (!hasTable(table)) return Rows(nullptr);
+Database::End Database::eachRow(std::string_view table, const std::vector<std::string_view>& columns,
+                                const Take& take) const {
+    if (!hasTable(table)) return End::Whole;
     std::set<std::string, std::less<>> known;
-    Rows info = query(fmt::format("PRAGMA table_info(\"{}\")", table));
-    while (info.next())
-        known.emplace(info.text(1));
+    run(fmt::format("SELECT take(name) FROM pragma_table_info('{}')", table), [&known](const Row& row) {
+        known.emplace(row.text(0));
+        return true;
+    });
     std::string list;
     for (const std::string_view column : columns) {
         if (!list.empty()) list += ", ";
         list += known.contains(column) ? fmt::format("\"{}\"", column) : "NULL";
     }
-    return query(fmt::format("SELECT {} FROM \"{}\"", list, table));
+    return run(fmt::format("SELECT take({}) FROM \"{}\"", list, table), take);
 }
 
 } // namespace bubblescope::nsys

@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -40,6 +38,20 @@ std::string_view copyName(std::int64_t kind) {
     }
 }
 
+/// A key of several numbers, looked up for every row.
+template <std::size_t count>
+using Numbers = std::array<std::int64_t, count>;
+
+struct HashNumbers {
+    template <std::size_t count>
+    std::size_t operator()(const Numbers<count>& numbers) const {
+        std::uint64_t hash = 0;
+        for (const std::int64_t number : numbers)
+            hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+        return hash ^ (hash >> 32);
+    }
+};
+
 class Reader {
 public:
     Reader(const Database& database, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
@@ -56,7 +68,7 @@ private:
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_RUNTIME",
         "CUPTI_ACTIVITY_KIND_OVERHEAD",        "NVTX_EVENTS"};
 
-    void readNames();
+    bool readNames();
     bool readDevice();
     bool readKernels();
     bool readCopies();
@@ -69,11 +81,13 @@ private:
     /// One table's rows; false if the job is to stop.
     template <class Take>
     bool eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take);
+    void readSession();
 
     [[nodiscard]] StringId named(std::int64_t id) const;
     [[nodiscard]] TrackId deviceTrack(std::int64_t process, std::int64_t device, std::int64_t stream);
     [[nodiscard]] TrackId threadTrack(std::int64_t global, bool may_overlap = false);
-    [[nodiscard]] ArgSetId correlation(std::int64_t value, std::int64_t bytes = -1);
+    [[nodiscard]] ArgSetId correlation(std::int64_t value, ArgSetId with = 0);
+    [[nodiscard]] ArgSetId sizeOf(std::int64_t bytes);
     /// Leaves out, and counts, what has no end or ends before it starts.
     void addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category, ArgSetId args);
 
@@ -87,9 +101,10 @@ private:
     std::unordered_map<std::int64_t, StringId> strings_;
     std::unordered_map<std::int64_t, StringId> process_names_;
     std::unordered_map<std::int64_t, StringId> thread_names_; ///< by global thread id
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, TrackId> device_tracks_;
-    std::map<std::pair<std::int64_t, bool>, TrackId> thread_tracks_;
-    std::size_t rows_ = 0; ///< read so far
+    std::unordered_map<Numbers<3>, TrackId, HashNumbers> device_tracks_;
+    std::unordered_map<Numbers<2>, TrackId, HashNumbers> thread_tracks_;
+    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< of copies: few, again and again
+    std::size_t rows_ = 0;                             ///< read so far
     std::size_t total_ = 0;
 };
 
@@ -100,27 +115,31 @@ Status Reader::read() {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
     }
-    readNames();
-    if (!readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
+    total_ += db_.rowsUpTo("StringIds");
+    if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
         !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx()) {
         return cancelledError();
     }
     builder_.file(builder_.currentFile()).format = "nsys";
-    Rows session = db_.select("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
-    if (session.next()) builder_.setFileOffset(builder_.currentFile(), TimeNs{session.integer(0)});
+    readSession();
     return {};
 }
 
-void Reader::readNames() {
-    Rows strings = db_.select("StringIds", {"id", "value"});
-    while (strings.next())
-        strings_[strings.integer(0)] = builder_.intern(strings.text(1));
-    Rows processes = db_.select("PROCESSES", {"globalPid", "name"});
-    while (processes.next())
-        process_names_[processOf(processes.integer(0))] = builder_.intern(processes.text(1));
-    Rows threads = db_.select("ThreadNames", {"globalTid", "nameId", "priority"});
-    while (threads.next())
-        thread_names_[threads.integer(0)] = named(threads.integer(1));
+void Reader::readSession() {
+    db_.eachRow("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [this](const Row& row) {
+        builder_.setFileOffset(builder_.currentFile(), TimeNs{row.integer(0)});
+        return false; // there is one
+    });
+}
+
+bool Reader::readNames() {
+    const auto names = [this](const Row& row) { strings_[row.integer(0)] = builder_.intern(row.text(1)); };
+    const auto processes = [this](const Row& row) {
+        process_names_[processOf(row.integer(0))] = builder_.intern(row.text(1));
+    };
+    const auto threads = [this](const Row& row) { thread_names_[row.integer(0)] = named(row.integer(1)); };
+    return eachRow("StringIds", {"id", "value"}, names) && eachRow("PROCESSES", {"globalPid", "name"}, processes) &&
+           eachRow("ThreadNames", {"globalTid", "nameId", "priority"}, threads);
 }
 
 StringId Reader::named(std::int64_t id) const {
@@ -132,13 +151,14 @@ template <class Take>
 bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) {
     // Progress is asked in bytes elsewhere; a row stands for about as many.
     constexpr std::size_t kRowBytes = 64;
-    Rows rows = db_.select(table, columns);
-    while (rows.next()) {
+    const Database::End end = db_.eachRow(table, columns, [&](const Row& row) {
         if (!progress_.reached(rows_ * kRowBytes, total_ * kRowBytes)) return false;
         ++rows_;
-        take(rows);
-    }
-    if (rows.failed()) {
+        take(row);
+        return true;
+    });
+    if (end == Database::End::Stopped) return false;
+    if (end == Database::End::Damaged) {
         log_.add("corrupt", fmt::format("{}, table {}", where_, table),
                  "the table is damaged; its rows before the damage are read");
     }
@@ -154,9 +174,8 @@ bool Reader::readKernels() {
     const StringId grid = builder_.intern("grid");
     const StringId block = builder_.intern("block");
     // Kernels of one kind are launched alike again and again: their shapes are kept once.
-    using Shape = std::array<std::int64_t, 6>;
-    std::map<Shape, ArgSetId> shapes;
-    const auto shapeArgs = [&](const Shape& s) {
+    std::unordered_map<Numbers<6>, ArgSetId, HashNumbers> shapes;
+    const auto shapeArgs = [&](const Numbers<6>& s) {
         const auto [known, is_new] = shapes.try_emplace(s, 0);
         if (is_new) {
             std::array<StoredArg, 2> args;
@@ -171,14 +190,13 @@ bool Reader::readKernels() {
     return eachRow("CUPTI_ACTIVITY_KIND_KERNEL",
                    {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "demangledName", "shortName",
                     "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"},
-                   [&](const Rows& row) {
+                   [&](const Row& row) {
                        StringId name = named(row.integer(6));
                        if (name == 0) name = named(row.integer(7));
                        const ArgSetId shape = shapeArgs({row.integer(8), row.integer(9), row.integer(10),
                                                          row.integer(11), row.integer(12), row.integer(13)});
                        addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
-                                row.integer(1), name, category,
-                                builder_.args().merge(shape, correlation(row.integer(5))));
+                                row.integer(1), name, category, correlation(row.integer(5), shape));
                    });
 }
 
@@ -186,10 +204,10 @@ bool Reader::readCopies() {
     const StringId category = builder_.intern("gpu_memcpy");
     return eachRow("CUPTI_ACTIVITY_KIND_MEMCPY",
                    {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "copyKind", "bytes"},
-                   [&](const Rows& row) {
+                   [&](const Row& row) {
                        addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
                                 row.integer(1), builder_.intern(copyName(row.integer(6))), category,
-                                correlation(row.integer(5), row.integer(7)));
+                                correlation(row.integer(5), sizeOf(row.integer(7))));
                    });
 }
 
@@ -198,9 +216,9 @@ bool Reader::readSets() {
     const StringId name = builder_.intern("Memset");
     return eachRow("CUPTI_ACTIVITY_KIND_MEMSET",
                    {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "bytes"},
-                   [&](const Rows& row) {
+                   [&](const Row& row) {
                        addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
-                                row.integer(1), name, category, correlation(row.integer(5), row.integer(6)));
+                                row.integer(1), name, category, correlation(row.integer(5), sizeOf(row.integer(6))));
                    });
 }
 
@@ -210,7 +228,7 @@ bool Reader::readSynchronization() {
     const StringId category = builder_.intern("cuda_sync");
     const StringId name = builder_.intern("Synchronize");
     return eachRow("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId"}, [&](const Rows& row) {
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId"}, [&](const Row& row) {
                        // No stream (a whole device) is the largest unsigned number.
                        const std::int64_t stream = row.integer(4) < kSyncRows ? row.integer(4) : 0;
                        const TrackId track = deviceTrack(processOf(row.integer(2)), row.integer(3), kSyncRows + stream);
@@ -233,7 +251,7 @@ bool Reader::readGraphs() {
 
 bool Reader::readCalls(std::string_view table, std::string_view category_name) {
     const StringId category = builder_.intern(category_name);
-    return eachRow(table, {"start", "end", "globalTid", "correlationId", "nameId"}, [&](const Rows& row) {
+    return eachRow(table, {"start", "end", "globalTid", "correlationId", "nameId"}, [&](const Row& row) {
         addSlice(threadTrack(row.integer(2)), row.integer(0), row.integer(1), named(row.integer(4)), category,
                  row.isNull(3) ? 0 : correlation(row.integer(3)));
     });
@@ -241,7 +259,7 @@ bool Reader::readCalls(std::string_view table, std::string_view category_name) {
 
 bool Reader::readNvtx() {
     const StringId category = builder_.intern("nvtx");
-    return eachRow("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "text", "textId"}, [&](const Rows& row) {
+    return eachRow("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "text", "textId"}, [&](const Row& row) {
         const std::int64_t type = row.integer(2);
         if (type != kMark && type != kPushPop && type != kStartEnd) return; // names of domains and categories
         const StringId name = row.text(4).empty() ? named(row.integer(5)) : builder_.intern(row.text(4));
@@ -287,7 +305,7 @@ TrackId Reader::deviceTrack(std::int64_t process, std::int64_t device, std::int6
 }
 
 TrackId Reader::threadTrack(std::int64_t global, bool may_overlap) {
-    const auto [known, is_new] = thread_tracks_.try_emplace({global, may_overlap}, kNoId);
+    const auto [known, is_new] = thread_tracks_.try_emplace({global, may_overlap ? 1 : 0}, kNoId);
     if (is_new) {
         known->second = builder_.addTrack(processOf(global), threadOf(global));
         Track& track = builder_.track(known->second);
@@ -299,9 +317,20 @@ TrackId Reader::threadTrack(std::int64_t global, bool may_overlap) {
     return known->second;
 }
 
-ArgSetId Reader::correlation(std::int64_t value, std::int64_t bytes) {
-    const ArgSetId id = builder_.args().addNumber(correlation_, value);
-    return bytes < 0 ? id : builder_.args().merge(id, builder_.args().addNumber(bytes_, bytes));
+ArgSetId Reader::correlation(std::int64_t value, ArgSetId with) {
+    return builder_.args().addNumber(correlation_, value, with);
+}
+
+ArgSetId Reader::sizeOf(std::int64_t bytes) {
+    if (bytes < 0) return 0;
+    const auto [known, is_new] = sizes_.try_emplace(bytes, 0);
+    if (is_new) {
+        StoredArg arg;
+        arg.name = bytes_;
+        arg.setInt(bytes);
+        known->second = builder_.args().add({&arg, 1});
+    }
+    return known->second;
 }
 
 } // namespace

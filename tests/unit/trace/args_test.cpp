@@ -1,0 +1,88 @@
+#include "core/trace/args.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace bubblescope {
+namespace {
+
+using testing::ElementsAre;
+
+struct Store {
+    StringPool strings;
+    ArgStore args;
+
+    ArgSetId stored(std::initializer_list<std::pair<const char*, std::int64_t>> pairs) {
+        std::vector<StoredArg> list;
+        for (const auto& [name, value] : pairs) {
+            list.emplace_back().name = strings.intern(name);
+            list.back().setInt(value);
+        }
+        return args.add(list);
+    }
+    std::vector<std::pair<std::string, std::int64_t>> all(ArgSetId set) const {
+        std::vector<std::pair<std::string, std::int64_t>> found;
+        for (const Arg& arg : args.args(set, strings))
+            found.emplace_back(arg.name, std::get<std::int64_t>(arg.value));
+        return found;
+    }
+};
+
+using Pair = std::pair<std::string, std::int64_t>;
+
+TEST(ArgStore, PutsANumberOnAStoredSet) {
+    Store store;
+    const ArgSetId shape = store.stored({{"grid", 8}, {"block", 256}});
+    for (const std::int64_t value :
+         {std::int64_t{0}, std::int64_t{42}, std::int64_t{1} << 32, std::int64_t{-1}, std::int64_t{1} << 40}) {
+        const ArgSetId set = store.args.addNumber(store.strings.intern("correlation"), value, shape);
+        EXPECT_THAT(store.all(set), ElementsAre(Pair("grid", 8), Pair("block", 256), Pair("correlation", value)));
+        EXPECT_EQ(store.args.arg(set, "block", store.strings), ArgValue(std::int64_t{256}));
+        EXPECT_EQ(store.args.arg(set, "correlation", store.strings), ArgValue(value));
+        EXPECT_EQ(store.args.arg(set, "absent", store.strings), std::nullopt);
+    }
+    EXPECT_THAT(store.all(shape), ElementsAre(Pair("grid", 8), Pair("block", 256))) << "left as it was";
+}
+
+TEST(ArgStore, LetsTheNumberHoldWhereBothHaveTheName) {
+    Store store;
+    const ArgSetId base = store.stored({{"n", 1}, {"m", 2}});
+    for (const std::int64_t value : {std::int64_t{5}, std::int64_t{-5}}) {
+        const ArgSetId set = store.args.addNumber(store.strings.intern("n"), value, base);
+        EXPECT_THAT(store.all(set), ElementsAre(Pair("m", 2), Pair("n", value)));
+        EXPECT_EQ(store.args.arg(set, "n", store.strings), ArgValue(value));
+    }
+}
+
+TEST(ArgStore, PutsANumberOnOtherSets) {
+    Store store;
+    const ArgSetId number = store.args.addNumber(store.strings.intern("a"), 1);
+    const ArgSetId both = store.args.addNumber(store.strings.intern("b"), 2, number);
+    EXPECT_THAT(store.all(both), ElementsAre(Pair("a", 1), Pair("b", 2)));
+}
+
+// Behind another store's sets and texts numbers grow, until they no longer fit into eight bytes.
+TEST(ArgStore, KeepsSetsThatAreTakenOver) {
+    for (const int before : {0, 1, 5000}) {
+        Store first;
+        for (int i = 0; i < before; ++i)
+            first.stored({{("name " + std::to_string(i)).c_str(), i}});
+        Store second;
+        const ArgSetId shape = second.stored({{"grid", 8}});
+        const ArgSetId set = second.args.addNumber(second.strings.intern("correlation"), 42, shape);
+        const ArgSetId merged = second.args.merge(second.stored({{"x", 1}}), set);
+
+        std::vector<StringId> strings(second.strings.size());
+        for (StringId id = 0; id < strings.size(); ++id)
+            strings[id] = first.strings.intern(second.strings.text(id));
+        const ArgSetId base = first.args.append(std::move(second.args), strings);
+        EXPECT_THAT(first.all(base + shape), ElementsAre(Pair("grid", 8)));
+        EXPECT_THAT(first.all(base + set), ElementsAre(Pair("grid", 8), Pair("correlation", 42))) << before;
+        EXPECT_THAT(first.all(base + merged), ElementsAre(Pair("x", 1), Pair("grid", 8), Pair("correlation", 42)));
+    }
+}
+
+} // namespace
+} // namespace bubblescope
