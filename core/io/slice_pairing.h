@@ -1,8 +1,11 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/stoppable.h"
+#include "core/io/load_progress.h"
 #include "core/trace/trace_builder.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,33 +27,64 @@ struct SliceMark {
 /// measured one.
 class SlicePairing {
 public:
-    void add(const SliceMark& mark) { addAsync(mark, 0); }
-    /// Begins and ends that meet by an id within their track, not by nesting in it.
-    void addAsync(const SliceMark& mark, std::uint64_t id) {
-        marks_.push_back({mark, id, static_cast<std::uint32_t>(marks_.size())});
-    }
-    /// An arrow touching the slice whose begin was added last.
-    void addFlowToLast(std::uint64_t id);
+    explicit SlicePairing(TraceBuilder& builder) : builder_(builder) {}
 
-    /// Adds the slices to the builder; `where` names the file in diagnostics.
-    void finish(TraceBuilder& builder, DiagnosticLog& log, const std::string& where);
+    void add(const SliceMark& mark);
+    /// Begins and ends that meet by an id within their track, not by nesting in it.
+    void addAsync(const SliceMark& mark, std::uint64_t id);
+    /// An arrow touching the slice whose begin was added last.
+    void addFlowToLast(std::uint64_t id) { flows_.push_back({marks_ - 1, id}); }
+
+    /// Adds the slices to the builder, those of a track in order of time; `where` names the file in diagnostics. False
+    /// if the job is to stop.
+    [[nodiscard]] bool finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress);
 
 private:
-    struct Numbered {
-        SliceMark mark;
-        std::uint64_t id;     ///< 0 for those that nest
+    struct Mark {
+        TimeNs time;
+        StringId name;
+        StringId category;
+        ArgSetId args;
+        bool is_end;
         std::uint32_t number; ///< in order of arrival
+    };
+    struct AsyncMark {
+        TrackId track;
+        std::uint64_t id;
+        Mark mark;
     };
     struct Flow {
         std::uint32_t mark;
         std::uint64_t id;
     };
+    struct Finishing {
+        DiagnosticLog& log;
+        const std::string& where;
+        const JobControl& control;
+        StopCheck stop;
+        std::vector<std::uint32_t> open;   ///< begins, innermost last
+        std::vector<std::uint32_t> end_of; ///< by begin
+    };
 
-    void sortByTrackAndTime();
-    void addFlows(TraceBuilder& builder, const Numbered& begin, SliceId slice) const;
+    /// A track's marks, and for the sketch the outermost slice that is open if they come in order of time.
+    struct TrackMarks {
+        std::vector<Mark> marks;
+        std::int64_t depth = 0;
+        std::int64_t slices = 0; ///< in the outermost one
+        TimeNs begin{0};
+    };
 
-    std::vector<Numbered> marks_;
-    std::vector<Flow> flows_; // by mark
+    void sketch(const SliceMark& mark);
+    Mark numbered(const SliceMark& mark);
+    [[nodiscard]] bool pair(TrackId track, std::vector<Mark>& marks, Finishing& job);
+    [[nodiscard]] bool pairAsync(Finishing& job);
+    void addSlice(TrackId track, const Mark& begin, const Mark& end);
+
+    TraceBuilder& builder_;
+    std::vector<TrackMarks> tracks_; ///< by TrackId
+    std::vector<AsyncMark> async_;
+    std::vector<Flow> flows_; ///< by mark
+    std::uint32_t marks_ = 0;
 };
 
 } // namespace bubblescope

@@ -8,8 +8,8 @@ namespace bubblescope::chrome {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-/// How far behind a piece's least size a border is looked for.
-constexpr std::size_t kSearchBytes = std::size_t{64} << 20;
+/// How far behind a piece's least size a border is looked for; also bounds how long nobody looks whether to stop.
+constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerThread = 3;
 
 constexpr std::string_view kSpace = " \t\r\n";

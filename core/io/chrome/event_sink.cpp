@@ -274,26 +274,31 @@ void EventSink::assignFiles() {
         assign(std::get<0>(row), id);
 }
 
-/// Once all slices are known.
-void EventSink::resolvePointers() {
+/// Once all slices are known. False if the job is to stop.
+bool EventSink::resolvePointers(const JobControl& control) {
+    if (pointers_.empty()) return true;
+    StopCheck stop(control);
     std::unordered_map<TrackId, std::vector<std::pair<TimeNs, SliceId>>> starts;
     for (const Pointer& pointer : pointers_)
         starts[pointer.track];
-    for (SliceId slice = 0; slice < builder_.sliceCount() && !starts.empty(); ++slice) {
+    for (SliceId slice = 0; slice < builder_.sliceCount(); ++slice) {
+        if (stop.requested()) return false;
         const auto track = starts.find(builder_.sliceTrack(slice));
         if (track != starts.end()) track->second.emplace_back(builder_.sliceStart(slice), slice);
     }
-    for (auto& [track, slices] : starts)
-        std::sort(slices.begin(), slices.end());
+    for (auto& [track, slices] : starts) {
+        if (!sortStably(slices, std::less<>{}, control)) return false;
+    }
     for (const Pointer& pointer : pointers_) {
         const auto& slices = starts[pointer.track];
         const auto next = std::lower_bound(slices.begin(), slices.end(), std::pair{pointer.time, SliceId{0}});
         builder_.addFlow({pointer.id, pointer.time, pointer.track, next == slices.end() ? kNoId : next->second, false});
     }
     pointers_.clear();
+    return true;
 }
 
-void EventSink::finish() {
+bool EventSink::finish(const LoadProgress& progress) {
     const auto nameProcess = [this](TrackId id, RowId process) {
         const auto known = process_names_.find(process);
         const StringId own = process.is_text ? static_cast<StringId>(process.number) : 0;
@@ -309,9 +314,9 @@ void EventSink::finish() {
         nameProcess(id, std::get<0>(key));
         builder_.track(id).thread_name = std::get<2>(key);
     }
-    pairing_.finish(builder_, log_, where_);
-    resolvePointers();
+    if (!pairing_.finish(log_, where_, progress) || !resolvePointers(progress.control())) return false;
     assignFiles();
+    return true;
 }
 
 } // namespace bubblescope::chrome

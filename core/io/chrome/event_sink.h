@@ -30,7 +30,7 @@ struct EventPlace {
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
-        : bytes_(bytes), builder_(builder), log_(log), where_(where) {}
+        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {}
 
     /// The file is paddle.profiler's: it cuts starts to whole microseconds and keeps them whole in an arg, and puts
     /// durations behind names.
@@ -39,7 +39,8 @@ public:
     /// The events added next are this batch's.
     void begin(const EventBatch& batch);
     void add(const Event& event);
-    void finish();
+    /// False if the job is to stop.
+    [[nodiscard]] bool finish(const LoadProgress& progress);
 
 private:
     using Row = std::pair<RowId, RowId>;
@@ -65,7 +66,7 @@ private:
     [[nodiscard]] bool lostItsTimes(const Event& event) const;
     void complete(const Event& event);
     void bind(const Event& event, TrackId track, SliceId slice);
-    void resolvePointers();
+    [[nodiscard]] bool resolvePointers(const JobControl& control);
     void assignFiles();
     void async(const Event& event);
     void metadata(const Event& event);

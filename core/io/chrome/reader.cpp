@@ -22,7 +22,7 @@ constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEve
 
 /// Where a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is gone
 /// through. A file may be damaged so again and again: of all that is gone through in vain, there is this much.
-constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
+constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
 constexpr std::size_t kMostInVain = std::size_t{256} << 20;
 /// What an event still may take when that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
@@ -33,8 +33,8 @@ class Reader {
 public:
     Reader(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
            LoadProgress& progress)
-        : bytes_(bytes), where_(where), builder_(builder), log_(log), progress_(progress), scanner_(bytes.text()),
-          sink_(bytes, builder, log, where) {}
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), progress_(progress),
+          scanner_(bytes.text(), &progress.control()), sink_(bytes, builder, log, where) {}
 
     Status read();
 
@@ -47,6 +47,7 @@ private:
     End events();
     End lines();
     bool oneEvent();
+    [[nodiscard]] std::optional<std::string_view> entryHere() const;
     void badEvent(std::size_t begin);
     void add(const EventBatch& batch);
     End damaged();
@@ -79,11 +80,10 @@ Status Reader::read() {
         scanner_.moveTo(0);
         end = lines();
     }
-    if (end == End::Stopped) return cancelledError();
+    if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(judge(end));
     builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
-    sink_.finish();
-    return {};
+    return sink_.finish(progress_) ? Status{} : Status{cancelledError()};
 }
 
 Status Reader::judge(End end) const {
@@ -106,7 +106,7 @@ Status Reader::judge(End end) const {
 Reader::End Reader::damaged() {
     const bool at_end = scanner_.atEnd();
     const std::string place = here();
-    if (at_end || !scanner_.value()) {
+    if (at_end || !entryHere()) {
         log_.add("truncated", place, "the JSON ends too early; everything before it is read");
     } else {
         log_.add("corrupt", place, "the JSON is damaged; everything before it is read");
@@ -204,6 +204,11 @@ Reader::End Reader::lines() {
         (void)scanner_.accept(',');
     }
     return End::Whole;
+}
+
+std::optional<std::string_view> Reader::entryHere() const {
+    const std::size_t begin = scanner_.offset();
+    return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
 }
 
 /// False where no entry ends: the file is cut off, or a quote is missing and the rest reads as text.

@@ -51,6 +51,15 @@ struct Event {
     std::vector<StoredArg> args;
     std::vector<std::uint64_t> flows;
     std::optional<double> counter;
+
+    void clear() {
+        type = 0;
+        track.reset();
+        name = category = 0;
+        args.clear();
+        flows.clear();
+        counter.reset();
+    }
 };
 
 Packet parsePacket(std::string_view body) {
@@ -86,7 +95,8 @@ Packet parsePacket(std::string_view body) {
 class Reader {
 public:
     Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
-        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder), render_stages_(builder) {}
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder), render_stages_(builder),
+          pairing_(builder) {}
 
     Status read(LoadProgress& progress);
 
@@ -96,8 +106,9 @@ private:
     void packet(std::string_view body);
     void packed(std::string_view bytes);
     [[nodiscard]] bool timed(Packet& packet, const SequenceState& state);
+    SequenceState& stateOf(std::uint32_t sequence);
     void event(const Packet& packet, SequenceState& state);
-    Event parseEvent(std::string_view message, const SequenceState& state);
+    const Event& parseEvent(std::string_view message, const SequenceState& state);
     StringId known(StringId text);
     void addCategory(Event& event, StringId category);
     void addCounters();
@@ -121,6 +132,8 @@ private:
     std::size_t unpacked_bytes_ = 0; ///< of all packets that were packed
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
+    std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< packets of one come in runs
+    Event event_;                                                        ///< the one at hand; keeps its room
     std::vector<CounterPoint> counters_;
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the packet at hand
@@ -171,7 +184,7 @@ Status Reader::read(LoadProgress& progress) {
                           "the file is damaged or was cut off before its first flush");
     }
     tracks_.finish();
-    pairing_.finish(builder_, log_, where_);
+    if (!pairing_.finish(log_, where_, progress)) return cancelledError();
     addCounters();
     assignFiles();
     return {};
@@ -216,10 +229,16 @@ bool Reader::timed(Packet& packet, const SequenceState& state) {
     return time.has_value();
 }
 
+SequenceState& Reader::stateOf(std::uint32_t sequence) {
+    if (last_sequence_.second == nullptr || last_sequence_.first != sequence)
+        last_sequence_ = {sequence, &sequences_[sequence]};
+    return *last_sequence_.second;
+}
+
 void Reader::packet(std::string_view body) {
     Packet packet = parsePacket(body);
     if (packet.packed) packed(*packet.packed);
-    SequenceState& state = sequences_[packet.sequence];
+    SequenceState& state = stateOf(packet.sequence);
     if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
         state.clear();
     else if (packet.dropped_before)
@@ -242,7 +261,7 @@ void Reader::packet(std::string_view body) {
 }
 
 void Reader::event(const Packet& packet, SequenceState& state) {
-    const Event event = parseEvent(*packet.event, state);
+    const Event& event = parseEvent(*packet.event, state);
     const std::uint64_t uuid = event.track.value_or(state.defaultTrack());
     switch (event.type) {
     case fields::event::kTypeBegin:
@@ -282,9 +301,10 @@ void Reader::addCategory(Event& event, StringId category) {
     event.category = category;
 }
 
-Event Reader::parseEvent(std::string_view message, const SequenceState& state) {
+const Event& Reader::parseEvent(std::string_view message, const SequenceState& state) {
     FieldReader reader(message);
-    Event out;
+    Event& out = event_;
+    out.clear();
     while (reader.next()) {
         switch (reader.tag()) {
         case fields::event::kType: out.type = reader.int32(); break;

@@ -19,7 +19,7 @@ void addEntry(SequenceState::Table& table, std::string_view message, TraceBuilde
         default: entry.skip();
         }
     }
-    table[iid] = builder.intern(text);
+    table.set(iid, builder.intern(text));
 }
 
 } // namespace
@@ -60,11 +60,6 @@ void SequenceState::setDefaults(std::string_view message) {
         default: defaults.skip();
         }
     }
-}
-
-StringId SequenceState::find(const Table& table, std::uint64_t iid) {
-    const auto known = table.find(iid);
-    return known == table.end() ? 0 : known->second;
 }
 
 } // namespace bubblescope::perfetto

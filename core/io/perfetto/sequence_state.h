@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace bubblescope::perfetto {
 
@@ -13,7 +14,29 @@ namespace bubblescope::perfetto {
 /// protozero::exception on malformed input.
 class SequenceState {
 public:
-    using Table = std::unordered_map<std::uint64_t, StringId>;
+    /// Texts by number. Writers count from 1, so most lie in a plain list.
+    class Table {
+    public:
+        void set(std::uint64_t iid, StringId text) {
+            if (iid > 2 * list_.size() + kRoom) { // a list up to there could be made to fill the memory
+                others_[iid] = text;
+                return;
+            }
+            if (iid >= list_.size()) list_.resize(iid + 1, 0);
+            list_[iid] = text;
+        }
+        [[nodiscard]] StringId find(std::uint64_t iid) const {
+            if (iid < list_.size() && list_[iid] != 0) return list_[iid];
+            const auto known = others_.find(iid);
+            return known == others_.end() ? 0 : known->second;
+        }
+
+    private:
+        static constexpr std::uint64_t kRoom = 64;
+
+        std::vector<StringId> list_;
+        std::unordered_map<std::uint64_t, StringId> others_;
+    };
 
     void clear();
     /// Since the last clear nothing was lost, so numbers may be looked up.
@@ -24,17 +47,15 @@ public:
     void setDefaults(std::string_view message);
 
     /// 0 for a number that was never given a text.
-    [[nodiscard]] StringId name(std::uint64_t iid) const { return find(names_, iid); }
-    [[nodiscard]] StringId category(std::uint64_t iid) const { return find(categories_, iid); }
-    [[nodiscard]] StringId argName(std::uint64_t iid) const { return find(arg_names_, iid); }
-    [[nodiscard]] StringId argText(std::uint64_t iid) const { return find(arg_texts_, iid); }
+    [[nodiscard]] StringId name(std::uint64_t iid) const { return names_.find(iid); }
+    [[nodiscard]] StringId category(std::uint64_t iid) const { return categories_.find(iid); }
+    [[nodiscard]] StringId argName(std::uint64_t iid) const { return arg_names_.find(iid); }
+    [[nodiscard]] StringId argText(std::uint64_t iid) const { return arg_texts_.find(iid); }
 
     [[nodiscard]] std::uint64_t defaultTrack() const { return default_track_; }
     [[nodiscard]] std::optional<std::uint32_t> defaultClock() const { return default_clock_; }
 
 private:
-    static StringId find(const Table& table, std::uint64_t iid);
-
     bool usable_ = false;
     Table names_;
     Table categories_;

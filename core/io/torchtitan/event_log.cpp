@@ -40,7 +40,7 @@ std::optional<TimeNs> timeOf(const Arg* arg) {
 class Reader {
 public:
     Reader(const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
-        : where_(where), builder_(builder), log_(log), category_(builder.intern("torchtitan")) {}
+        : where_(where), builder_(builder), log_(log), category_(builder.intern("torchtitan")), pairing_(builder) {}
 
     /// False for a line that is no event.
     bool line(std::string_view text) {
@@ -64,7 +64,7 @@ public:
         return true;
     }
 
-    void finish() { pairing_.finish(builder_, log_, where_); }
+    [[nodiscard]] bool finish(const LoadProgress& progress) { return pairing_.finish(log_, where_, progress); }
 
 private:
     void noteRank(std::int64_t rank) {
@@ -136,7 +136,7 @@ Status readEventLog(std::string_view text, const std::string& where, TraceBuilde
         at = end + 1;
     }
     if (events == 0) return inputError(where, "holds no event of torchtitan's structured log");
-    reader.finish();
+    if (!reader.finish(progress)) return cancelledError();
     builder.file(builder.currentFile()).format = "torchtitan";
     return {};
 }
