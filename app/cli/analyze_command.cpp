@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
 #include "core/report/run_page.h"
@@ -94,7 +95,9 @@ Status writePage(const Run& run, const RunReport& report, const Options& options
 
 CommandResult analyze(const Options& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(Run run, loadRun({options.files.begin(), options.files.end()}, control));
+    BUBBLESCOPE_ASSIGN(Run run, watchLoad(control, [&] {
+                           return loadRun({options.files.begin(), options.files.end()}, control);
+                       }));
     BUBBLESCOPE_ASSIGN(const ReportOptions report_options, prepare(run, options));
     const RunReport report = analyzeRun(run, report_options);
     const bool known =

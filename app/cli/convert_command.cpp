@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/io/chrome/writer.h"
 #include "core/io/csv/writer.h"
@@ -67,7 +68,9 @@ CommandResult convert(const Options& options) {
     if (format != "svg" && (options.from || options.to))
         return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({options.files.begin(), options.files.end() - 1}, control));
+    BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
+                           return readTraces({options.files.begin(), options.files.end() - 1}, control);
+                       }));
     printProblems(read.problems);
     if (format == "svg") {
         BUBBLESCOPE_TRY(draw(options, out, *read.trace));

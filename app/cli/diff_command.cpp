@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/diff_output.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ bool failsOn(const RunComparison& result, const std::string& what) {
 
 CommandResult diff(const Options& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const Run a, loadRun({options.a}, control));
-    BUBBLESCOPE_ASSIGN(const Run b, loadRun({options.b}, control));
+    BUBBLESCOPE_ASSIGN(const Run a, watchLoad(control, [&] { return loadRun({options.a}, control); }));
+    BUBBLESCOPE_ASSIGN(const Run b, watchLoad(control, [&] { return loadRun({options.b}, control); }));
     printProblems(a.problems);
     printProblems(b.problems);
     const RunComparison result = compareRuns(a, b, options.limits);

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/table.h"
 #include "core/io/file_bytes.h"
@@ -78,7 +79,9 @@ std::string fileText(const FileSummary& summary) {
 
 CommandResult info(const Options& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({options.files.begin(), options.files.end()}, control));
+    BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
+                           return readTraces({options.files.begin(), options.files.end()}, control);
+                       }));
     const std::vector<FileSummary> files = summarize(*read.trace);
     printProblems(read.problems);
     if (options.json) {
