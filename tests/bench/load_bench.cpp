@@ -1,58 +1,60 @@
-#include "core/io/chrome/reader.h"
 #include "core/io/read_trace.h"
-#include "tests/bench/kineto_like.h"
-#include "tests/support/scratch_folder.h"
-#include "tests/unit/io/packed.h"
 
 #include <benchmark/benchmark.h>
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 
-// Loading traces, against general JSON libraries on the same file. BUBBLESCOPE_BENCH_MB sets its size (default 200).
+// bench_load FOLDER [options of Google Benchmark]: loads the files that make_bench_traces wrote to the folder, and any
+// others in it, against general JSON libraries on the same file.
 namespace bubblescope {
 namespace {
 
-struct Files {
-    test::ScratchFolder folder;
-    std::size_t bytes = 0;
-    std::filesystem::path json;
-    std::filesystem::path gzip;
-    std::filesystem::path zstd;
-    std::filesystem::path ranks; ///< a folder with the same in four files
+namespace fs = std::filesystem;
 
-    Files() {
-        const char* const megabytes = std::getenv("BUBBLESCOPE_BENCH_MB");
-        bytes = (megabytes != nullptr ? std::strtoull(megabytes, nullptr, 10) : 200) << 20;
-        const std::string text = bench::kinetoLike(bytes);
-        bytes = text.size();
-        json = folder.write("trace.json", text);
-        gzip = folder.write("trace.json.gz", test::gzipped(text));
-        zstd = folder.write("trace.json.zst", test::zstdPacked(text));
-        const std::string quarter = bench::kinetoLike(bytes / 4);
-        for (int rank = 0; rank < 4; ++rank)
-            folder.write("ranks/rank" + std::to_string(rank) + ".json", quarter);
-        ranks = folder.path() / "ranks";
+/// Bytes on disk: of a folder, those of its files.
+std::uintmax_t bytesOf(const fs::path& path) {
+    if (!fs::is_directory(path)) return fs::file_size(path);
+    std::uintmax_t sum = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path))
+        sum += entry.is_regular_file() ? entry.file_size() : 0;
+    return sum;
+}
+
+/// The most memory that a process needs which does nothing but load, in bytes; mapped pages of the file count.
+double peakOfLoading(const fs::path& path) {
+    int ends[2] = {};
+    if (pipe(ends) != 0) return 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        JobControl control;
+        const auto read = readTraces({path}, control);
+        rusage usage{};
+        getrusage(RUSAGE_SELF, &usage);
+        const ssize_t written = ::write(ends[1], &usage.ru_maxrss, sizeof usage.ru_maxrss);
+        _exit(read.ok() && written > 0 ? 0 : 1);
     }
-};
-
-const Files& files() {
-    static const Files made;
-    return made;
+    long kilobytes = 0;
+    const ssize_t got = ::read(ends[0], &kilobytes, sizeof kilobytes);
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, nullptr, 0);
+    return got > 0 ? static_cast<double>(kilobytes) * 1024.0 : 0;
 }
 
-/// The most memory this process ever had, in bytes.
-double peakMemory() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) * 1024.0;
-}
-
-void load(benchmark::State& state, const std::filesystem::path& path) {
+/// `unpacked`: bytes that the file unpacks to.
+void load(benchmark::State& state, const fs::path& path, std::uintmax_t unpacked) {
+    const double peak = peakOfLoading(path);
     std::size_t slices = 0;
     for (auto unused : state) {
         JobControl control;
@@ -61,55 +63,69 @@ void load(benchmark::State& state, const std::filesystem::path& path) {
         slices = read.value().trace->sliceCount();
         benchmark::DoNotOptimize(read);
     }
-    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * files().bytes));
+    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * unpacked));
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * slices));
     state.counters["slices"] = static_cast<double>(slices);
-    state.counters["peak_over_json"] = peakMemory() / static_cast<double>(files().bytes);
+    state.counters["peak_MB"] = peak / 1e6;
+    state.counters["peak_over_bytes"] = peak / static_cast<double>(unpacked);
 }
 
-void loadJson(benchmark::State& state) {
-    load(state, files().json);
-}
-void loadGzip(benchmark::State& state) {
-    load(state, files().gzip);
-}
-void loadZstd(benchmark::State& state) {
-    load(state, files().zstd);
-}
-void loadFourRanks(benchmark::State& state) {
-    load(state, files().ranks);
-}
-
-std::string content() {
-    std::ifstream stream(files().json, std::ios::binary);
+std::string content(const fs::path& path) {
+    std::ifstream stream(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void simdjsonDom(benchmark::State& state) {
+void simdjsonDom(benchmark::State& state, const fs::path& path) {
     for (auto unused : state) {
         simdjson::dom::parser parser;
         simdjson::dom::element document;
-        if (parser.load(files().json.string()).get(document) != simdjson::SUCCESS) state.SkipWithError("no JSON");
+        if (parser.load(path.string()).get(document) != simdjson::SUCCESS) state.SkipWithError("no JSON");
         benchmark::DoNotOptimize(document);
     }
-    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * files().bytes));
+    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytesOf(path)));
 }
 
-void nlohmannDom(benchmark::State& state) {
+void nlohmannDom(benchmark::State& state, const fs::path& path) {
     for (auto unused : state) {
-        const auto document = nlohmann::json::parse(content());
+        const auto document = nlohmann::json::parse(content(path));
         benchmark::DoNotOptimize(document.size());
     }
-    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * files().bytes));
+    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytesOf(path)));
 }
 
-BENCHMARK(loadJson)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(loadFourRanks)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(loadGzip)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(loadZstd)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(simdjsonDom)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(nlohmannDom)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
+void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+    benchmark::RegisterBenchmark(name.c_str(), run)
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime()
+        ->MeasureProcessCPUTime();
+}
+
+int run(int argc, char** argv) {
+    if (argc < 2) return std::fprintf(stderr, "usage: %s FOLDER [options]\n", argv[0]), 2;
+    const fs::path folder(argv[1]);
+    std::vector<fs::path> inputs;
+    for (const auto& entry : fs::directory_iterator(folder))
+        inputs.push_back(entry.path());
+    std::sort(inputs.begin(), inputs.end());
+    for (const fs::path& input : inputs) {
+        const std::string name = input.filename().string();
+        // Packed files count as what they unpack to, which lies beside them.
+        const bool packed = input.extension() == ".gz" || input.extension() == ".zst";
+        const fs::path plain = packed ? input.parent_path() / input.stem() : input;
+        const std::uintmax_t bytes = bytesOf(fs::exists(plain) ? plain : input);
+        add("load/" + name, [input, bytes](benchmark::State& state) { load(state, input, bytes); });
+        if (input.extension() != ".json") continue;
+        add("simdjson_dom/" + name, [input](benchmark::State& state) { simdjsonDom(state, input); });
+        add("nlohmann/" + name, [input](benchmark::State& state) { nlohmannDom(state, input); });
+    }
+    benchmark::Initialize(&argc, argv);
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}
 
 } // namespace
 } // namespace bubblescope
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+    return bubblescope::run(argc, argv);
+}
