@@ -1,6 +1,6 @@
 #include "app/cli/command.h"
-#include "app/cli/load_watch.h"
 #include "app/cli/diff_output.h"
+#include "app/cli/load_watch.h"
 
 #include <algorithm>
 #include <memory>
