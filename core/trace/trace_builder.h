@@ -78,6 +78,8 @@ public:
     /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
     /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards. Errors: Cancelled.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
+    /// For traces so small that nobody would stop it.
+    [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:
     [[nodiscard]] bool empty() const;
