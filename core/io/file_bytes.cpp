@@ -60,14 +60,32 @@ std::optional<FileBytes> mapFile(std::FILE* file) {
     if (begin == MAP_FAILED) return std::nullopt;
     madvise(begin, size, MADV_SEQUENTIAL);
     std::shared_ptr<const void> owner(begin, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
-    return FileBytes(std::move(owner), {static_cast<const char*>(begin), size});
+    return FileBytes(std::move(owner), {static_cast<const char*>(begin), size}, true);
 }
+
+} // namespace
+
+void FileBytes::release(std::size_t begin, std::size_t end) const {
+    if (!mapped_) return;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    begin -= begin % page;
+    end -= end % page;
+    if (begin < end) madvise(const_cast<char*>(text_.data()) + begin, end - begin, MADV_DONTNEED);
+}
+
+namespace {
 
 #else
 
 std::optional<FileBytes> mapFile(std::FILE*) {
     return std::nullopt;
 }
+
+} // namespace
+
+void FileBytes::release(std::size_t, std::size_t) const {}
+
+namespace {
 
 #endif
 

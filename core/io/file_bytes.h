@@ -15,15 +15,20 @@ namespace bubblescope {
 /// is a pipe. Immutable; safe from any thread. A file that is mapped must not be shortened while it is in use.
 class FileBytes {
 public:
-    FileBytes(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
+    FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool mapped = false)
+        : owner_(std::move(owner)), text_(text), mapped_(mapped) {}
 
     [[nodiscard]] std::string_view text() const { return text_; }
     /// What keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
+    /// For who has read [begin, end) and will not soon do so again: a mapped file's pages there no longer count with
+    /// this process's memory, and come back from the system's cache when they are looked at.
+    void release(std::size_t begin, std::size_t end) const;
 
 private:
     std::shared_ptr<const void> owner_;
     std::string_view text_;
+    bool mapped_;
 };
 
 /// Stands for standard input where a file's path is asked for.

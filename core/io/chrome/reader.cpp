@@ -48,6 +48,7 @@ private:
     End lines();
     bool oneEvent();
     [[nodiscard]] std::optional<std::string_view> entryHere() const;
+    void releaseBehind();
     void badEvent(std::size_t begin);
     void add(const EventBatch& batch);
     End damaged();
@@ -69,6 +70,7 @@ private:
     bool is_event_ = false;     ///< the top-level object is one itself
     std::int64_t entries_ = 0;  ///< of that array
     std::int64_t readable_ = 0; ///< those that are events
+    std::size_t released_ = 0;  ///< of the file, up to here
     std::string keys_;          ///< of the top-level object, for the error
 };
 
@@ -175,6 +177,7 @@ Reader::End Reader::events() {
         if (const auto piece = pipeline.take(scanner_.offset())) {
             add(piece->batch);
             scanner_.moveTo(piece->end);
+            releaseBehind();
             if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
             continue;
         }
@@ -229,6 +232,14 @@ bool Reader::oneEvent() {
     else
         badEvent(begin);
     return true;
+}
+
+/// What is read is looked at again only where people ask for args.
+void Reader::releaseBehind() {
+    constexpr std::size_t kStep = std::size_t{32} << 20;
+    if (scanner_.offset() - released_ < kStep) return;
+    bytes_.release(released_, scanner_.offset());
+    released_ = scanner_.offset();
 }
 
 void Reader::badEvent(std::size_t begin) {
