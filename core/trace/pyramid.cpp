@@ -142,10 +142,16 @@ std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) const {
     return leaf < index.leaves() ? startOf(static_cast<SliceId>(index.first + leaf * kLeafSlices)) : index.last_end;
 }
 
-/// The last one that begins at `time` or before; the first if all begin later.
-std::size_t Pyramid::leafAt(const Index& index, std::int64_t time) const {
-    std::size_t low = 0;
-    std::size_t high = index.leaves();
+/// The last one that begins at `time` or before; the first if all begin later. Quick where it is not far behind `from`,
+/// which begins no later.
+std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t from) const {
+    std::size_t low = from;
+    std::size_t high = from + 1;
+    for (std::size_t step = 1; high < index.leaves() && leafBegin(index, high) <= time; step *= 2) {
+        low = high;
+        high += step;
+    }
+    high = std::min(high, index.leaves());
     while (high - low > 1) {
         const std::size_t middle = low + (high - low) / 2;
         (leafBegin(index, middle) <= time ? low : high) = middle;
@@ -207,17 +213,15 @@ void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, 
     }
 }
 
-void Pyramid::addTime(const Index& index, std::int64_t from, std::int64_t to, Node& sum) const {
-    if (index.first == index.end || from >= to) return;
+void Pyramid::addTime(const Index& index, const Border& from, const Border& to, Node& sum) const {
+    if (index.first == index.end || from.time >= to.time) return;
     const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t end) {
         sum.add(keys()[slice], end - begin, end - begin);
     };
-    const std::size_t first = leafAt(index, from);
-    const std::size_t last = leafAt(index, to);
-    walkLeaf(index, first, from, to, count);
-    if (first == last) return;
-    addLeaves(index, first + 1, last, sum);
-    walkLeaf(index, last, from, to, count);
+    walkLeaf(index, from.leaf, from.time, to.time, count);
+    if (from.leaf == to.leaf) return;
+    addLeaves(index, from.leaf + 1, to.leaf, sum);
+    walkLeaf(index, to.leaf, from.time, to.time, count);
 }
 
 TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t count) {
@@ -229,11 +233,17 @@ TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t co
 
 void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const {
     const Index& index = tracks_[track];
-    std::int64_t begin = from.count();
-    SliceId first = firstFrom(index, begin);
+    Border begin{from.count(), leafAt(index, from.count())};
+    SliceId first = firstFrom(index, begin.time);
+    const auto starts = trace_->sliceStarts();
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::int64_t end = border(from, to, i + 1, out.size()).count();
-        const SliceId next = firstFrom(index, end);
+        Border end{border(from, to, i + 1, out.size()).count(), 0};
+        end.leaf = leafAt(index, end.time, begin.leaf);
+        const auto behind =
+            std::min<SliceId>(index.end, static_cast<SliceId>(index.first + (end.leaf + 1) * kLeafSlices));
+        const auto next = static_cast<SliceId>(
+            std::lower_bound(starts.begin() + first, starts.begin() + std::max(first, behind), end.time) -
+            starts.begin());
         Node sum;
         addTime(index, begin, end, sum);
         out[i] = {TimeNs{sum.busy}, next - first, sum.key};

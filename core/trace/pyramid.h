@@ -91,11 +91,16 @@ private:
         return trace_->sliceStarts()[slice] + trace_->sliceDurations()[slice];
     }
     [[nodiscard]] std::int64_t leafBegin(const Index& index, std::size_t leaf) const;
-    [[nodiscard]] std::size_t leafAt(const Index& index, std::int64_t time) const;
+    [[nodiscard]] std::size_t leafAt(const Index& index, std::int64_t time, std::size_t from = 0) const;
     [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time) const;
     template <class Visit>
     void walkLeaf(const Index& index, std::size_t leaf, std::int64_t from, std::int64_t to, const Visit& visit) const;
-    void addTime(const Index& index, std::int64_t from, std::int64_t to, Node& sum) const;
+    /// A moment and the leaf it lies in.
+    struct Border {
+        std::int64_t time;
+        std::size_t leaf;
+    };
+    void addTime(const Index& index, const Border& from, const Border& to, Node& sum) const;
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;

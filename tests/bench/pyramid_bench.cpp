@@ -41,6 +41,7 @@ const std::shared_ptr<const Trace>& trace() {
 
 void build(benchmark::State& state) {
     std::size_t bytes = 0;
+    (void)trace();
     JobControl control;
     for (auto unused : state) {
         auto pyramid = Pyramid::build(trace(), control);
