@@ -9,6 +9,7 @@ namespace bubblescope {
 namespace {
 
 using testing::ElementsAre;
+using testing::UnorderedElementsAre;
 
 struct Store {
     StringPool strings;
@@ -60,7 +61,7 @@ TEST(ArgStore, PutsANumberOnOtherSets) {
     Store store;
     const ArgSetId number = store.args.addNumber(store.strings.intern("a"), 1);
     const ArgSetId both = store.args.addNumber(store.strings.intern("b"), 2, number);
-    EXPECT_THAT(store.all(both), ElementsAre(Pair("a", 1), Pair("b", 2)));
+    EXPECT_THAT(store.all(both), UnorderedElementsAre(Pair("a", 1), Pair("b", 2)));
 }
 
 // Behind another store's sets and texts numbers grow, until they no longer fit into eight bytes.
@@ -80,7 +81,8 @@ TEST(ArgStore, KeepsSetsThatAreTakenOver) {
         const ArgSetId base = first.args.append(std::move(second.args), strings);
         EXPECT_THAT(first.all(base + shape), ElementsAre(Pair("grid", 8)));
         EXPECT_THAT(first.all(base + set), ElementsAre(Pair("grid", 8), Pair("correlation", 42))) << before;
-        EXPECT_THAT(first.all(base + merged), ElementsAre(Pair("x", 1), Pair("grid", 8), Pair("correlation", 42)));
+        EXPECT_THAT(first.all(base + merged),
+                    UnorderedElementsAre(Pair("x", 1), Pair("grid", 8), Pair("correlation", 42)));
     }
 }
 
