@@ -81,7 +81,9 @@ int main(int argc, char** argv) {
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/bubblescope.png")));
 
     const bool picture = !options.screenshot.isEmpty();
-    gui::MainWindow window(bubblescope::loadRun, !picture);
+    gui::MainWindow window(
+        [](const auto& paths, bubblescope::JobControl& control) { return bubblescope::loadRun(paths, control); },
+        !picture);
     if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));
     return picture ? gui::takeScreenshot(window, options) : show(window, options);
 }

@@ -9,8 +9,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -56,29 +54,10 @@ struct FoundOps {
     std::vector<FoundOp> ops;
     std::vector<FoundComm> comm;
     std::optional<RunInfo> info;
+    bool homes_are_global = false; ///< homes are global ranks of the job, whose places in a mesh may be known
 };
 
-/// One way in which traces spell pipeline ops.
-struct Rule {
-    std::string_view name;   ///< shown as the way the ops were recognised
-    std::string_view format; ///< what it makes of the file's format; empty = nothing
-    std::string_view looks_for;
-    FoundOps (*find)(const Trace&, DiagnosticLog&);
-};
-
-/// In the order in which they are tried; the first that finds an op is right.
-[[nodiscard]] std::span<const Rule> recognitionRules();
-
+/// Ops as our own files tell them.
 [[nodiscard]] FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findMegatronOps(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findTorchActions(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findTorchGPipe(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findStragglerOps(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findPaddleOps(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findTorchDump(const Trace& trace, DiagnosticLog& log);
-[[nodiscard]] FoundOps findNvtxOps(const Trace& trace, DiagnosticLog& log);
-/// For traces without annotations: forwards and backwards told apart by what PyTorch records of autograd, numbered in
-/// their order between sends and receives.
-[[nodiscard]] FoundOps inferTorchOps(const Trace& trace, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 namespace bubblescope {
 namespace {
@@ -28,8 +29,35 @@ bool contains(const std::vector<StringId>& ids, StringId id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-bool movesData(std::string_view kernel) {
-    return kernel.find("nccl") != std::string_view::npos || kernel.find("rccl") != std::string_view::npos;
+WorkKind workKind(const Trace& trace, SliceId slice) {
+    const std::string_view category = trace.category(slice);
+    if (category != "kernel" && category != "Kernel") return WorkKind::Copy;
+    const std::string_view name = trace.name(slice);
+    if (!movesBetweenRanks(name)) return WorkKind::Compute;
+    // An all-to-all runs under the name of a send and receive, and RCCL has one name for all: the metadata knows.
+    if (const auto call = trace.textArg(trace.sliceArgs()[slice], "Collective name"); call && !call->empty()) {
+        const bool point_to_point = *call == "send" || *call == "recv" || call->find("isend") != std::string::npos;
+        return point_to_point ? WorkKind::PointToPoint : WorkKind::Collective;
+    }
+    return name.find("SendRecv") != std::string_view::npos ? WorkKind::PointToPoint : WorkKind::Collective;
+}
+
+/// What one launch started.
+struct Started {
+    WorkKind kind;
+    SliceId first;
+    GpuWork::Span work;
+};
+
+void add(Started& known, const Started& more) {
+    const bool same = known.kind == more.kind;
+    if (!same && known.kind <= more.kind) return; // compute before copies, those before transfers
+    if (!same) {
+        known = more;
+        return;
+    }
+    known.work.start = std::min(known.work.start, more.work.start);
+    known.work.end = std::max(known.work.end, more.work.end);
 }
 
 std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
@@ -39,6 +67,10 @@ std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
 }
 
 } // namespace
+
+bool movesBetweenRanks(std::string_view kernel) {
+    return kernel.find("nccl") != std::string_view::npos || kernel.find("rccl") != std::string_view::npos;
+}
 
 std::uint64_t GpuWork::key(std::uint32_t file, std::int64_t process) {
     return std::uint64_t{file} << 32 | (static_cast<std::uint64_t>(process) & 0xffffffffU);
@@ -57,21 +89,15 @@ GpuWork::GpuWork(const Trace& trace) {
         const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
         return key(track.file, processOf(trace, track));
     };
-    struct Started {
-        Span span;
-        bool moves_data = true;
-    };
     // One launch of a CUDA graph starts many kernels.
     std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work;
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         if (!contains(device_categories, trace.sliceCategories()[slice])) continue;
         const auto id = correlationOf(trace, slice);
         if (!id) continue;
-        const Span span{trace.start(slice), trace.end(slice)};
-        Started& started = work[processKey(slice)].try_emplace(*id, Started{span}).first->second;
-        started.span.start = std::min(started.span.start, span.start);
-        started.span.end = std::max(started.span.end, span.end);
-        started.moves_data &= movesData(trace.name(slice));
+        const Started started{workKind(trace, slice), slice, {trace.start(slice), trace.end(slice)}};
+        const auto [place, is_new] = work[processKey(slice)].try_emplace(*id, started);
+        if (!is_new) add(place->second, started);
     }
     for (SliceId slice = 0; slice < trace.sliceCount() && !work.empty(); ++slice) {
         if (!contains(launch_categories, trace.sliceCategories()[slice])) continue;
@@ -79,27 +105,38 @@ GpuWork::GpuWork(const Trace& trace) {
         const auto of_process = work.find(process);
         const auto id = of_process == work.end() ? std::nullopt : correlationOf(trace, slice);
         if (!id) continue;
-        const auto started = of_process->second.find(*id);
-        if (started == of_process->second.end()) continue;
-        launches_.push_back({process, trace.start(slice), started->second.span, started->second.moves_data});
+        const auto place = of_process->second.find(*id);
+        if (place == of_process->second.end()) continue;
+        const Started& started = place->second;
+        launches_.push_back(
+            {process, trace.start(slice), trace.sliceTracks()[slice], started.kind, started.first, started.work});
     }
     std::sort(launches_.begin(), launches_.end(), [](const Launch& a, const Launch& b) {
-        return std::tuple(a.process, a.time) < std::tuple(b.process, b.time);
+        return std::tuple(a.process, a.time, a.first) < std::tuple(b.process, b.time, b.first);
     });
+}
+
+std::vector<GpuWork::Launch>::const_iterator GpuWork::firstFrom(std::uint64_t process, TimeNs time) const {
+    return std::lower_bound(launches_.begin(), launches_.end(), std::tuple(process, time),
+                            [](const Launch& launch, const std::tuple<std::uint64_t, TimeNs>& place) {
+                                return std::tuple(launch.process, launch.time) < place;
+                            });
+}
+
+std::span<const GpuWork::Launch> GpuWork::launches(std::uint32_t file, std::int64_t process) const {
+    const std::uint64_t wanted = key(file, process);
+    return {firstFrom(wanted, TimeNs::min()), firstFrom(wanted + 1, TimeNs::min())};
 }
 
 std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
                                                  TimeNs to) const {
     const std::uint64_t wanted = key(file, process);
-    auto launch = std::lower_bound(launches_.begin(), launches_.end(), std::tuple(wanted, from),
-                                   [](const Launch& known_launch, const std::tuple<std::uint64_t, TimeNs>& place) {
-                                       return std::tuple(known_launch.process, known_launch.time) < place;
-                                   });
     std::optional<Work> work;
     std::vector<Span> on_device;
-    for (; launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
+    for (auto launch = firstFrom(wanted, from);
+         launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
         on_device.push_back(launch->work);
-        if (launch->moves_data) continue;
+        if (launch->kind > WorkKind::Copy) continue;
         if (!work) work = Work{launch->work.start, launch->work.end};
         work->start = std::min(work->start, launch->work.start);
         work->end = std::max(work->end, launch->work.end);

@@ -5,20 +5,25 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
 
+/// What a kernel or copy on the device is to a pipeline.
+enum class WorkKind : std::uint8_t {
+    Compute,
+    Copy,         ///< within the device, or to and from the host
+    Collective,   ///< of NCCL or RCCL, among all ranks of a group
+    PointToPoint, ///< a send, a receive, or several of both in one kernel
+};
+
 /// Which work on a device was launched when by the host, by the correlation ids that CUPTI and its likes record.
-/// Transfers between ranks (kernels of NCCL and RCCL) do not count as work, since they last as long as they wait; a
-/// device in one of them is not idle, though.
+/// Transfers between ranks (kernels of NCCL and RCCL) are kept apart: they last as long as they wait. The device in one
+/// of them is not idle, though.
 class GpuWork {
 public:
-    /// Looks at slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
-    /// gpu_memcpy, …). Cheap for traces that have none.
-    explicit GpuWork(const Trace& trace);
-
     struct Span {
         TimeNs start{0};
         TimeNs end{0};
@@ -28,25 +33,38 @@ public:
         TimeNs end{0};
         TimeNs idle{0}; ///< in between, with nothing on the device that was launched there
     };
-    /// From the first start to the last end of what a process launched in [from, to]. Files of Kineto hold one process
-    /// (`process` is then 0), exports of Nsight Systems several. Nothing if it launched nothing.
+    struct Launch {
+        std::uint64_t process = 0; ///< of one file
+        TimeNs time{0};            ///< of the call on the host
+        TrackId thread = 0;        ///< that called
+        WorkKind kind = WorkKind::Compute;
+        SliceId first = kNoId; ///< of what it started on the device; a launch of a graph starts many kernels
+        Span work;             ///< with several kinds in one launch, of those that compute
+    };
+
+    /// Looks at slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
+    /// gpu_memcpy, …). Cheap for traces that have none; else it parses the args of each once, so make one for a trace.
+    explicit GpuWork(const Trace& trace);
+
+    /// From the first start to the last end of what a process launched in [from, to], transfers between ranks aside.
+    /// Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several. Nothing if it
+    /// launched nothing.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
                                                  TimeNs to) const;
+    /// All launches of a process that left work on the device, by time.
+    [[nodiscard]] std::span<const Launch> launches(std::uint32_t file, std::int64_t process) const;
 
-    [[nodiscard]] bool empty() const { return launches_.empty(); }
     /// The number under which a track's process goes here.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
 
 private:
-    struct Launch {
-        std::uint64_t process = 0; ///< of one file
-        TimeNs time{0};
-        Span work;
-        bool moves_data = false;
-    };
     [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);
+    [[nodiscard]] std::vector<Launch>::const_iterator firstFrom(std::uint64_t process, TimeNs time) const;
 
     std::vector<Launch> launches_; ///< by process, then time; those with work only
 };
+
+/// True for names of kernels by which NCCL and RCCL move data between ranks.
+[[nodiscard]] bool movesBetweenRanks(std::string_view kernel);
 
 } // namespace bubblescope

@@ -1,6 +1,8 @@
 #include "core/io/read_trace.h"
+#include "core/recognise/apply_rule.h"
 #include "core/recognise/assemble.h"
 #include "core/recognise/found_ops.h"
+#include "core/recognise/infer_ops.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/replicas.h"
 #include "core/recognise/run.h"
@@ -8,10 +10,13 @@
 #include "core/trace/trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -20,21 +25,6 @@ namespace {
 std::string nameInput(const std::vector<std::filesystem::path>& paths) {
     const std::string first = paths.empty() ? std::string{} : paths.front().string();
     return paths.size() <= 1 ? first : fmt::format("{} and {} more", first, paths.size() - 1);
-}
-
-struct Recognised {
-    FoundOps found;
-    const Rule* rule = nullptr;
-};
-
-Recognised recognise(const Trace& trace, DiagnosticLog& log) {
-    for (const Rule& rule : recognitionRules()) {
-        FoundOps found = rule.find(trace, log);
-        const bool any = std::any_of(found.ops.begin(), found.ops.end(),
-                                     [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
-        if (any) return {std::move(found), &rule};
-    }
-    return {};
 }
 
 /// "cpu_op 5000, user_annotation 180": the commonest categories.
@@ -54,21 +44,24 @@ std::string categorySummary(const Trace& trace) {
     return out;
 }
 
-Error nothingRecognised(const Trace& trace, const std::string& where) {
-    std::string looked_for;
-    for (const Rule& rule : recognitionRules())
-        looked_for += fmt::format("{}{}", looked_for.empty() ? "" : "; ", rule.looks_for);
+Error nothingRecognised(const Trace& trace, const std::string& where, const std::string& why_not) {
+    std::vector<std::string> looked_for;
+    for (const RecognitionRule& rule : builtinRules()) {
+        looked_for.push_back(fmt::format("'{}' ({})", rule.ops.front().name.text(), rule.name));
+    }
     const std::string found = trace.sliceCount() == 0 ? std::string("no slices at all")
                                                       : fmt::format("{} slices of the categories {}",
                                                                     trace.sliceCount(), categorySummary(trace));
     const bool kineto = std::any_of(trace.files().begin(), trace.files().end(),
                                     [](const TraceFile& file) { return file.format == "kineto"; });
+    const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
-        where, fmt::format("no pipeline op found: looked for {}; found {}", looked_for, found),
-        kineto
-            ? "where ops are not annotated, as by PyTorch's Schedule1F1B, they are told by their sends and receives: "
-              "record the operators of the host too, on all pipeline ranks"
-            : "");
+        where,
+        fmt::format("no pipeline op found: looked for names as Bubblescope writes them and for {}; found {}{}{}", names,
+                    found, why_not.empty() ? "" : "; without names: ", why_not),
+        kineto ? "where ops are not annotated they are told by their sends and receives: record the host's operators "
+                 "too, on all pipeline ranks, or say what was run with --schedule; --rules teaches other names"
+               : "--rules teaches other names");
 }
 
 void describeInput(const Trace& trace, Run& run) {
@@ -81,27 +74,140 @@ void describeInput(const Trace& trace, Run& run) {
     run.span = trace.span();
 }
 
-void nameSchedule(Run& run, DiagnosticLog& log) {
-    Schedule observed = executedOrder(run.steps.front());
+/// Homes that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
+/// differ in tensor or context place alone run the same ops at the same time: the first stands for all.
+void placeHomes(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
+    std::set<std::int64_t> others;
+    const auto other = [&](const auto& item) {
+        const auto place = places.ranks.find(item.home);
+        if (place == places.ranks.end()) return false;
+        const MeshNumbers& at = place->second;
+        if (at.at(MeshAxis::Tensor) == 0 && at.at(MeshAxis::Context) == 0) return false;
+        others.insert(item.home);
+        return true;
+    };
+    std::erase_if(found.ops, other);
+    std::erase_if(found.comm, other);
+    const auto place = [&](auto& item) {
+        const MeshNumbers& at = places.ranks.at(item.home);
+        item.home = at.at(MeshAxis::Pipeline);
+        item.replica = at.at(MeshAxis::Data);
+    };
+    std::for_each(found.ops.begin(), found.ops.end(), place);
+    std::for_each(found.comm.begin(), found.comm.end(), place);
+    if (others.empty()) return;
+    log.add("tensor-parallel", where,
+            "further ranks of tensor- or context-parallel groups are not shown: the first stands for its group",
+            static_cast<std::int64_t>(others.size()));
+}
+
+bool holdsOps(const FoundOps& found) {
+    return std::any_of(found.ops.begin(), found.ops.end(),
+                       [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
+}
+
+/// By our own marks, the user's rules, the built-in ones, else by inference.
+Result<FoundOps> recognise(const LoadOptions& options, const std::string& where, Run& run, DiagnosticLog& log) {
+    const Trace& trace = *run.trace;
+    BUBBLESCOPE_ASSIGN(run.places, rankPlaces(trace, options.mesh));
+    if (FoundOps own = findOwnOps(trace, log); holdsOps(own)) {
+        run.annotation = "Bubblescope";
+        return own;
+    }
+    LazyGpuWork gpu(trace);
+    const auto apply = [&](const RecognitionRule& rule) {
+        FoundOps found = applyRule(rule, trace, gpu, log);
+        if (!holdsOps(found)) return std::optional<FoundOps>{};
+        run.annotation = rule.name;
+        if (!rule.format.empty()) run.format = rule.format;
+        if (found.homes_are_global && run.places) placeHomes(found, *run.places, where, log);
+        return std::optional(std::move(found));
+    };
+    for (const RecognitionRule& rule : options.rules) {
+        if (auto found = apply(rule)) return std::move(*found);
+    }
+    for (const RecognitionRule& rule : builtinRules()) {
+        if (auto found = apply(rule)) return std::move(*found);
+    }
+    Inference inferred = inferOps(trace, gpu.get(), options, run.places, log);
+    if (inferred.found.ops.empty()) return nothingRecognised(trace, where, inferred.why_not);
+    run.annotation = "inferred from the order of compute and transfers";
+    run.explanation = std::move(inferred.explanation);
+    return std::move(inferred.found);
+}
+
+/// Steps whose order is not the first one's.
+std::int64_t countOthers(const Run& run, const Schedule& observed, DiagnosticLog& log) {
+    std::int64_t others = 0;
     for (const StepTimeline& step : run.steps) {
         if (executedOrder(step).ranks == observed.ranks) continue;
+        ++others;
         log.add("order-changes", fmt::format("step {}", step.index),
                 "steps run their ops in another order than the first step; the first one's names the schedule");
     }
-    if (run.info) {
-        observed.name = run.info->schedule;
-        observed.flavor = run.info->flavor;
+    return others;
+}
+
+/// What the user says was run, of the observed sizes where they are left open; nothing if nothing is said.
+Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
+                                              const std::string& where) {
+    std::optional<Schedule> given = options.schedule;
+    if (options.family) {
+        ScheduleSpec spec = *options.family;
+        if (spec.pp == 0) spec.pp = observed.pp;
+        if (spec.microbatches == 0) spec.microbatches = observed.microbatches;
+        if (spec.vpp == 0) spec.vpp = observed.vpp;
+        BUBBLESCOPE_ASSIGN(given, makeSchedule(spec));
     }
-    ScheduleMatch match = matchSchedule(observed, typicalCosts(run.steps.front()));
-    run.schedule = std::move(match.schedule);
-    run.departure = match.departure;
-    run.closest = std::move(match.closest);
-    run.closest_order = std::move(match.closest_order);
+    const auto sizes = [](const Schedule& schedule) {
+        // With one chunk a rank the placements are the same.
+        return std::tuple(schedule.pp, schedule.microbatches, schedule.vpp,
+                          schedule.vpp == 1 ? Placement::Loop : schedule.placement);
+    };
+    if (!given || sizes(*given) == sizes(observed)) return given;
+    const auto text = [](const Schedule& schedule) {
+        return fmt::format("p = {}, m = {}, v = {} ({})", schedule.pp, schedule.microbatches, schedule.vpp,
+                           placementName(schedule.placement));
+    };
+    return inputError(where, fmt::format("the given schedule has {}, the trace {}", text(*given), text(observed)),
+                      "correct the sizes, or leave the schedule out and see what is found");
+}
+
+/// Observed order against the given schedule, or against all known ones.
+Status nameSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
+    Schedule observed = executedOrder(run.steps.front());
+    const std::int64_t others = countOthers(run, observed, log);
+    BUBBLESCOPE_ASSIGN(const std::optional<Schedule> given, givenSchedule(options, observed, where));
+    if (given) {
+        run.departure = compareOrders(*given, observed).departure;
+        run.closest = given->name;
+        if (run.departure) run.closest_order = *given;
+        run.schedule = run.departure ? std::move(observed) : *given;
+        run.explanation.source = "given";
+    } else {
+        if (run.info) {
+            observed.name = run.info->schedule;
+            observed.flavor = run.info->flavor;
+            run.explanation.source = "stated";
+        }
+        ScheduleMatch match = matchSchedule(observed, typicalCosts(run.steps.front()));
+        run.schedule = std::move(match.schedule);
+        run.departure = match.departure;
+        run.closest = std::move(match.closest);
+        run.closest_order = std::move(match.closest_order);
+    }
+    if (run.explanation.evidence.empty()) {
+        const auto steps = static_cast<std::int64_t>(run.steps.size());
+        run.explanation.confidence = static_cast<double>(steps - others) / static_cast<double>(steps);
+        run.explanation.evidence.push_back(
+            fmt::format("ops are named in the trace; {} of {} steps ran in this order", steps - others, steps));
+    }
+    return {};
 }
 
 } // namespace
 
-Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control) {
+Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
     BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control));
     const std::string where = nameInput(paths);
     DiagnosticLog log;
@@ -112,18 +218,15 @@ Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl&
     Run run;
     run.trace = read.trace;
     describeInput(*run.trace, run);
-    Recognised recognised = recognise(*run.trace, log);
-    if (recognised.rule == nullptr) return nothingRecognised(*run.trace, where);
-    run.annotation = recognised.rule->name;
-    if (!recognised.rule->format.empty()) run.format = recognised.rule->format;
-    run.info = recognised.found.info;
+    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(options, where, run, log));
+    run.info = found.info;
     if (control.stopRequested()) return cancelledError();
 
-    BUBBLESCOPE_TRY(splitReplicas(recognised.found, where));
-    BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(recognised.found, where));
-    BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(recognised.found, layout, where, log));
+    BUBBLESCOPE_TRY(splitReplicas(found, where));
+    BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
+    BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
     if (control.stopRequested()) return cancelledError();
-    nameSchedule(run, log);
+    BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
     run.problems = log.take();
     return run;
 }

@@ -1,22 +1,14 @@
 #include "core/recognise/match_schedule.h"
 
-#include "core/schedule/registry.h"
 #include "core/schedule/validate.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace bubblescope {
-namespace {
 
-/// How far two orders agree from the start of each rank on, and where they first part.
-struct Comparison {
-    std::size_t common = 0;
-    std::optional<Departure> departure; ///< the earliest in the ranks' lists
-};
-
-Comparison compare(const Schedule& expected, const Schedule& observed) {
-    Comparison out;
+OrderComparison compareOrders(const Schedule& expected, const Schedule& observed) {
+    OrderComparison out;
     for (std::size_t r = 0; r < observed.ranks.size(); ++r) {
         const auto& wanted = expected.ranks[r];
         const auto& seen = observed.ranks[r];
@@ -33,7 +25,7 @@ Comparison compare(const Schedule& expected, const Schedule& observed) {
     return out;
 }
 
-std::vector<ScheduleSpec> candidates(const Schedule& observed) {
+std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
     std::vector<ScheduleSpec> specs;
     int slices = 1;
     for (const auto& ops : observed.ranks) {
@@ -60,6 +52,8 @@ std::vector<ScheduleSpec> candidates(const Schedule& observed) {
     return specs;
 }
 
+namespace {
+
 /// Micro-batches that rank 0 puts through its first chunk before it turns to the next.
 int firstGroup(const Schedule& observed) {
     int group = 0;
@@ -83,69 +77,101 @@ std::vector<int> likelyLimits(int peak) {
     return limits;
 }
 
-/// The candidates again, with what the order shows of its other parameters; those without effect give the orders
-/// already seen.
-std::vector<ScheduleSpec> parametrised(const Schedule& observed, const std::optional<CostModel>& costs) {
-    const std::vector<int> limits = likelyLimits(std::ranges::max(peakActivations(observed)));
-    const int group = firstGroup(observed);
-    // All families that look at times split the backward.
-    const bool timed =
-        costs && std::min({costs->times.forward, costs->times.input_grad, costs->times.weight_grad}) > TimeNs{0};
-    std::vector<ScheduleSpec> specs;
-    const auto addLimited = [&](ScheduleSpec spec) {
-        // Only the family that the run names is worth the search.
-        const std::size_t tries = spec.name == observed.name ? limits.size() : 1;
-        for (std::size_t i = 0; i < tries; ++i) {
-            spec.memory_limit = limits[i];
-            specs.push_back(spec);
-        }
-    };
-    for (ScheduleSpec spec : candidates(observed)) {
-        if (group > 0) {
-            specs.push_back(spec);
-            specs.back().group_size = group;
-        }
-        addLimited(spec);
-        if (!timed) continue;
-        spec.times = costs->times;
-        spec.comm = costs->comm;
-        specs.push_back(spec);
-        addLimited(spec);
+/// Above this, orders of families that the run does not name are tried at the likeliest memory limit alone.
+constexpr std::size_t kFewOps = 20'000;
+
+/// Which kinds of backward an order has, and whether ops overlap: families differ in it, whatever their parameters.
+int backwardsOf(const Schedule& schedule) {
+    int kinds = 0;
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops)
+            kinds |= (op.kind == OpKind::BackwardWeight ? 1 : 0) | (op.overlapped ? 2 : 0);
     }
-    return specs;
+    return kinds;
 }
 
 /// Keeps what is found while specs are tried one by one.
 class Search {
 public:
-    explicit Search(const Schedule& observed) : observed_(observed) {}
+    Search(const Schedule& observed, const std::optional<CostModel>& costs)
+        : observed_(observed), kinds_(backwardsOf(observed)), costs_(costs) {}
 
-    /// True if a spec's order is the observed one.
-    bool among(const std::vector<ScheduleSpec>& specs) {
-        return std::ranges::any_of(specs, [this](const ScheduleSpec& spec) { return tryOne(spec); });
+    /// True if the order of a family at its defaults is the observed one.
+    bool amongDefaults() {
+        for (const ScheduleSpec& spec : specsLike(observed_)) {
+            const auto made = tryOne(spec);
+            if (found_) return true;
+            if (!made || backwardsOf(*made) == kinds_) likely_.push_back(spec);
+        }
+        return false;
+    }
+
+    /// The likely ones again, with what the order shows of its other parameters.
+    bool amongParametrised() {
+        limits_ = likelyLimits(std::ranges::max(peakActivations(observed_)));
+        const int group = firstGroup(observed_);
+        // All families that look at times split the backward.
+        const bool timed = costs_ && std::min({costs_->times.forward, costs_->times.input_grad,
+                                               costs_->times.weight_grad}) > TimeNs{0};
+        for (ScheduleSpec spec : likely_) {
+            if (group > 0) {
+                spec.group_size = group;
+                (void)tryOne(spec);
+                spec.group_size = 0;
+            }
+            if (!found_) tryLimits(spec);
+            if (!found_ && timed) {
+                spec.times = costs_->times;
+                spec.comm = costs_->comm;
+                (void)tryOne(spec);
+                if (!found_) tryLimits(spec);
+            }
+            if (found_) return true;
+        }
+        return false;
     }
 
     ScheduleMatch result() && { return std::move(best_); }
 
 private:
-    bool tryOne(const ScheduleSpec& spec) {
+    void tryLimits(ScheduleSpec spec) {
+        const bool all = spec.name == observed_.name || observed_.opCount() <= kFewOps;
+        const auto unlimited = tryOne(spec);
+        bool changes = false;
+        for (std::size_t i = 0; i < (all ? limits_.size() : 1) && !found_; ++i) {
+            spec.memory_limit = limits_[i];
+            const auto made = tryOne(spec);
+            changes = changes || !made || !unlimited || made->ranks != unlimited->ranks;
+            if (i == 1 && !changes) return; // the family does not look at limits
+        }
+    }
+
+    /// The order of a spec, nothing if it has none.
+    std::optional<Schedule> tryOne(const ScheduleSpec& spec) {
         auto made = makeSchedule(spec);
-        if (!made.ok() || made.value().ranks.size() != observed_.ranks.size()) return false;
-        Comparison comparison = compare(made.value(), observed_);
+        if (!made.ok() || made.value().ranks.size() != observed_.ranks.size()) return std::nullopt;
+        OrderComparison comparison = compareOrders(made.value(), observed_);
         if (!comparison.departure) {
+            found_ = true;
             std::string name = made.value().name;
             best_ = {std::move(made).value(), std::nullopt, std::move(name), std::nullopt};
-            return true;
+            return std::nullopt;
         }
-        if (!best_.closest.empty() && comparison.common <= best_common_) return false;
-        best_common_ = comparison.common;
-        best_.departure = comparison.departure;
-        best_.closest = made.value().name;
-        best_.closest_order = std::move(made).value();
-        return false;
+        if (best_.closest.empty() || comparison.common > best_common_) {
+            best_common_ = comparison.common;
+            best_.departure = comparison.departure;
+            best_.closest = made.value().name;
+            best_.closest_order = made.value();
+        }
+        return std::move(made).value();
     }
 
     const Schedule& observed_;
+    int kinds_;
+    const std::optional<CostModel>& costs_;
+    std::vector<ScheduleSpec> likely_;
+    std::vector<int> limits_;
+    bool found_ = false;
     ScheduleMatch best_;
     std::size_t best_common_ = 0;
 };
@@ -153,8 +179,8 @@ private:
 } // namespace
 
 ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs) {
-    Search search(observed);
-    if (search.among(candidates(observed)) || search.among(parametrised(observed, costs))) {
+    Search search(observed, costs);
+    if (search.amongDefaults() || search.amongParametrised()) {
         return std::move(search).result();
     }
     ScheduleMatch closest = std::move(search).result();

@@ -2,9 +2,11 @@
 
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
+#include "core/schedule/registry.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bubblescope {
 
@@ -15,6 +17,17 @@ struct ScheduleMatch {
     std::string closest;
     std::optional<Schedule> closest_order; ///< that family's, when none is equal
 };
+
+/// Every family and flavor at p, m, v and the placement of a schedule, and as many sequence slices as its ops have;
+/// what the schedule names itself comes first. Whether a family has an order of these sizes shows when it is made.
+[[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
+
+/// How far two orders of equal size agree from the start of each rank on, and where they first part.
+struct OrderComparison {
+    std::size_t common = 0;             ///< ops, over all ranks
+    std::optional<Departure> departure; ///< the earliest in the ranks' lists
+};
+[[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
 /// Compares with every registry family and flavor at the order's p, m, v, first with what the observed schedule
 /// names itself. Families whose order depends on more are tried at their defaults, then with what was observed:

@@ -21,6 +21,12 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
+/// Ranks that communicate as a group, as the file of one of them says.
+struct ProcessGroup {
+    std::string description; ///< what it is for, such as "mesh_pp"
+    std::vector<std::int64_t> ranks;
+};
+
 /// A file that went into a trace.
 struct TraceFile {
     std::filesystem::path path;
@@ -29,6 +35,7 @@ struct TraceFile {
     std::optional<std::int32_t> rank;
     /// The machine that it ran on, as the file tells; empty where it does not.
     std::string host = {};
+    std::vector<ProcessGroup> groups = {}; ///< Kineto's, of its own rank
 };
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; what did not was put on a

@@ -175,6 +175,9 @@ TEST_F(RealTraces, TorchOneFOneBWithoutAnnotations) {
     EXPECT_EQ(run_.steps[0].vpp, 1);
     EXPECT_EQ(run_.schedule.name, "1f1b");
     EXPECT_FALSE(run_.departure.has_value());
+    EXPECT_EQ(run_.explanation.source, "inferred");
+    EXPECT_GE(run_.explanation.confidence, 0.95);
+    EXPECT_TRUE(run_.explanation.alternatives.empty());
     // Rank 1's first forward: from its first aten::linear, 6684.164 us into ProfilerStep#2, to the end of aten::detach.
     const TimelineOp& first = run_.steps[0].ranks[1].front();
     EXPECT_EQ(first.duration(), TimeNs{5'246'631});

@@ -4,6 +4,7 @@
 #include "core/io/chrome/batch_pipeline.h"
 #include "core/io/chrome/event_parser.h"
 #include "core/io/chrome/event_sink.h"
+#include "core/io/chrome/process_groups.h"
 #include "core/io/schedule_file.h"
 #include "core/trace/json_args.h"
 
@@ -153,6 +154,7 @@ Reader::End Reader::field(std::string_view key) {
         if (number && *number >= 0 && *number <= INT32_MAX) {
             builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*number);
         }
+        builder_.file(builder_.currentFile()).groups = processGroups(*value);
     } else if (key == "host_name") {
         const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
         if (host && std::holds_alternative<std::string>(*host))

@@ -290,36 +290,37 @@ TEST_F(ForeignTraces, PaddleProfilerKeepsTheExactStartInAnArg) {
 // Two ranks, three micro-batches, no annotations: rank 0 runs F F B F B B, rank 1 F B F B F B.
 TEST_F(ForeignTraces, OrderOfComputeAndTransfersTellsOps) {
     std::string events;
-    int now = 0;
-    const auto add = [&](const char* name, int lasts, int peer = -1) {
+    const auto add = [&](const char* name, int start, int end, int peer = -1) {
         const std::string args = peer < 0 ? "" : fmt::format(R"(,"args":{{"Concrete Inputs":["","","{}","0"]}})", peer);
         events += fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"{}","pid":1,"tid":1,"ts":{},"dur":{}{}}},)", name,
-                              now, lasts, args);
-        now += lasts;
+                              start, end - start, args);
     };
-    const auto step = [&](int index, const std::string& order, bool first) {
-        const int begin = now;
-        for (const char what : order) {
-            const int peer = first ? 1 : 0;
-            if (what == 'F') {
-                if (!first) add("c10d::recv_", 2, peer);
-                add("aten::linear", 30);
-                add("aten::gelu", 10);
-                if (first) add("c10d::send", 2, peer);
-            } else {
-                if (first) add("c10d::recv_", 2, peer);
-                add("aten::empty", 1); // too little for a forward
-                add("autograd::engine::evaluate_function: AddmmBackward0", 60);
-                if (!first) add("c10d::send", 2, peer);
-            }
-        }
-        events += annotation(fmt::format("ProfilerStep#{}", index), begin, now);
+    struct Timed {
+        char kind;
+        int start; ///< a forward lasts 40, a backward 60, a transfer 2
     };
+    const std::vector<Timed> ranks[2] = {{{'F', 0}, {'F', 44}, {'B', 154}, {'F', 216}, {'B', 266}, {'B', 378}},
+                                         {{'F', 44}, {'B', 90}, {'F', 156}, {'B', 202}, {'F', 266}, {'B', 312}}};
     for (const int rank : {0, 1}) {
         events.clear();
-        now = 0;
-        for (const int index : {4, 5})
-            step(index, rank == 0 ? "FFBFBB" : "FBFBFB", rank == 0);
+        for (const int index : {4, 5}) {
+            const int begin = (index - 4) * 1000;
+            for (const auto& [kind, start] : ranks[rank]) {
+                const int at = begin + start;
+                const bool forward = kind == 'F';
+                const int end = at + (forward ? 40 : 60);
+                if (forward == (rank == 1)) add("c10d::recv_", at - 3, at - 2, 1 - rank);
+                if (!forward) add("aten::empty", at - 1, at); // too little for a forward
+                if (forward) {
+                    add("aten::linear", at, at + 30);
+                    add("aten::gelu", at + 30, end);
+                } else {
+                    add("autograd::engine::evaluate_function: AddmmBackward0", at, end);
+                }
+                if (forward == (rank == 0)) add("c10d::send", end, end + 1, 1 - rank);
+            }
+            events += annotation(fmt::format("ProfilerStep#{}", index), begin, begin + 1000);
+        }
         writeKineto(rank, events);
     }
     const auto run = load();
@@ -330,6 +331,8 @@ TEST_F(ForeignTraces, OrderOfComputeAndTransfersTellsOps) {
     EXPECT_EQ(run.value().steps[0].index, 4);
     EXPECT_EQ(run.value().steps[0].ranks[0][0].duration(), TimeNs{40'000});
     EXPECT_EQ(countOf(run.value().problems, "inferred"), 1);
+    EXPECT_EQ(run.value().explanation.source, "inferred");
+    EXPECT_GE(run.value().explanation.confidence, 0.8);
 }
 
 TEST_F(ForeignTraces, ReplicasAreToldApart) {
@@ -378,7 +381,7 @@ TEST_F(ForeignTraces, TracesWithoutOpsSayWhatWasFound) {
     const auto run = load();
     ASSERT_FALSE(run.ok());
     EXPECT_THAT(run.error().message, HasSubstr("found 2 slices of the categories user_annotation 2"));
-    EXPECT_THAT(run.error().message, HasSubstr("PP:<action>"));
+    EXPECT_THAT(run.error().message, HasSubstr("PP:{stage}F{microbatch}"));
 }
 
 } // namespace

@@ -69,6 +69,19 @@ TEST(MatchSchedule, FindsGroupsLimitsAndTimesByWhatTheyMakeOfTheOrder) {
     }
 }
 
+TEST(MatchSchedule, FindsMemoryLimitsThatNobodyNames) {
+    for (const auto& [name, limit] : {std::pair<std::string, int>{"zb-auto", 5}, {"zb-auto", 6}}) {
+        ScheduleSpec spec{name, "", 4, 10, 1};
+        spec.memory_limit = limit;
+        Schedule observed = makeSchedule(spec).value();
+        observed.name = "custom";
+        observed.flavor.clear();
+        const ScheduleMatch match = matchSchedule(observed);
+        EXPECT_NE(match.schedule.name, "custom") << name << ' ' << limit;
+        EXPECT_FALSE(match.departure.has_value());
+    }
+}
+
 TEST(MatchSchedule, KnowsNoFamilyForAnUnknownPlacement) {
     Schedule observed = observedOrder("interleaved", 2, 4, 2);
     observed.placement = Placement::V;

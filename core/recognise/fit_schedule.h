@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/recognise/run.h"
+#include "core/recognise/step_cuts.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// A schedule that may explain what unannotated ranks did, and how well it does.
+struct ScheduleFit {
+    Schedule schedule;
+    double confidence = 0; ///< product of the shares below, divided by the number of other orders that do as well
+    double order = 0;      ///< share of the steps' ranks whose forwards and backwards come in the schedule's order
+    double ends = 1;       ///< of the places where the first and last stage should transfer nothing, those where
+                           ///< nothing was; of the worse of the two
+    double links = 1;      ///< share of autograd's flows that tie ops of one micro-batch and stage
+    double causality = 1;  ///< share of the pairs of ranks on whose clocks, shifted as may be, no op starts before its
+                           ///< input was made
+    double calls = 1;      ///< share of the ops by which as many sends were made as should be, one more or less
+    std::vector<std::string> alternatives; ///< other schedules, of another order, that explain the trace as well
+};
+
+/// What was observed of one pipeline, replicas together.
+struct ObservedPipeline {
+    int pp = 1;
+    std::vector<ObservedStep> steps;
+    bool sends_told = false; ///< transfers say which of them are sends
+    /// Whether the first and the last rank exchange data, where transfers tell their peers and there are more than two.
+    std::optional<bool> ring;
+};
+
+/// The schedule of the registry that explains the steps best, nothing if none of one forward and one backward per
+/// micro-batch and chunk does for at least half of them. If several do equally well the plainest is taken and the
+/// others are named. Where `options` names a schedule or family, it alone is judged, and only the number of its ops
+/// must agree.
+[[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
+
+} // namespace bubblescope

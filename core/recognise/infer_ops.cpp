@@ -1,0 +1,304 @@
+#include "core/recognise/infer_ops.h"
+
+#include "core/recognise/fit_evidence.h"
+#include "core/recognise/profiler_marks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+namespace bubblescope {
+namespace {
+
+using Marks = std::vector<Mark>;
+using RanksBlocks = std::map<std::int64_t, RankBlocks>; ///< by global rank
+
+/// A rank may have a file for each recorded window.
+void append(RankBlocks& blocks, RankBlocks&& more) {
+    const std::size_t before = blocks.blocks.size();
+    const std::size_t calls = blocks.calls.size();
+    for (ComputeBlock& block : more.blocks) {
+        if (block.forward) *block.forward += before;
+        block.calls_before += calls;
+        blocks.blocks.push_back(block);
+    }
+    std::move(more.transfers.begin(), more.transfers.end(), std::back_inserter(blocks.transfers));
+    blocks.calls.insert(blocks.calls.end(), more.calls.begin(), more.calls.end());
+    blocks.on_device = blocks.on_device || more.on_device;
+}
+
+/// Only ranks that both computed and transferred something can be part of a pipeline.
+RanksBlocks blocksByRank(const Trace& trace, const GpuWork& gpu) {
+    DiagnosticLog unused; // no pipeline, no news
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(trace, unused);
+    std::vector<RankBlocks> files;
+    for (std::uint32_t file = 0; file < trace.files().size(); ++file) {
+        const std::int64_t rank = rank_of_file[file];
+        const HostEvents events = hostEvents(trace, file, rank, gpu);
+        const bool transfers = std::any_of(events.events.begin(), events.events.end(),
+                                           [](const HostEvent& event) { return event.deed == Deed::Transfer; });
+        if (!transfers) continue;
+        RankBlocks blocks = computeBlocks(events, rank);
+        for (ComputeBlock& block : blocks.blocks) {
+            const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end);
+            block.device_idle = work ? work->idle : TimeNs{0};
+        }
+        if (!blocks.blocks.empty()) files.push_back(std::move(blocks));
+    }
+    std::stable_sort(files.begin(), files.end(), [](const RankBlocks& a, const RankBlocks& b) {
+        return a.blocks.front().host_start < b.blocks.front().host_start;
+    });
+    RanksBlocks ranks;
+    for (RankBlocks& blocks : files) {
+        const std::int64_t rank = blocks.rank;
+        const auto [place, is_new] = ranks.try_emplace(rank, RankBlocks{});
+        place->second.rank = rank;
+        append(place->second, std::move(blocks));
+    }
+    return ranks;
+}
+
+using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as global ranks, first stage's first
+
+/// A pipeline for each place on the other axes. Ranks that differ in tensor or context place alone do the same at the
+/// same time: the first of them stands for all.
+Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
+    std::map<int, std::map<int, std::int64_t>> pipelines;
+    for (const auto& [rank, unused] : ranks) {
+        const MeshNumbers& place = places.ranks.at(rank);
+        if (place.at(MeshAxis::Tensor) != 0 || place.at(MeshAxis::Context) != 0) continue;
+        pipelines[place.at(MeshAxis::Data)][place.at(MeshAxis::Pipeline)] = rank;
+    }
+    Groups groups;
+    for (const auto& [data, members] : pipelines) {
+        auto& group = groups.emplace_back();
+        for (const auto& [place, rank] : members)
+            group.push_back(rank);
+    }
+    return groups;
+}
+
+/// Ranks that talk to each other, in ascending order. Where peers are not told all ranks are one group.
+Groups groupsByPeer(const RanksBlocks& ranks) {
+    std::map<std::int64_t, std::int64_t> head; // union-find
+    for (const auto& [rank, unused] : ranks)
+        head[rank] = rank;
+    const auto find = [&head](std::int64_t rank) {
+        while (head.at(rank) != rank)
+            rank = head.at(rank);
+        return rank;
+    };
+    bool told = false;
+    for (const auto& [rank, blocks] : ranks) {
+        for (const HostEvent& transfer : blocks.transfers) {
+            if (!transfer.peer || !ranks.contains(*transfer.peer)) continue;
+            told = true;
+            const std::int64_t a = find(rank);
+            const std::int64_t b = find(*transfer.peer);
+            head[std::max(a, b)] = std::min(a, b);
+        }
+    }
+    std::map<std::int64_t, std::vector<std::int64_t>> groups;
+    for (const auto& [rank, unused] : ranks)
+        groups[told ? find(rank) : 0].push_back(rank);
+    Groups out;
+    for (auto& [first, members] : groups)
+        out.push_back(std::move(members));
+    return out;
+}
+
+/// A rank that was not loaded, as a sentence: a peer, or one between evenly spaced ones.
+std::optional<std::string> absentRank(const RanksBlocks& ranks, const Groups& groups) {
+    for (const auto& group : groups) {
+        for (std::size_t i = 2; i < group.size(); ++i) {
+            if (group[i] - group[i - 1] == group[1] - group[0]) continue;
+            return fmt::format("ranks {} are not evenly spaced, as if one were not among the files",
+                               fmt::join(group, ", "));
+        }
+    }
+    for (const auto& [rank, blocks] : ranks) {
+        for (const HostEvent& transfer : blocks.transfers) {
+            if (transfer.peer && !ranks.contains(*transfer.peer))
+                return fmt::format("rank {} exchanges data with rank {}, which is not among the files", rank,
+                                   *transfer.peer);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<bool> closesRing(const RanksBlocks& ranks, const std::vector<std::int64_t>& group) {
+    if (group.size() < 3) return std::nullopt;
+    std::optional<bool> closes;
+    for (const HostEvent& transfer : ranks.at(group.front()).transfers) {
+        if (transfer.peer) closes = closes.value_or(false) || *transfer.peer == group.back();
+    }
+    return closes;
+}
+
+/// The blocks of a step as ops; nothing for ranks whose numbers of blocks are not those of the schedule.
+void addOps(const ObservedStep& step, const Schedule& schedule, FoundOps& found, std::int64_t& unpaired) {
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const auto assigned = assignBlocks(step.ranks[r], schedule.ranks[r]);
+        unpaired += assigned.empty() ? 1 : 0;
+        for (std::size_t i = 0; i < assigned.size(); ++i) {
+            const ComputeBlock& block = step.ranks[r][assigned[i]];
+            const Op& op = schedule.ranks[r][i];
+            FoundOp out;
+            out.home = static_cast<std::int64_t>(r);
+            out.replica = step.replica;
+            out.step = step.index;
+            out.kind = op.kind;
+            out.microbatch = op.microbatch.value;
+            out.part = schedule.stageOf(Rank{r}, op.chunk).value;
+            out.start = block.work.start;
+            out.end = block.work.end;
+            out.device_idle = block.device_idle;
+            found.ops.push_back(out);
+        }
+    }
+}
+
+std::map<std::int64_t, Marks> marksByRank(const Trace& trace) {
+    DiagnosticLog unused;
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(trace, unused);
+    const std::vector<ProfilerMarks> files = profilerMarks(trace);
+    std::map<std::int64_t, Marks> marks;
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        Marks& of_rank = marks[rank_of_file[file]];
+        of_rank.insert(of_rank.end(), files[file].steps.begin(), files[file].steps.end());
+    }
+    return marks;
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipeline& observed) {
+    std::vector<std::string> out;
+    out.push_back(
+        fmt::format("forwards and backwards come in this order on {} of the steps' ranks ({} steps, {} ranks)",
+                    percent(fit.order), observed.steps.size(), observed.pp));
+    out.push_back(
+        fmt::format("no op starts before its input was made: {} of the pairs of ranks", percent(fit.causality)));
+    const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const ObservedStep& step) {
+        return std::any_of(step.ranks.begin(), step.ranks.end(), [](const auto& blocks) {
+            return std::any_of(blocks.begin(), blocks.end(),
+                               [](const auto& block) { return block.forward.has_value(); });
+        });
+    });
+    if (linked) out.push_back(fmt::format("autograd's flows join a forward to its backward: {}", percent(fit.links)));
+    if (observed.sends_told)
+        out.push_back(fmt::format("sends follow the ops that make their payload: {}", percent(fit.calls)));
+    out.push_back(
+        fmt::format("nothing is transferred where the first and last stage have no neighbour: {}", percent(fit.ends)));
+    return out;
+}
+
+std::string seenOrder(const ObservedPipeline& observed) {
+    constexpr std::size_t kShown = 24;
+    std::vector<std::string> ranks;
+    for (const auto& blocks : observed.steps.front().ranks) {
+        const std::string order = letters(blocks);
+        ranks.push_back(order.size() > kShown ? order.substr(0, kShown) + "…" : order);
+        if (ranks.size() == 4) break;
+    }
+    return fmt::format("{}", fmt::join(ranks, ", "));
+}
+
+} // namespace
+
+Inference inferOps(const Trace& trace, const GpuWork& gpu, const LoadOptions& options,
+                   const std::optional<RankPlaces>& places, DiagnosticLog& log) {
+    Inference out;
+    const RanksBlocks ranks = blocksByRank(trace, gpu);
+    if (ranks.empty()) return out;
+    const Groups groups = places ? groupsByPlace(ranks, *places) : groupsByPeer(ranks);
+    if (groups.empty()) return out;
+    const std::map<std::int64_t, Marks> marks = marksByRank(trace);
+
+    ObservedPipeline observed;
+    std::string step_evidence;
+    double regularity = 1;
+    const auto absent = absentRank(ranks, groups);
+    observed.pp = static_cast<int>(groups.front().size());
+    for (std::size_t replica = 0; replica < groups.size(); ++replica) {
+        const auto& group = groups[replica];
+        if (group.size() != groups.front().size()) {
+            out.why_not = fmt::format("ranks that exchange data form groups of different sizes ({} and {})",
+                                      groups.front().size(), group.size());
+            return out;
+        }
+        std::vector<RankBlocks> blocks;
+        std::vector<Marks> group_marks;
+        for (const std::int64_t rank : group) {
+            blocks.push_back(ranks.at(rank));
+            group_marks.push_back(marks.at(rank));
+        }
+        StepCuts cuts = cutSteps(blocks, group_marks);
+        regularity = std::min(regularity, cuts.regularity);
+        if (replica == 0) step_evidence = cuts.evidence;
+        for (ObservedStep& step : cuts.steps) {
+            step.replica = static_cast<std::int64_t>(replica);
+            if (step.ranks.size() != group.size()) continue; // some rank has no such step
+            observed.steps.push_back(std::move(step));
+        }
+    }
+    observed.ring = closesRing(ranks, groups.front());
+    observed.sends_told =
+        std::all_of(ranks.begin(), ranks.end(), [](const auto& entry) { return !entry.second.transfers.empty(); });
+    if (observed.pp < 2) {
+        out.why_not = absent ? *absent : "only one rank both computes and transfers";
+        return out;
+    }
+    if (observed.steps.empty()) {
+        out.why_not = "no whole step is in it";
+        return out;
+    }
+    const bool given = options.schedule || options.family;
+    const int pp = options.schedule ? options.schedule->pp : options.family ? options.family->pp : 0;
+    if (pp > 0 && pp != observed.pp) {
+        out.why_not = fmt::format("the given schedule is of {} ranks, the trace of {}", pp, observed.pp);
+        return out;
+    }
+
+    auto fit = fitSchedule(observed, options);
+    if (absent && !given) fit.reset(); // what is there may look like a smaller pipeline
+    if (!fit) {
+        out.why_not =
+            fmt::format("{} explains the order of forwards and backwards on {} ranks ({}){}",
+                        given ? "the given schedule has not as many ops; none of its sizes" : "no known schedule",
+                        observed.pp, seenOrder(observed), absent ? "; " + *absent : "");
+        return out;
+    }
+    out.found.parts = Parts::Stages;
+    std::int64_t unpaired = 0;
+    for (const ObservedStep& step : observed.steps)
+        addOps(step, fit->schedule, out.found, unpaired);
+    if (out.found.ops.empty()) {
+        out.why_not = fmt::format("no rank ran as many ops in a step as the schedule has ({})", seenOrder(observed));
+        return out;
+    }
+    out.explanation.source = given ? "given" : "inferred";
+    out.explanation.confidence = fit->confidence * regularity;
+    out.explanation.evidence = sentences(*fit, observed);
+    out.explanation.evidence.push_back(step_evidence);
+    out.explanation.alternatives = std::move(fit->alternatives);
+    const std::string where = trace.files().front().path.string();
+    log.add("inferred", where,
+            fmt::format("ops are not annotated: their micro-batches are told by the order of compute between sends and "
+                        "receives ({} ops on {} ranks)",
+                        out.found.ops.size(), ranks.size()));
+    if (unpaired > 0) {
+        log.add("unpaired-ops", where,
+                "steps of a rank whose forwards and backwards are not as many as the schedule's are left out",
+                unpaired);
+    }
+    return out;
+}
+
+} // namespace bubblescope

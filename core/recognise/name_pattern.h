@@ -1,0 +1,68 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a name, an arg or a thread's name can tell of an op.
+enum class RuleField : std::uint8_t {
+    Kind,
+    MicrobatchId,
+    ChunkId,
+    StageId,
+    StepId,
+    RankId,
+    ReplicaId,
+    SequenceId,
+    TensorRank
+};
+inline constexpr std::array<std::string_view, 9> kRuleFieldNames{"kind", "microbatch", "chunk",    "stage",      "step",
+                                                                 "rank", "replica",    "sequence", "tensor_rank"};
+[[nodiscard]] std::optional<RuleField> ruleFieldFrom(std::string_view name);
+
+/// What a pattern took off a name. Of a pair of ops the second one's fields come second.
+struct NameParts {
+    std::array<std::array<std::optional<std::int64_t>, 2>, kRuleFieldNames.size()> numbers;
+    std::string_view kind; ///< the word in the place of {kind}
+
+    [[nodiscard]] const std::optional<std::int64_t>& get(RuleField field, std::size_t of = 0) const {
+        return numbers[static_cast<std::size_t>(field)][of];
+    }
+};
+
+/// How a name is spelled: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} a word of letters and
+/// underscores), [part] may be missing, * is any text, \ takes the next character as it is. It matches whole names.
+class NamePattern {
+public:
+    /// Error: Input, naming what is wrong at which character; `where` is the error's place.
+    [[nodiscard]] static Result<NamePattern> parse(std::string_view text, const std::string& where);
+
+    [[nodiscard]] std::optional<NameParts> match(std::string_view name) const;
+    [[nodiscard]] const std::string& text() const { return text_; }
+    /// How often a field stands in it.
+    [[nodiscard]] std::size_t count(RuleField field) const;
+
+private:
+    enum class What : std::uint8_t { Text, Field, Any, Maybe, EndOfMaybe };
+    struct Piece {
+        What what = What::Text;
+        std::string text;
+        RuleField field = RuleField::Kind;
+        std::size_t of = 0;   ///< which of a pair's ops
+        std::size_t skip = 0; ///< of Maybe: the piece behind its end
+    };
+    [[nodiscard]] bool matchFrom(std::size_t piece, std::string_view name, NameParts& parts) const;
+
+    std::string text_;
+    std::vector<Piece> pieces_;
+};
+
+} // namespace bubblescope

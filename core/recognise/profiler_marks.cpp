@@ -1,0 +1,63 @@
+#include "core/recognise/profiler_marks.h"
+
+#include "core/recognise/name_parts.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace bubblescope {
+
+std::vector<ProfilerMarks> profilerMarks(const Trace& trace) {
+    std::vector<ProfilerMarks> files(trace.files().size());
+    const StringId wanted = trace.strings().find("user_annotation");
+    if (wanted == 0) return files;
+    for (const Track& track : trace.tracks()) {
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (trace.sliceCategories()[slice] != wanted) continue;
+            std::string_view name = trace.name(slice);
+            const Mark mark{0, trace.start(slice), trace.end(slice)};
+            if (name == "gloo:recv") {
+                files[track.file].receives.push_back(mark);
+            } else if (takeWord(name, "ProfilerStep#")) {
+                files[track.file].steps.push_back({takeNumber(name).value_or(0), mark.start, mark.end});
+            }
+        }
+    }
+    const auto by_start = [](const Mark& a, const Mark& b) { return a.start < b.start; };
+    for (ProfilerMarks& marks : files) {
+        std::stable_sort(marks.steps.begin(), marks.steps.end(), by_start);
+        std::stable_sort(marks.receives.begin(), marks.receives.end(), by_start);
+    }
+    return files;
+}
+
+std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time) {
+    const auto after = std::upper_bound(marks.steps.begin(), marks.steps.end(), time,
+                                        [](TimeNs t, const Mark& step) { return t < step.start; });
+    if (after == marks.steps.begin() || time >= std::prev(after)->end) return std::nullopt;
+    return std::prev(after)->index;
+}
+
+std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to) {
+    auto receive = std::lower_bound(marks.receives.begin(), marks.receives.end(), from,
+                                    [](const Mark& known, TimeNs time) { return known.start < time; });
+    std::optional<Mark> last;
+    for (; receive != marks.receives.end() && receive->start <= to; ++receive) {
+        if (!last || receive->end > last->end) last = *receive;
+    }
+    return last;
+}
+
+std::vector<std::int64_t> ranksOfFiles(const Trace& trace, DiagnosticLog& log) {
+    std::vector<std::int64_t> ranks;
+    for (const TraceFile& file : trace.files()) {
+        if (!file.rank && trace.files().size() > 1) {
+            log.add("unknown-rank", file.path.string(),
+                    "files do not say which rank wrote them; they are numbered in their order");
+        }
+        ranks.push_back(file.rank.value_or(static_cast<std::int32_t>(ranks.size())));
+    }
+    return ranks;
+}
+
+} // namespace bubblescope

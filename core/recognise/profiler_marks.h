@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/trace/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// A time range on the host that PyTorch's profiler marked.
+struct Mark {
+    std::int64_t index = 0; ///< of a step
+    TimeNs start{0};
+    TimeNs end{0};
+};
+
+/// What PyTorch's profiler marks in a file, by start.
+struct ProfilerMarks {
+    std::vector<Mark> steps;    ///< ProfilerStep#N
+    std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
+};
+
+/// One for each file of the trace.
+[[nodiscard]] std::vector<ProfilerMarks> profilerMarks(const Trace& trace);
+
+/// The step that a time lies in, nothing between steps.
+[[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
+
+/// The last of the receives posted in [from, to] to end.
+[[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
+
+/// The global rank of each file. Those that do not say which wrote them are numbered in their order.
+[[nodiscard]] std::vector<std::int64_t> ranksOfFiles(const Trace& trace, DiagnosticLog& log);
+
+} // namespace bubblescope

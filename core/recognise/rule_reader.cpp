@@ -1,0 +1,219 @@
+#include "core/cost/input_file.h"
+#include "core/recognise/builtin_rules.h"
+#include "core/recognise/rule_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, RankSource>, 5> kRankSources{{{"file", RankSource::File},
+                                                                               {"process", RankSource::Process},
+                                                                               {"processes", RankSource::Processes},
+                                                                               {"thread", RankSource::Thread},
+                                                                               {"names", RankSource::Names}}};
+
+/// Text that has to be there unless it may be empty.
+Result<std::string> textField(const Json& object, const std::string& key, const InputPlace& place, bool needed) {
+    const auto found = object.find(key);
+    if (found == object.end()) {
+        if (needed) return place.at(key).error("is missing");
+        return std::string{};
+    }
+    if (!found->is_string()) return place.at(key).error("is no text");
+    return found->get<std::string>();
+}
+
+Result<NamePattern> patternField(const Json& object, const std::string& key, const InputPlace& place) {
+    BUBBLESCOPE_ASSIGN(const std::string text, textField(object, key, place, true));
+    return NamePattern::parse(text, fmt::format("{}: {}", place.file, place.at(key).path));
+}
+
+Result<std::optional<NamePattern>> optionalPattern(const Json& object, const std::string& key,
+                                                   const InputPlace& place) {
+    if (!object.contains(key)) return std::optional<NamePattern>{};
+    BUBBLESCOPE_ASSIGN(NamePattern pattern, patternField(object, key, place));
+    return std::optional(std::move(pattern));
+}
+
+Result<bool> flagField(const Json& object, const std::string& key, const InputPlace& place) {
+    const auto found = object.find(key);
+    if (found == object.end()) return false;
+    if (!found->is_boolean()) return place.at(key).error("is neither true nor false");
+    return found->get<bool>();
+}
+
+Result<OpKind> kindFrom(std::string_view letter, const InputPlace& place) {
+    const auto kind = letter.size() == 1 ? opKindFromLetter(letter.front()) : std::nullopt;
+    if (!kind) return place.error(fmt::format("is '{}', not one of F, B, I, W and O", letter));
+    return *kind;
+}
+
+/// A list under `key`, or nothing.
+Result<const Json*> optionalList(const Json& object, std::string_view key, const InputPlace& place) {
+    static const Json kNone = Json::array();
+    if (!object.contains(key)) return &kNone;
+    return listField(object, key, place);
+}
+
+Result<RecognitionRule::OpSpelling> readOp(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(entry, {"name", "kind"}, place));
+    BUBBLESCOPE_ASSIGN(NamePattern name, patternField(entry, "name", place));
+    BUBBLESCOPE_ASSIGN(const std::string kinds, textField(entry, "kind", place, false));
+    RecognitionRule::OpSpelling op{std::move(name), {}};
+    for (std::string_view rest = kinds; !rest.empty();) {
+        const std::size_t plus = rest.find('+');
+        BUBBLESCOPE_ASSIGN(const OpKind kind, kindFrom(rest.substr(0, plus), place.at("kind")));
+        op.kinds.push_back(kind);
+        rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
+    }
+    if (op.kinds.size() > 2) return place.at("kind").error("names more than the two ops of a pair");
+    return op;
+}
+
+Result<RecognitionRule::TransferSpelling> readTransfer(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(entry, {"name", "is", "payload"}, place));
+    BUBBLESCOPE_ASSIGN(NamePattern name, patternField(entry, "name", place));
+    BUBBLESCOPE_ASSIGN(const std::string is, textField(entry, "is", place, true));
+    BUBBLESCOPE_ASSIGN(const std::string payload, textField(entry, "payload", place, true));
+    if (is != "send" && is != "receive") return place.at("is").error("is neither 'send' nor 'receive'");
+    if (payload != "activation" && payload != "gradient")
+        return place.at("payload").error("is neither 'activation' nor 'gradient'");
+    return RecognitionRule::TransferSpelling{std::move(name), is == "send" ? CommKind::Send : CommKind::Receive,
+                                             payload == "activation" ? Payload::Activation : Payload::Gradient};
+}
+
+Status readArgs(const Json& rule, const std::string& key, const InputPlace& place,
+                std::array<std::string, kRuleFieldNames.size()>& args) {
+    if (!rule.contains(key)) return {};
+    const InputPlace here = place.at(key);
+    if (!rule[key].is_object()) return here.error("is no object of fields and the names of their args");
+    for (const auto& [field_name, arg] : rule[key].items()) {
+        const auto field = ruleFieldFrom(field_name);
+        if (!field) {
+            return here.at(field_name)
+                .error(fmt::format("is no field; known are {}", fmt::join(kRuleFieldNames, ", ")));
+        }
+        if (!arg.is_string()) return here.at(field_name).error("is no text");
+        args[static_cast<std::size_t>(*field)] = arg.get<std::string>();
+    }
+    return {};
+}
+
+Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& rule) {
+    BUBBLESCOPE_ASSIGN(const Json* const ops, listField(entry, "ops", place));
+    for (std::size_t i = 0; i < ops->size(); ++i) {
+        BUBBLESCOPE_ASSIGN(auto op, readOp((*ops)[i], place.at(fmt::format("ops[{}]", i))));
+        rule.ops.push_back(std::move(op));
+    }
+    BUBBLESCOPE_ASSIGN(const Json* const transfers, optionalList(entry, "transfers", place));
+    for (std::size_t i = 0; i < transfers->size(); ++i) {
+        BUBBLESCOPE_ASSIGN(auto transfer, readTransfer((*transfers)[i], place.at(fmt::format("transfers[{}]", i))));
+        rule.transfers.push_back(std::move(transfer));
+    }
+    BUBBLESCOPE_ASSIGN(const Json* const categories, optionalList(entry, "categories", place));
+    for (const Json& category : *categories) {
+        if (!category.is_string()) return place.at("categories").error("has an entry that is no text");
+        rule.categories.push_back(category.get<std::string>());
+    }
+    if (!entry.contains("kinds")) return {};
+    if (!entry["kinds"].is_object()) return place.at("kinds").error("is no object of words and kinds");
+    for (const auto& [word, letter] : entry["kinds"].items()) {
+        const InputPlace here = place.at("kinds").at(word);
+        if (!letter.is_string()) return here.error("is no text");
+        BUBBLESCOPE_ASSIGN(rule.kinds[word], kindFrom(letter.get_ref<const std::string&>(), here));
+    }
+    return {};
+}
+
+/// What a rule must tell of every op.
+Status checkComplete(const RecognitionRule& rule, const InputPlace& place) {
+    const auto arg = [&rule](RuleField field) { return !rule.args[static_cast<std::size_t>(field)].empty(); };
+    for (std::size_t i = 0; i < rule.ops.size(); ++i) {
+        const auto& op = rule.ops[i];
+        const InputPlace here = place.at(fmt::format("ops[{}]", i));
+        if (op.kinds.empty() && op.name.count(RuleField::Kind) == 0 && !arg(RuleField::Kind)) {
+            return here.error("says no kind: give \"kind\", or {kind} in its name, or an arg for it");
+        }
+        if (op.kinds.empty() && rule.kinds.empty())
+            return place.at("kinds").error("is missing: what do the words mean?");
+        const bool optimizer = op.kinds == std::vector{OpKind::Optimizer};
+        if (!optimizer && op.name.count(RuleField::MicrobatchId) == 0 && !arg(RuleField::MicrobatchId)) {
+            return here.error("does not tell the micro-batch: give {microbatch} in its name, or an arg for it");
+        }
+    }
+    return {};
+}
+
+Result<RecognitionRule> readRule(const Json& entry, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(entry,
+                              {"name", "format", "categories", "ops", "transfers", "kinds", "args", "transfer_args",
+                               "thread", "process", "rank", "one_stage_a_rank", "backward_splits"},
+                              place));
+    RecognitionRule rule;
+    BUBBLESCOPE_ASSIGN(rule.name, textField(entry, "name", place, true));
+    BUBBLESCOPE_ASSIGN(rule.format, textField(entry, "format", place, false));
+    BUBBLESCOPE_TRY(readNames(entry, place, rule));
+    BUBBLESCOPE_TRY(readArgs(entry, "args", place, rule.args));
+    rule.transfer_args = rule.args;
+    BUBBLESCOPE_TRY(readArgs(entry, "transfer_args", place, rule.transfer_args));
+    BUBBLESCOPE_ASSIGN(rule.thread, optionalPattern(entry, "thread", place));
+    BUBBLESCOPE_ASSIGN(rule.process, optionalPattern(entry, "process", place));
+    BUBBLESCOPE_ASSIGN(const std::string rank, textField(entry, "rank", place, false));
+    const auto source = std::find_if(kRankSources.begin(), kRankSources.end(),
+                                     [&](const auto& known) { return known.first == (rank.empty() ? "file" : rank); });
+    if (source == kRankSources.end())
+        return place.at("rank").error("is none of 'file', 'process', 'processes', 'thread' and 'names'");
+    rule.rank = source->second;
+    BUBBLESCOPE_ASSIGN(rule.one_stage_a_rank, flagField(entry, "one_stage_a_rank", place));
+    BUBBLESCOPE_ASSIGN(rule.backward_splits, flagField(entry, "backward_splits", place));
+    BUBBLESCOPE_TRY(checkComplete(rule, place));
+    return rule;
+}
+
+Result<std::vector<RecognitionRule>> readTable(const Json& document, const InputPlace& place) {
+    BUBBLESCOPE_TRY(checkKeys(document, {"rules"}, place));
+    BUBBLESCOPE_ASSIGN(const Json* const entries, listField(document, "rules", place));
+    std::vector<RecognitionRule> rules;
+    for (std::size_t i = 0; i < entries->size(); ++i) {
+        BUBBLESCOPE_ASSIGN(RecognitionRule rule, readRule((*entries)[i], place.at(fmt::format("rules[{}]", i))));
+        rules.push_back(std::move(rule));
+    }
+    return rules;
+}
+
+} // namespace
+
+bool RecognitionRule::tellsStages() const {
+    const bool by_arg = !args[static_cast<std::size_t>(RuleField::StageId)].empty();
+    return by_arg || std::any_of(ops.begin(), ops.end(),
+                                 [](const OpSpelling& op) { return op.name.count(RuleField::StageId) > 0; });
+}
+
+Result<std::vector<RecognitionRule>> readRules(const std::string& file) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    BUBBLESCOPE_ASSIGN(const InputFile input, inputFrom(text, file, "",
+                                                        R"(rules look like {"rules": [{"name": "mine", "ops": )"
+                                                        R"([{"name": "fwd {microbatch}", "kind": "F"}, …]}]})"));
+    return readTable(input.document, input.place);
+}
+
+std::span<const RecognitionRule> builtinRules() {
+    static const std::vector<RecognitionRule> kRules = [] {
+        auto rules = readTable(Json::parse(kBuiltinRules), {"built-in rules", "", ""});
+        assert(rules.ok());
+        return std::move(rules).value();
+    }();
+    return kRules;
+}
+
+} // namespace bubblescope
