@@ -8,10 +8,17 @@ namespace bubblescope::cli {
 namespace {
 
 Json scheduleJson(const Run& run) {
-    Json schedule = {{"schedule", run.schedule.name},  {"flavor", run.schedule.flavor},
-                     {"pp", run.schedule.pp},          {"microbatches", run.schedule.microbatches},
-                     {"vpp", run.schedule.vpp},        {"placement", placementName(run.schedule.placement)},
-                     {"recognised_by", run.annotation}};
+    Json schedule = {{"schedule", run.schedule.name},
+                     {"flavor", run.schedule.flavor},
+                     {"pp", run.schedule.pp},
+                     {"microbatches", run.schedule.microbatches},
+                     {"vpp", run.schedule.vpp},
+                     {"placement", placementName(run.schedule.placement)},
+                     {"recognised_by", run.annotation},
+                     {"source", run.explanation.source},
+                     {"confidence", run.explanation.confidence},
+                     {"evidence", run.explanation.evidence},
+                     {"alternatives", run.explanation.alternatives}};
     if (run.departure) {
         schedule["closest"] = run.closest;
         schedule["departs_at"] = {{"rank", run.departure->rank.value},
@@ -22,12 +29,26 @@ Json scheduleJson(const Run& run) {
     return schedule;
 }
 
+/// Sizes of the job, where its ranks are in it, and how that is known.
+Json meshJson(const RankPlaces& places) {
+    Json mesh = {{"source", places.source}};
+    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)
+        mesh[std::string(kMeshAxisNames[axis])] = places.sizes.of[axis];
+    mesh["ranks"] = Json::array();
+    for (const auto& [rank, place] : places.ranks) {
+        mesh["ranks"].push_back(placeJson(place));
+        mesh["ranks"].back()["rank"] = rank;
+    }
+    return mesh;
+}
+
 Json traceJson(const Run& run) {
     Json files = Json::array();
     for (const auto& file : run.files)
         files.push_back(file.string());
     Json trace = {{"files", files},       {"format", run.format},        {"ranks", run.schedule.pp},
                   {"slices", run.slices}, {"span_ns", run.span.count()}, {"problems", problemsJson(run.problems)}};
+    if (run.places) trace["mesh"] = meshJson(*run.places);
     if (run.info) {
         trace["source"] = run.info->source;
         trace["backend"] = run.info->backend;

@@ -1,9 +1,11 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/diagnosis_output.h"
+#include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -43,6 +45,16 @@ std::string headText(const Run& run) {
                            run.departure->index, run.departure->rank.value, opName(run.departure->observed),
                            opName(run.departure->expected));
     }
+    const Explanation& how = run.explanation;
+    if (how.source == "inferred" || how.source == "given") {
+        const std::string_view by = how.source == "given" ? "given, judged by" : "inferred, judged by";
+        out += fmt::format("  {} (confidence {:.2f}; from 0.80 on it can be trusted)\n", by, how.confidence);
+        for (const std::string& sentence : how.evidence)
+            out += fmt::format("    {}\n", sentence);
+    }
+    if (!how.alternatives.empty())
+        out += fmt::format("  explains the trace as well: {}\n", fmt::join(how.alternatives, ", "));
+    if (run.places) out += fmt::format("Mesh: {} (by {})\n", placeText(run.places->sizes), run.places->source);
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
@@ -19,6 +20,7 @@ struct Options {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
     std::optional<int> step;
+    RecogniseOptions recognise;
     SvgOptions svg;
     std::string html;
     std::string clocks = "auto";
@@ -95,8 +97,9 @@ Status writePage(const Run& run, const RunReport& report, const Options& options
 
 CommandResult analyze(const Options& options) {
     JobControl control;
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     BUBBLESCOPE_ASSIGN(Run run, watchLoad(control, [&] {
-                           return loadRun({options.files.begin(), options.files.end()}, control);
+                           return loadRun({options.files.begin(), options.files.end()}, control, known_of);
                        }));
     BUBBLESCOPE_ASSIGN(const ReportOptions report_options, prepare(run, options));
     const RunReport report = analyzeRun(run, report_options);
@@ -149,6 +152,7 @@ void addAnalyzeCommand(CLI::App& app, Action& action) {
     options->memory.add(*command);
     command->add_option("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
         ->type_name("FILE");
+    options->recognise.add(*command);
     options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return analyze(*options); }; });

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/table.h"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,16 @@ namespace {
 
 struct Options {
     std::vector<std::string> files;
+    RecogniseOptions recognise;
     bool json = false;
 };
+
+/// Of a file's rank in the job's mesh, where it is known.
+std::optional<MeshNumbers> placeOf(const TraceFile& file, const std::optional<RankPlaces>& places) {
+    if (!places || !file.rank) return std::nullopt;
+    const auto place = places->ranks.find(*file.rank);
+    return place == places->ranks.end() ? std::nullopt : std::optional(place->second);
+}
 
 /// The problems of one file are those whose place is its path, or begins with it and goes on.
 std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diagnostic>& all) {
@@ -30,12 +40,13 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     return own;
 }
 
-Json fileJson(const FileSummary& summary, const ReadTraces& read) {
+Json fileJson(const FileSummary& summary, const ReadTraces& read, const std::optional<RankPlaces>& places) {
     Json out;
     out["path"] = summary.file.path.string();
     out["format"] = summary.file.format.empty() ? Json(nullptr) : Json(summary.file.format);
     out["ranks"] = Json::array();
     if (summary.file.rank) out["ranks"].push_back(*summary.file.rank);
+    if (const auto place = placeOf(summary.file, places)) out["place"] = placeJson(*place);
     out["slices"] = summary.slices;
     out["by_category"] = Json::object();
     for (const auto& [category, count] : summary.by_category)
@@ -57,12 +68,14 @@ Json fileJson(const FileSummary& summary, const ReadTraces& read) {
     return out;
 }
 
-std::string fileText(const FileSummary& summary) {
+std::string fileText(const FileSummary& summary, const std::optional<RankPlaces>& places) {
     std::string out = fmt::format("{}\n", summary.file.path.string());
     if (summary.file.format.empty()) return out + "  could not be used, see the problems\n";
     out += fmt::format("  {}{}: {} slices, {} flows, {} instants, {} counters\n", summary.file.format,
                        summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
                        summary.flows, summary.instants, summary.counters);
+    if (const auto place = placeOf(summary.file, places))
+        out += fmt::format("  place: {} (by {})\n", placeText(*place), places->source);
     using Align = Table::Align;
     Table categories({{"category", Align::Left}, {"slices", Align::Right}});
     for (const auto& [category, count] : summary.by_category)
@@ -83,6 +96,8 @@ CommandResult info(const Options& options) {
                            return readTraces({options.files.begin(), options.files.end()}, control);
                        }));
     const std::vector<FileSummary> files = summarize(*read.trace);
+    BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.mesh());
+    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(*read.trace, mesh));
     printProblems(read.problems);
     if (options.json) {
         Json document;
@@ -90,14 +105,14 @@ CommandResult info(const Options& options) {
         document["span_ns"] = read.trace->span().count();
         document["files"] = Json::array();
         for (const FileSummary& file : files)
-            document["files"].push_back(fileJson(file, read));
+            document["files"].push_back(fileJson(file, read, places));
         document["problems"] = problemsJson(read.problems);
         printJson(document);
         return 0;
     }
     std::string text;
     for (const FileSummary& file : files)
-        text += (text.empty() ? "" : "\n") + fileText(file);
+        text += (text.empty() ? "" : "\n") + fileText(file, places);
     text += fmt::format("\n{} from the first event to the last\n", formatTime(read.trace->span()));
     printText(text);
     return 0;
@@ -110,6 +125,7 @@ void addInfoCommand(CLI::App& app, Action& action) {
         "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
     const auto options = std::make_shared<Options>();
     command->add_option("FILES", options->files, "Trace files or directories; - is standard input")->required();
+    options->recognise.addMesh(*command);
     command->add_flag("--json", options->json, "As a JSON document");
     command->callback([&action, options] { action = [options] { return info(*options); }; });
 }

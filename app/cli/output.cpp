@@ -55,4 +55,18 @@ Json problemsJson(const std::vector<Diagnostic>& problems) {
     return list;
 }
 
+Json placeJson(const MeshNumbers& place) {
+    Json out = Json::object();
+    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)
+        out[std::string(kMeshAxisNames[axis])] = place.of[axis];
+    return out;
+}
+
+std::string placeText(const MeshNumbers& place) {
+    std::string out;
+    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)
+        out += fmt::format("{}{} {}", axis == 0 ? "" : ", ", kMeshAxisNames[axis], place.of[axis]);
+    return out;
+}
+
 } // namespace bubblescope::cli

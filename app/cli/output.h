@@ -1,9 +1,11 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/recognise/mesh.h"
 
 #include <nlohmann/json.hpp>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,5 +27,10 @@ void printError(std::string_view text);
 void printProblems(const std::vector<Diagnostic>& problems);
 
 [[nodiscard]] Json problemsJson(const std::vector<Diagnostic>& problems);
+
+/// {"pp": 1, "dp": 0, …}
+[[nodiscard]] Json placeJson(const MeshNumbers& place);
+/// "pp 1, dp 0, …"
+[[nodiscard]] std::string placeText(const MeshNumbers& place);
 
 } // namespace bubblescope::cli

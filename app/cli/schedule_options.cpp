@@ -113,6 +113,21 @@ Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
     return generate(name_, flavor_, times, vpp_);
 }
 
+Status ScheduleOptions::open(LoadOptions& options) const {
+    if (!file_.empty()) {
+        BUBBLESCOPE_ASSIGN(options.schedule, schedule({}));
+        return {};
+    }
+    const ScheduleFamily* const family = findScheduleFamily(name_);
+    ScheduleSpec spec{name_,         flavor_,         pp_, microbatches_, vpp_ > 1 ? vpp_ : 0, group_size_,
+                      memory_limit_, sequence_slices_};
+    if (family == nullptr) return makeSchedule(spec).error(); // names those there are
+    if (!activation_sizes_.empty())
+        spec.sizes = {activation_sizes_.at(0), activation_sizes_.at(1), activation_sizes_.at(2)};
+    options.family = std::move(spec);
+    return {};
+}
+
 Result<Schedule> ScheduleOptions::sibling(const std::string& name, const CostModel& times,
                                           std::optional<int> vpp) const {
     if (!file_.empty()) return usageError("a schedule file has no siblings to compare with", "use --schedule instead");

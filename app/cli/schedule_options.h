@@ -3,6 +3,7 @@
 #include "app/cli/transfer_options.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/recognise/run.h"
 #include "core/schedule/schedule.h"
 
 #include <CLI/CLI.hpp>
@@ -47,6 +48,11 @@ public:
     /// family that --schedule names. `vpp` takes the place of --vpp where given.
     [[nodiscard]] Result<Schedule> sibling(const std::string& name, const CostModel& times,
                                            std::optional<int> vpp = {}) const;
+
+    /// The schedule that a trace is meant to show; sizes that are not given are left open, and so is v where it is 1.
+    [[nodiscard]] Status open(LoadOptions& options) const;
+    /// True if a size is given.
+    [[nodiscard]] bool sized() const { return pp_ > 0 || microbatches_ > 0 || vpp_ > 1; }
 
     /// True if --schedule or --schedule-file says which schedule is meant.
     [[nodiscard]] bool given() const { return !name_.empty() || !file_.empty(); }

@@ -83,6 +83,62 @@ TEST(AnalyzeCommand, ReadsPyTorchRuns) {
     EXPECT_EQ(bare["schedule"]["microbatches"], 8);
 }
 
+TEST(AnalyzeCommand, SaysHowItFoundTheSchedule) {
+    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
+    const auto folder = sharedDir() / "traces/torch-pp-cpu-gloo";
+    const auto bare = (folder / "1f1b_pp4_mb8").string();
+    const auto schedule = runProgram({"analyze", bare, "--json"}).json()["schedule"];
+    EXPECT_EQ(schedule["source"], "inferred");
+    EXPECT_GE(schedule["confidence"], 0.8);
+    EXPECT_TRUE(schedule["alternatives"].empty());
+    EXPECT_FALSE(schedule["evidence"].empty());
+    EXPECT_NE(runProgram({"analyze", bare}).out.find("confidence 1.00"), std::string::npos);
+
+    const auto given = runProgram({"analyze", bare, "--json", "--schedule", "fthenb"});
+    ASSERT_EQ(given.exit_code, 0) << given.err;
+    EXPECT_EQ(given.json()["schedule"]["source"], "given");
+    EXPECT_EQ(given.json()["schedule"]["closest"], "fthenb");
+    EXPECT_EQ(given.json()["schedule"]["departs_at"]["observed"], "B0.0");
+
+    const auto named = (folder / "interleaved1f1b_pp4_mb8_v2").string();
+    const auto equal = runProgram({"analyze", named, "--json", "--schedule", "interleaved", "--flavor", "torch"});
+    ASSERT_EQ(equal.exit_code, 0) << equal.err;
+    EXPECT_EQ(equal.json()["schedule"]["flavor"], "torch");
+    EXPECT_FALSE(equal.json()["schedule"].contains("departs_at"));
+    EXPECT_EQ(runProgram({"analyze", named, "--schedule", "interleaved", "--vpp", "4"}).exit_code, 3);
+    EXPECT_EQ(runProgram({"analyze", named, "--schedule", "nonsense"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"analyze", named, "--pp", "4"}).exit_code, 2);
+}
+
+TEST(AnalyzeCommand, TakesRulesAndAMesh) {
+    const ScratchFolder scratch;
+    for (const int rank : {0, 1}) {
+        const std::string text = R"({"schemaVersion":1,"traceEvents":[)"
+                                 R"({"ph":"X","cat":"x","name":"fwd 0","pid":1,"tid":1,"ts":0,"dur":10},)"
+                                 R"({"ph":"X","cat":"x","name":"bwd 0","pid":1,"tid":1,"ts":20,"dur":10}]})";
+        scratch.write("traces/rank" + std::to_string(rank) + ".json", text);
+    }
+    const auto rules = scratch.write("rules.json", R"({"rules": [{"name": "ours", "ops": [)"
+                                                   R"({"name": "fwd {microbatch}", "kind": "F"},)"
+                                                   R"({"name": "bwd {microbatch}", "kind": "B"}]}]})");
+    const auto traces = scratch.file("traces");
+    EXPECT_EQ(runProgram({"analyze", traces}).exit_code, 3);
+    const auto found = runProgram({"analyze", traces, "--rules", rules.string(), "--mesh", "pp=1,dp=2", "--json"});
+    ASSERT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_EQ(found.json()["schedule"]["recognised_by"], "ours");
+    EXPECT_EQ(found.json()["schedule"]["pp"], 1);
+    EXPECT_EQ(found.json()["trace"]["mesh"]["dp"], 2);
+    EXPECT_EQ(found.json()["steps"].size(), 2U);
+    EXPECT_EQ(runProgram({"info", traces, "--mesh", "pp=2", "--json"}).json()["files"][1]["place"]["pp"], 1);
+
+    scratch.write("rules.json", R"({"rules": [{"name": "ours", "ops": [{"name": "fwd {bogus}", "kind": "F"}]}]})");
+    const auto wrong = runProgram({"analyze", traces, "--rules", rules.string()});
+    EXPECT_EQ(wrong.exit_code, 3);
+    EXPECT_NE(wrong.err.find("rules.json: rules[0], ops[0], name"), std::string::npos) << wrong.err;
+    EXPECT_EQ(runProgram({"analyze", traces, "--mesh", "pp=two"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"analyze", traces, "--mesh-order", "megatron"}).exit_code, 2) << "an order of what?";
+}
+
 TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {
     const ScratchFolder scratch;
     const std::vector<std::string> files{

@@ -1,0 +1,49 @@
+#include "app/cli/load_options.h"
+
+#include <iterator>
+#include <utility>
+
+namespace bubblescope::cli {
+
+void RecogniseOptions::addMesh(CLI::App& command) {
+    auto* const mesh = command.add_option("--mesh", mesh_, "How the job spreads over its ranks, as in pp=4,dp=2,tp=2")
+                           ->type_name("SIZES");
+    command
+        .add_option("--mesh-order", order_,
+                    "How its ranks are numbered: torchtitan (the default), megatron, or axes, the fastest first, as in "
+                    "tp-cp-ep-dp-pp")
+        ->type_name("ORDER")
+        ->needs(mesh);
+}
+
+void RecogniseOptions::add(CLI::App& command) {
+    command.add_option("--rules", rules_, "Further rules for names of ops, see the manual on recognition")
+        ->type_name("FILE");
+    addMesh(command);
+    schedule_.addSchedule(command);
+}
+
+Result<std::optional<Mesh>> RecogniseOptions::mesh() const {
+    if (mesh_.empty()) return std::optional<Mesh>{};
+    BUBBLESCOPE_ASSIGN(Mesh mesh, parseMesh(mesh_, order_));
+    return std::optional(std::move(mesh));
+}
+
+Result<LoadOptions> RecogniseOptions::options() const {
+    LoadOptions options;
+    for (const std::string& file : rules_) {
+        BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> rules, readRules(file));
+        std::move(rules.begin(), rules.end(), std::back_inserter(options.rules));
+    }
+    BUBBLESCOPE_ASSIGN(options.mesh, mesh());
+    if (!schedule_.given()) {
+        if (schedule_.sized()) {
+            return usageError("sizes of a schedule are given, but no schedule", "add --schedule NAME");
+        }
+        return options;
+    }
+    BUBBLESCOPE_TRY(schedule_.open(options));
+    return options;
+}
+
+} // namespace bubblescope::cli

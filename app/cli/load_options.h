@@ -1,0 +1,32 @@
+#pragma once
+
+#include "app/cli/schedule_options.h"
+#include "core/base/result.h"
+#include "core/recognise/run.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// What a user knows of a trace, for the commands that look for its pipeline.
+class RecogniseOptions {
+public:
+    /// --mesh and --mesh-order.
+    void addMesh(CLI::App& command);
+    /// The mesh, --rules, and the schedule options, whose sizes may be left open.
+    void add(CLI::App& command);
+
+    [[nodiscard]] Result<std::optional<Mesh>> mesh() const;
+    [[nodiscard]] Result<LoadOptions> options() const;
+
+private:
+    std::vector<std::string> rules_;
+    std::string mesh_;
+    std::string order_;
+    ScheduleOptions schedule_;
+};
+
+} // namespace bubblescope::cli
