@@ -58,20 +58,23 @@ void tellProblems(const StepTimeline& step, const Schedule& usual, const Schedul
     for (const ScheduleProblem& problem : validate(order)) {
         Anomaly anomaly;
         anomaly.kind = kindOf(problem.kind);
+        // First, since a damaged step may have a problem for each of its ops.
+        const auto told = std::ranges::count_if(found, [&](const Anomaly& a) { return a.kind == anomaly.kind; });
+        if (static_cast<std::size_t>(told) >= kMostPerKind) continue;
         anomaly.severity = Severity::Serious;
         anomaly.rank = problem.rank;
         anomaly.step = step.index;
         if (step.replica != 0) anomaly.replica = step.replica;
         if (problem.index < order.ranks[problem.rank.index()].size() && anomaly.kind != AnomalyKind::MissingOp)
             anomaly.op = order.ranks[problem.rank.index()][problem.index];
-        if (const auto missing = lacking(usual, order, problem.rank);
-            anomaly.kind == AnomalyKind::MissingOp && missing.size() == 1)
-            anomaly.op = missing.front();
+        if (anomaly.kind == AnomalyKind::MissingOp) {
+            if (const auto missing = lacking(usual, order, problem.rank); missing.size() == 1)
+                anomaly.op = missing.front();
+        }
         anomaly.evidence = {{"index", static_cast<double>(problem.index)}};
         anomaly.message = fmt::format("step {}: {}", step.index, problem.message);
         anomaly.suggestion = suggestionOf(anomaly.kind);
-        const auto told = std::ranges::count_if(found, [&](const Anomaly& a) { return a.kind == anomaly.kind; });
-        if (static_cast<std::size_t>(told) < kMostPerKind) found.push_back(std::move(anomaly));
+        found.push_back(std::move(anomaly));
     }
 }
 
