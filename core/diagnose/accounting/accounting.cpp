@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <bitset>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 namespace bubblescope {
@@ -95,8 +94,15 @@ private:
         if (plan.ranks.size() != step_.ranks.size() || plan.placement != step_.placement || plan.vpp != step_.vpp)
             return false;
         for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-            auto ran = step_.ranks[r] | std::views::transform(&TimelineOp::op) | std::views::filter(works);
-            if (!std::ranges::equal(ran, plan.ranks[r] | std::views::filter(works))) return false;
+            auto due = plan.ranks[r].begin();
+            const auto end = plan.ranks[r].end();
+            for (const TimelineOp& ran : step_.ranks[r]) {
+                if (!works(ran.op)) continue;
+                due = std::find_if(due, end, works);
+                if (due == end || *due != ran.op) return false;
+                ++due;
+            }
+            if (std::find_if(due, end, works) != end) return false;
         }
         return true;
     }

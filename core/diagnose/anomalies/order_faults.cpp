@@ -92,7 +92,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
         anomaly.op = *seen;
         anomaly.step = step.index;
         if (step.replica != 0) anomaly.replica = step.replica;
-        const auto ran = std::ranges::find_if(step.ranks[r], [&](const TimelineOp& op) { return op.op == *seen; });
+        const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
         if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
         const TimeNs longer = step.wall() - input.run.steps[input.typical_step].wall();
         anomaly.severity = input.worthTelling(longer, s) ? input.severityOf(longer, s) : Severity::Notice;

@@ -134,8 +134,8 @@ void findSlowOps(const AnomalyInput& input, Anomalies& found) {
         const StepTimeline& step = input.run.steps[s];
         const auto replay = StepReplay::of(step);
         if (!replay) continue;
-        const TimeNs cost = replay->saved([&](MeasuredTimes& times) {
-            for (const OpSample* sample : slow.ops)
+        const TimeNs cost = replay->saved([&, &ops = slow.ops](MeasuredTimes& times) {
+            for (const OpSample* sample : ops)
                 times.setOp(sample->rank, sample->op->op,
                             TimeNs{static_cast<std::int64_t>(samples.median(sample->group))});
         });
