@@ -49,6 +49,25 @@ TimeNs costOfRatio(const StepTimeline& step, Rank rank, double ratio) {
     });
 }
 
+/// What is told of a rank whose ops take `ratio` times what they should from a step on, and the step (by its place in
+/// the run) that its cost was replayed on; nothing where it costs too little. Words and evidence are up to the caller.
+struct Slowdown {
+    Anomaly anomaly;
+    std::size_t step = 0;
+};
+std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank rank, std::size_t from, double ratio) {
+    const auto step = stepToReplay(input, replica, from);
+    if (!step) return std::nullopt;
+    const TimeNs cost = costOfRatio(input.run.steps[*step], rank, ratio);
+    if (!input.worthTelling(cost, *step)) return std::nullopt;
+    Slowdown slowdown{{}, *step};
+    slowdown.anomaly.kind = AnomalyKind::Straggler;
+    slowdown.anomaly.severity = input.severityOf(cost, *step);
+    slowdown.anomaly.rank = rank;
+    slowdown.anomaly.cost = cost;
+    return slowdown;
+}
+
 /// Relative times of a rank's ops, by replica and rank.
 using RankTimes = std::map<std::pair<int, Rank>, std::vector<double>>;
 
@@ -64,7 +83,6 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         }
         usual[g] = statistics::median(std::move(others));
     }
-    std::map<std::pair<int, Rank>, std::vector<double>> of_equals;
     for (const OpSample& sample : samples.samples()) {
         if (usual[sample.group] <= 0) continue;
         relative[{input.run.steps[sample.step].replica, sample.rank}].push_back(sample.duration / usual[sample.group]);
@@ -94,21 +112,15 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         const auto& [key, ratio, chance] = candidates[i];
         if (corrected[i] > input.limits.chance) continue;
-        const auto step = stepToReplay(input, key.first, 0);
-        if (!step) continue;
-        const TimeNs cost = costOfRatio(input.run.steps[*step], key.second, ratio);
-        if (!input.worthTelling(cost, *step)) continue;
-        Anomaly anomaly;
-        anomaly.kind = AnomalyKind::Straggler;
-        anomaly.severity = input.severityOf(cost, *step);
-        anomaly.rank = key.second;
+        auto slowdown = slowdownOf(input, key.first, key.second, 0, ratio);
+        if (!slowdown) continue;
+        Anomaly& anomaly = slowdown->anomaly;
         anomaly.replica = key.first;
-        anomaly.cost = cost;
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[i]}};
         anomaly.message = fmt::format("{} takes {:.2f} times what the same rank of the other replicas takes for the "
                                       "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
-                                      nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(cost),
-                                      100 * input.share(cost, *step));
+                                      nameRank(key.first, key.second, samples.replicas()), ratio,
+                                      formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
         anomaly.suggestion = kLookAtDevice;
         found.push_back(std::move(anomaly));
     }
@@ -159,24 +171,18 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             if (change.after <= change.before) continue;
             const std::size_t first = series[change.at].first;
             const double ratio = change.after / change.before;
-            const auto step = stepToReplay(input, key.first, first);
-            if (!step) continue;
-            const TimeNs cost = costOfRatio(input.run.steps[*step], key.second, ratio);
-            if (!input.worthTelling(cost, *step)) continue;
-            Anomaly anomaly;
-            anomaly.kind = AnomalyKind::Straggler;
-            anomaly.severity = input.severityOf(cost, *step);
-            anomaly.rank = key.second;
+            auto slowdown = slowdownOf(input, key.first, key.second, first, ratio);
+            if (!slowdown) continue;
+            Anomaly& anomaly = slowdown->anomaly;
             if (samples.replicas() > 1) anomaly.replica = key.first;
             anomaly.step = input.run.steps[first].index;
-            anomaly.cost = cost;
             anomaly.evidence = {
                 {"ratio", ratio}, {"from_step", input.run.steps[first].index}, {"probability", change.probability}};
             anomaly.message = fmt::format(
                 "{} is {:.2f} times as slow from step {} on as it was before, while the other ranks are not; a step "
                 "would be {} shorter ({:.1f} %) at its former speed.",
                 nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
-                formatTime(cost), 100 * input.share(cost, *step));
+                formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
             anomaly.suggestion = fmt::format("Find out what happened to it before step {}. {}",
                                              input.run.steps[first].index, kLookAtDevice);
             found.push_back(std::move(anomaly));
