@@ -1,10 +1,14 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "runtime/launch/session.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 namespace bubblescope::cli {
 namespace {
@@ -12,8 +16,18 @@ namespace {
 constexpr int kUsage = 2;
 constexpr int kRunFailed = 4;
 
-int execute(const Action& action) {
+/// Commands in which all processes of a job take part. Of the others the root does all.
+constexpr std::array<std::string_view, 0> kTogether{};
+
+bool isTogether(const CLI::App& app) {
+    return std::ranges::any_of(kTogether,
+                               [&app](std::string_view name) { return app.got_subcommand(std::string(name)); });
+}
+
+/// The root speaks for all processes, and its exit code is the job's.
+int execute(const Action& action, const LaunchSession& session) {
     const CommandResult result = action();
+    if (!session.isRoot()) return 0;
     // A closed pipe or a full disk must not look like success.
     const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
     if (!result.ok()) {
@@ -28,6 +42,12 @@ int execute(const Action& action) {
 }
 
 int run(int argc, char** argv) {
+    const auto started = LaunchSession::start();
+    if (!started.ok()) {
+        printError(started.error().text());
+        return exitCode(started.error().kind);
+    }
+    const LaunchSession& session = *started.value();
     CLI::App app("Bubblescope: where are the bubbles of a training pipeline, and how far are they from theory?",
                  "bubblescope");
     app.set_version_flag("--version", "bubblescope " BUBBLESCOPE_VERSION);
@@ -55,9 +75,15 @@ int run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        if (!session.isRoot()) return 0;
         return app.exit(error) == 0 ? 0 : kUsage;
     }
-    return execute(action);
+    if (!session.isRoot() && !isTogether(app)) return 0;
+    if (session.size() > 1 && !session.hasMpi()) {
+        fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
+                   session.size());
+    }
+    return execute(action, session);
 }
 
 } // namespace

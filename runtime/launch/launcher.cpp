@@ -1,0 +1,45 @@
+#include "runtime/launch/launcher.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace bubblescope {
+namespace {
+
+struct Variables {
+    const char* tells; ///< set by this launcher alone
+    const char* rank;
+    const char* size;
+};
+
+// Slurm's PMIx plugin gives a rank, but leaves the size to the library: its own variable tells it.
+constexpr std::array<Variables, 4> kKnown{{{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                           {"PMI_SIZE", "PMI_RANK", "PMI_SIZE"},
+                                           {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+                                           {"PMIX_RANK", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"}}};
+
+std::optional<int> numberIn(const Environment& environment, const char* name) {
+    const char* const text = environment(name);
+    if (text == nullptr) return std::nullopt;
+    int number = 0;
+    const auto parsed = std::from_chars(text, text + std::strlen(text), number);
+    return parsed.ec == std::errc{} && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+} // namespace
+
+std::optional<Launched> launchedAs(const Environment& environment) {
+    for (const Variables& known : kKnown) {
+        if (environment(known.tells) == nullptr) continue;
+        return Launched{known.tells, numberIn(environment, known.rank), numberIn(environment, known.size)};
+    }
+    return std::nullopt;
+}
+
+std::optional<Launched> launchedAs() {
+    return launchedAs([](const char* name) { return std::getenv(name); });
+}
+
+} // namespace bubblescope

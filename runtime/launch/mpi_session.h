@@ -1,0 +1,12 @@
+#pragma once
+
+#include "runtime/launch/session.h"
+
+#include <memory>
+
+namespace bubblescope {
+
+/// MPI from MPI_Init_thread to MPI_Finalize. Error: Run, where it does not start or was not built in.
+[[nodiscard]] Result<std::unique_ptr<LaunchSession>> startMpi();
+
+} // namespace bubblescope

@@ -1,0 +1,14 @@
+#include "runtime/launch/mpi_session.h"
+
+// In place of mpi_session.cpp where the build has no MPI.
+namespace bubblescope {
+
+bool builtWithMpi() {
+    return false;
+}
+
+Result<std::unique_ptr<LaunchSession>> startMpi() {
+    return runError("this program was built without MPI", "install MPI (Debian: libopenmpi-dev) and build again");
+}
+
+} // namespace bubblescope

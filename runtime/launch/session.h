@@ -1,0 +1,52 @@
+#pragma once
+
+#include "core/base/process_team.h"
+
+#include <memory>
+#include <string>
+
+namespace bubblescope {
+
+/// This process's part in a job of several, from main()'s begin to its end. Starts MPI where a launcher started the
+/// process and the program was built with MPI; a program that is simply called never touches MPI. Make one, on the main
+/// thread.
+class LaunchSession {
+public:
+    /// Error: Run, where MPI does not start.
+    [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start();
+
+    /// Leaves the job in good order: waits until all processes have come here. While an exception unwinds the stack the
+    /// others may wait for this process elsewhere: then it ends all of them instead.
+    virtual ~LaunchSession() = default;
+    LaunchSession(const LaunchSession&) = delete;
+    LaunchSession& operator=(const LaunchSession&) = delete;
+
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int size() const { return size_; }
+    [[nodiscard]] bool isRoot() const { return rank_ == 0; }
+
+    /// Whether MPI runs in this process: also with a single process, if mpirun started it.
+    [[nodiscard]] virtual bool hasMpi() const { return false; }
+    /// Whether any thread may call MPI at any time (MPI_THREAD_MULTIPLE); else the main thread alone may.
+    [[nodiscard]] virtual bool threadsMayCommunicate() const { return false; }
+    /// The library, as it names itself; empty without MPI.
+    [[nodiscard]] virtual std::string library() const { return {}; }
+
+    /// The job's processes; null where there is no MPI.
+    [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
+
+    /// Ends all processes of the job at once, with this exit code. For when the others cannot be told.
+    [[noreturn]] virtual void abort(int exit_code);
+
+protected:
+    LaunchSession(int rank, int size) : rank_(rank), size_(size) {}
+
+private:
+    int rank_;
+    int size_;
+};
+
+/// Whether this program can be one of several processes.
+[[nodiscard]] bool builtWithMpi();
+
+} // namespace bubblescope
