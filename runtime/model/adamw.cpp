@@ -4,7 +4,7 @@
 
 namespace bubblescope::runtime {
 
-void AdamW::step(const std::vector<ParameterRun>& runs, const Tensor& gradients) {
+void AdamW::step(const std::vector<ParameterRun>& runs, const Matrix<float>& gradients) {
     if (first_.size() == 0) {
         first_ = Eigen::ArrayXf::Zero(gradients.size());
         second_ = Eigen::ArrayXf::Zero(gradients.size());

@@ -28,7 +28,7 @@ public:
     explicit AdamW(const AdamWConfig& config) : config_(config) {}
 
     /// `gradients` holds those of all runs one after the other; the same runs in the same order on every call.
-    void step(const std::vector<ParameterRun>& runs, const Tensor& gradients);
+    void step(const std::vector<ParameterRun>& runs, const Matrix<float>& gradients);
 
     [[nodiscard]] std::int64_t bytes() const { return bytesOf(first_) + bytesOf(second_); }
 

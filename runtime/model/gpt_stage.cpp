@@ -1,9 +1,9 @@
 #include "runtime/model/gpt_stage.h"
 
+#include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <stdexcept>
@@ -12,8 +12,6 @@
 namespace bubblescope::runtime {
 namespace {
 
-constexpr std::uint64_t kFnvPrime = 0x100000001B3ULL;
-
 template <class Dense>
 std::uint64_t hashBytes(std::uint64_t hash, const Dense& values) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
@@ -21,10 +19,6 @@ std::uint64_t hashBytes(std::uint64_t hash, const Dense& values) {
     for (std::size_t i = 0; i < count; ++i)
         hash = (hash ^ bytes[i]) * kFnvPrime;
     return hash;
-}
-
-Weights<float> normWeights(Eigen::Index width) {
-    return {Tensor::Ones(1, width), Row<float>::Zero(width)};
 }
 
 } // namespace
@@ -37,36 +31,12 @@ GptStage::GptStage(const ModelConfig& config, StageTask task)
 
 void GptStage::initialise() {
     const Synthetic synthetic(config_.seed);
-    const Eigen::Index width = config_.width;
-    // A standard deviation of 0.02 as in GPT-2; what adds to the residual stream is smaller by the root of how much
-    // does.
-    const float scale = 0.02F * std::sqrt(3.0F);
-    const int layers = config_.layersBefore(task_.places);
-    const float residual = scale / std::sqrt(2.0F * static_cast<float>(std::max(layers, 1)));
-    const auto matrix = [&](std::uint64_t index, Eigen::Index rows, Eigen::Index columns, float size) {
-        return Weights<float>{synthetic.uniform(Synthetic::Stream::Weights, index, rows, columns, size),
-                              Row<float>::Zero(columns)};
-    };
-    constexpr std::uint64_t kEnds = std::uint64_t{1} << 40U; // beyond any block's numbers
-    if (first_) {
-        for (const auto& [index, rows] : {std::pair<std::uint64_t, Eigen::Index>{kEnds, TextData::kVocabulary},
-                                          std::pair<std::uint64_t, Eigen::Index>{kEnds + 1, config_.sequence}}) {
-            parameters_.push_back({synthetic.uniform(Synthetic::Stream::Weights, index, rows, width, scale), {}});
-        }
-    }
-    const int before = config_.layersBefore(task_.place);
-    for (int i = 0; i < config_.layersAt(task_.place); ++i) {
-        const std::uint64_t index = static_cast<std::uint64_t>(before + i) * Block::kParts;
-        parameters_.push_back(normWeights(width));
-        parameters_.push_back(matrix(index + Block::kColumns, width, 3 * width, scale));
-        parameters_.push_back(matrix(index + Block::kProjection, width, width, residual));
-        parameters_.push_back(normWeights(width));
-        parameters_.push_back(matrix(index + Block::kUp, width, 4 * width, scale));
-        parameters_.push_back(matrix(index + Block::kDown, 4 * width, width, residual));
-    }
-    if (last_) {
-        parameters_.push_back(normWeights(width));
-        parameters_.push_back(matrix(kEnds + 2, width, TextData::kVocabulary, scale));
+    for (const PartLayout& part : stageLayout(config_, task_)) {
+        Matrix<float> weight =
+            part.ones ? Matrix<float>::Ones(part.rows, part.columns).eval()
+                      : synthetic.uniform(Synthetic::Stream::Weights, part.name, part.rows, part.columns, part.scale);
+        parameters_.push_back({std::move(weight), Row<float>::Zero(part.bias)});
+        decays_.push_back(part.decays);
     }
 }
 
@@ -91,9 +61,9 @@ GptStage::Tokens GptStage::tokensOf(Piece piece) const {
     return result;
 }
 
-Tensor GptStage::embed(Piece piece) const {
+Matrix<float> GptStage::embed(Piece piece) const {
     const Tokens tokens = tokensOf(piece);
-    Tensor output(static_cast<Eigen::Index>(tokens.tokens.size()), config_.width);
+    Matrix<float> output(static_cast<Eigen::Index>(tokens.tokens.size()), config_.width);
     for (std::size_t i = 0; i < tokens.tokens.size(); ++i) {
         output.row(static_cast<Eigen::Index>(i)) =
             parameters_[0].weight.row(tokens.tokens[i]) + parameters_[1].weight.row(tokens.positions[i]);
@@ -101,11 +71,11 @@ Tensor GptStage::embed(Piece piece) const {
     return output;
 }
 
-Parameters<float> GptStage::embeddingGradient(Piece piece, const Tensor& grad) const {
+Parameters<float> GptStage::embeddingGradient(Piece piece, const Matrix<float>& grad) const {
     const Tokens tokens = tokensOf(piece);
     Parameters<float> result(2);
     for (std::size_t table = 0; table < 2; ++table) {
-        result[table].weight = Tensor::Zero(parameters_[table].weight.rows(), config_.width);
+        result[table].weight = Matrix<float>::Zero(parameters_[table].weight.rows(), config_.width);
         const std::vector<int>& rows = table == 0 ? tokens.tokens : tokens.positions;
         for (std::size_t i = 0; i < rows.size(); ++i)
             result[table].weight.row(rows[i]) += grad.row(static_cast<Eigen::Index>(i));
@@ -113,7 +83,7 @@ Parameters<float> GptStage::embeddingGradient(Piece piece, const Tensor& grad) c
     return result;
 }
 
-void GptStage::finish(Piece piece, const Tensor& output, Kept& keep) {
+void GptStage::finish(Piece piece, const Matrix<float>& output, Kept& keep) {
     const std::size_t head = parameters_.size() - 1;
     keep.normalised = normalise(output);
     const float share = 1.0F / static_cast<float>(config_.batch * config_.sequence);
@@ -124,7 +94,7 @@ void GptStage::finish(Piece piece, const Tensor& output, Kept& keep) {
 }
 
 Tensor GptStage::forward(Piece piece, Tensor input) {
-    Tensor x = first_ ? embed(piece) : std::move(input);
+    Matrix<float> x = first_ ? embed(piece) : std::move(input).host();
     Kept keep;
     keep.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
     for (std::size_t i = 0; i < keep.blocks.size(); ++i)
@@ -142,7 +112,7 @@ Tensor GptStage::backwardInput(Piece piece, Tensor output_grad) {
     Kept& keep = kept(piece);
     // Later slices' gradients may have grown what earlier ones keep: count it where it is used.
     kept_bytes_ -= keep.bytes();
-    Tensor grad = std::move(output_grad);
+    Matrix<float> grad = std::move(output_grad).host();
     if (last_) {
         const std::size_t head = parameters_.size() - 1;
         keep.normalised_grad = inputGradient(parameters_[head], keep.logits_grad);
@@ -158,7 +128,7 @@ Tensor GptStage::backwardInput(Piece piece, Tensor output_grad) {
             kept_bytes_ += bytesOf(slice->later_grad);
     }
     keep.returned = true;
-    if (first_) keep.embedding_grad = std::exchange(grad, Tensor());
+    if (first_) keep.embedding_grad = std::exchange(grad, {});
     kept_bytes_ += keep.bytes();
     return grad;
 }
@@ -182,7 +152,7 @@ void GptStage::backwardWeight(Piece piece) {
 }
 
 Tensor GptStage::takeGradient() {
-    Tensor column = Tensor::Zero(parameterCount(), 1);
+    Matrix<float> column = Matrix<float>::Zero(parameterCount(), 1);
     Eigen::Index at = 0;
     const auto append = [&](const auto& values) {
         std::copy_n(values.data(), values.size(), column.data() + at);
@@ -196,7 +166,7 @@ Tensor GptStage::takeGradient() {
 }
 
 void GptStage::applyGradient(const Tensor& sum) {
-    optimizer_.step(runs(), sum / static_cast<float>(task_.microbatches));
+    optimizer_.step(runs(), sum.host() / static_cast<float>(task_.microbatches));
     ++step_;
 }
 
@@ -242,8 +212,7 @@ std::vector<ParameterRun> GptStage::runs() {
     std::vector<ParameterRun> runs;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         Weights<float>& part = parameters_[i];
-        const bool table = first_ && i < 2;
-        runs.push_back({part.weight.data(), part.weight.size(), !table && part.weight.rows() > 1});
+        runs.push_back({part.weight.data(), part.weight.size(), decays_[i]});
         runs.push_back({part.bias.data(), part.bias.size(), false});
     }
     return runs;

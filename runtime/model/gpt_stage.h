@@ -28,8 +28,7 @@ public:
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
-    /// On the first stage token and position embeddings, then TransformerBlock's for each block, on the last the final
-    /// normalisation and the head.
+    /// As stageLayout() lists them.
     [[nodiscard]] Parameters<float>& parameters() { return parameters_; }
 
 private:
@@ -38,11 +37,11 @@ private:
     /// What a piece leaves behind between its ops.
     struct Kept {
         std::vector<Block::Kept> blocks;
-        Tensor embedding_grad;        ///< first stage, I to W
-        Normalised<float> normalised; ///< last stage, F to W; its deviations to I
-        Tensor logits_grad;           ///< last stage, F to W
-        Tensor normalised_grad;       ///< last stage, I to W
-        bool returned = false;        ///< I has run
+        Matrix<float> embedding_grad;  ///< first stage, I to W
+        Normalised<float> normalised;  ///< last stage, F to W; its deviations to I
+        Matrix<float> logits_grad;     ///< last stage, F to W
+        Matrix<float> normalised_grad; ///< last stage, I to W
+        bool returned = false;         ///< I has run
 
         [[nodiscard]] std::int64_t bytes() const;
     };
@@ -50,10 +49,10 @@ private:
     void initialise();
     [[nodiscard]] Block block(int i) const;
     [[nodiscard]] std::size_t firstBlock() const { return first_ ? 2 : 0; }
-    [[nodiscard]] Tensor embed(Piece piece) const;
-    [[nodiscard]] Parameters<float> embeddingGradient(Piece piece, const Tensor& grad) const;
+    [[nodiscard]] Matrix<float> embed(Piece piece) const;
+    [[nodiscard]] Parameters<float> embeddingGradient(Piece piece, const Matrix<float>& grad) const;
     /// Loss and its gradient, from the last block's output.
-    void finish(Piece piece, const Tensor& output, Kept& keep);
+    void finish(Piece piece, const Matrix<float>& output, Kept& keep);
     /// Of this piece's slice, token by token; positions count within the sequence.
     struct Tokens {
         std::vector<int> tokens;
@@ -73,6 +72,7 @@ private:
     bool last_;
     std::int64_t step_ = 0;
     Parameters<float> parameters_;
+    std::vector<bool> decays_; ///< by part, its weights
     AdamW optimizer_;
     GradientSum gradients_;
     std::map<Piece, double> losses_; ///< each piece's share of its micro-batch's loss

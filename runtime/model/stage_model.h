@@ -66,5 +66,6 @@ public:
 using StageFactory = std::function<std::unique_ptr<StageModel>(Stage)>;
 
 inline constexpr std::uint64_t kFnvOffset = 0xCBF29CE484222325ULL;
+inline constexpr std::uint64_t kFnvPrime = 0x100000001B3ULL;
 
 } // namespace bubblescope::runtime

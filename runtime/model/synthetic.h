@@ -19,8 +19,8 @@ public:
     [[nodiscard]] std::uint64_t number(Stream stream, std::uint64_t index) const;
 
     /// Evenly distributed in [-scale, scale).
-    [[nodiscard]] Tensor uniform(Stream stream, std::uint64_t index, Eigen::Index rows, Eigen::Index columns,
-                                 float scale) const;
+    [[nodiscard]] Matrix<float> uniform(Stream stream, std::uint64_t index, Eigen::Index rows, Eigen::Index columns,
+                                        float scale) const;
 
 private:
     std::uint64_t seed_;

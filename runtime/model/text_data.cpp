@@ -1,5 +1,6 @@
 #include "runtime/model/text_data.h"
 
+#include "runtime/model/number_hash.h"
 #include "runtime/model/synthetic.h"
 
 #include <fstream>
@@ -56,15 +57,20 @@ Result<std::shared_ptr<const TextData>> TextData::read(const std::filesystem::pa
     return std::make_shared<const TextData>(std::move(text));
 }
 
+std::int64_t TextData::places(int length) const {
+    const auto size = static_cast<std::int64_t>(text_.size());
+    const std::int64_t needed = std::int64_t{length} + 1;
+    return size > needed ? size - needed + 1 : size;
+}
+
 TextData::Sequences TextData::sequences(std::uint64_t seed, std::int64_t step, int microbatch, int count,
                                         int length) const {
     Sequences result;
     const auto size = text_.size();
     const auto needed = static_cast<std::size_t>(length) + 1;
-    const std::size_t begins = size > needed ? size - needed + 1 : size;
+    const auto begins = static_cast<std::size_t>(places(length));
     for (int i = 0; i < count; ++i) {
-        const std::uint64_t name = (static_cast<std::uint64_t>(step) << 32U) ^
-                                   (static_cast<std::uint64_t>(microbatch) << 12U) ^ static_cast<std::uint64_t>(i);
+        const std::uint64_t name = sequenceName(step, microbatch, i);
         const std::size_t begin = Synthetic(seed).number(Synthetic::Stream::Data, name) % begins;
         const auto token = [&](std::size_t at) {
             return static_cast<int>(static_cast<unsigned char>(text_[(begin + at) % size]));

@@ -32,6 +32,9 @@ public:
     [[nodiscard]] Sequences sequences(std::uint64_t seed, std::int64_t step, int microbatch, int count,
                                       int length) const;
 
+    /// In how many places of the text a sequence may begin.
+    [[nodiscard]] std::int64_t places(int length) const;
+
     [[nodiscard]] std::string_view text() const { return text_; }
 
 private:

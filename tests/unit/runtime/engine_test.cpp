@@ -209,9 +209,9 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
             explicit Slow(FakeClock* c) : clock(c) {}
             Tensor forward(Piece, Tensor) override {
                 if (clock != nullptr) clock->advance(7ms);
-                return Tensor::Zero(1, 1);
+                return Matrix<float>::Zero(1, 1);
             }
-            Tensor backwardInput(Piece, Tensor) override { return Tensor::Zero(1, 1); }
+            Tensor backwardInput(Piece, Tensor) override { return Matrix<float>::Zero(1, 1); }
             void backwardWeight(Piece) override {}
             Tensor takeGradient() override { return {}; }
             void applyGradient(const Tensor&) override {}

@@ -92,7 +92,7 @@ TEST(GptStage, GradientsOfAllParametersEqualFiniteDifferences) {
 
     double largest_block = 0.0;
     for (const auto& stage : stages) {
-        const Tensor sum = stage->takeGradient();
+        const Matrix<float> sum = stage->takeGradient().host();
         Eigen::Index next = 0;
         const auto compare = [&](auto& parameters) {
             // Each layer's own gradients are held against differences in double; here a sample tells that they
@@ -118,13 +118,13 @@ TEST(GptStage, GradientOfTheInputEqualsFiniteDifferences) {
     Stages stages = makeStages(smallModel(), 2, 1);
     shake(stages);
     GptStage& last = *stages[1];
-    Tensor input = stages[0]->forward({Microbatch{0}}, {});
+    Matrix<float> input = stages[0]->forward({Microbatch{0}}, {}).host();
     const auto loss = [&] {
         const Tensor nothing = last.forward({Microbatch{0}}, input);
         return last.takeLoss();
     };
     loss();
-    const Tensor gradient = last.backwardInput({Microbatch{0}}, {});
+    const Matrix<float> gradient = last.backwardInput({Microbatch{0}}, {}).host();
     ASSERT_EQ(gradient.rows(), input.rows());
     ASSERT_EQ(gradient.cols(), input.cols());
     for (Eigen::Index at = 0; at < input.size(); ++at)
@@ -179,7 +179,7 @@ TEST(GptStage, WeightGradientsMayComeLater) {
     later[0]->backwardWeight({Microbatch{1}});
     later[0]->backwardWeight({Microbatch{0}});
 
-    EXPECT_EQ(at_once[0]->takeGradient(), later[0]->takeGradient());
+    EXPECT_EQ(at_once[0]->takeGradient().host(), later[0]->takeGradient().host());
 }
 
 TEST(GptStage, SlicesAddUpToTheMicrobatch) {
@@ -207,8 +207,8 @@ TEST(GptStage, SlicesAddUpToTheMicrobatch) {
         EXPECT_LT(stage.memory().activations, forwards);
     }
     EXPECT_EQ(stage.memory().activations, 0);
-    const Tensor expected = whole[0]->takeGradient();
-    const Tensor sum = stage.takeGradient();
+    const Matrix<float> expected = whole[0]->takeGradient().host();
+    const Matrix<float> sum = stage.takeGradient().host();
     ASSERT_EQ(sum.size(), expected.size());
     EXPECT_TRUE(sum.isApprox(expected, 1e-5F));
 }
@@ -226,7 +226,7 @@ TEST(GptStage, RefusesOpsInAnImpossibleOrder) {
 
 TEST(Synthetic, NumbersFollowFromSeedAndNameAlone) {
     const Synthetic synthetic(5);
-    const Tensor a = synthetic.uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F);
+    const Matrix<float> a = synthetic.uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F);
     EXPECT_EQ(a, Synthetic(5).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
     EXPECT_NE(a, Synthetic(6).uniform(Synthetic::Stream::Weights, 3, 40, 25, 2.0F));
     EXPECT_NE(a, synthetic.uniform(Synthetic::Stream::Weights, 4, 40, 25, 2.0F));

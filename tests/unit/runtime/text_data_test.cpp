@@ -74,7 +74,7 @@ TEST(AdamW, FollowsItsFormula) {
     double second = 0;
     for (int step = 1; step <= 5; ++step) {
         const double gradient = 0.3 * step;
-        adamw.step(runs, Tensor::Constant(2, 1, static_cast<float>(gradient)));
+        adamw.step(runs, Matrix<float>::Constant(2, 1, static_cast<float>(gradient)));
         first = 0.9 * first + 0.1 * gradient;
         second = 0.95 * second + 0.05 * gradient * gradient;
         expected -= 0.1 * first / (1 - std::pow(0.9, step)) / (std::sqrt(second / (1 - std::pow(0.95, step))) + 1e-8);

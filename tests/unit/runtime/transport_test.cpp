@@ -12,7 +12,7 @@ namespace {
 const MessageKey kKey{Content::Activation, Stage{1}, Stage{2}, Microbatch{1}};
 
 Message message(float value, std::int64_t sent) {
-    return {Tensor::Constant(2, 2, value), TimeNs{sent}};
+    return {Matrix<float>::Constant(2, 2, value), TimeNs{sent}};
 }
 
 TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
@@ -23,8 +23,8 @@ TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
     const auto second = mailbox.take(gradient);
     const auto first = mailbox.take(kKey);
     ASSERT_TRUE(first && second);
-    EXPECT_EQ(second->message.tensor(0, 0), 2.0F);
-    EXPECT_EQ(first->message.tensor(0, 0), 1.0F);
+    EXPECT_EQ(second->message.tensor.host()(0, 0), 2.0F);
+    EXPECT_EQ(first->message.tensor.host()(0, 0), 1.0F);
     EXPECT_EQ(first->message.sent, TimeNs{10});
     EXPECT_FALSE(first->waited);
 }

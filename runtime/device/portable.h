@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+// What runs on a GPU and on the host alike. These headers are read by nvcc too, so they keep to C++17 and include
+// nothing of ours that does not.
+
+#ifdef __CUDACC__
+#define BUBBLESCOPE_PORTABLE __host__ __device__
+#else
+#define BUBBLESCOPE_PORTABLE
+#endif
+
+namespace bubblescope::runtime {
+
+/// bfloat16: the upper half of a float. Rounds to nearest, ties to even, as GPUs do; NaN stays NaN.
+struct Bf16 {
+    std::uint16_t bits;
+};
+
+BUBBLESCOPE_PORTABLE inline std::uint32_t bitsOf(float x) {
+    std::uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+BUBBLESCOPE_PORTABLE inline float floatOf(std::uint32_t bits) {
+    float x = 0;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+BUBBLESCOPE_PORTABLE inline float load(float x) {
+    return x;
+}
+
+BUBBLESCOPE_PORTABLE inline float load(Bf16 x) {
+    return floatOf(static_cast<std::uint32_t>(x.bits) << 16U);
+}
+
+BUBBLESCOPE_PORTABLE inline void store(float& to, float x) {
+    to = x;
+}
+
+BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
+    std::uint32_t bits = bitsOf(x);
+    if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
+        bits |= 0x00400000U; // a quiet NaN, which rounding must not turn into infinity
+    } else {
+        bits += 0x7FFFU + ((bits >> 16U) & 1U);
+    }
+    to.bits = static_cast<std::uint16_t>(bits >> 16U);
+}
+
+} // namespace bubblescope::runtime
