@@ -41,9 +41,27 @@ else()
   set(BUBBLESCOPE_WITH_MPI OFF)
 endif()
 
-# Looked for so that the summary can tell what this machine offers; the backends that use them are not
-# part of this version.
+# The CUDA backend: the toolkit with nvcc, and the header of cuBLASLt, which is loaded at run time.
 find_package(CUDAToolkit QUIET)
+set(BUBBLESCOPE_WITH_CUDA OFF)
+if(BUBBLESCOPE_CUDA AND CUDAToolkit_FOUND)
+  find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  mark_as_advanced(CUBLASLT_INCLUDE_DIR)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
+    set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE}) # nvcc need not be on the PATH
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER AND CUBLASLT_INCLUDE_DIR)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 75 80 86 89 90 100 120)
+    endif()
+    enable_language(CUDA)
+    set(BUBBLESCOPE_WITH_CUDA ON)
+  endif()
+endif()
+
+# Looked for so that the summary can tell what this machine offers; what would use it is not part of this version.
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 mark_as_advanced(NCCL_INCLUDE_DIR)
 
@@ -65,7 +83,17 @@ function(bubblescope_print_features)
     message(STATUS "  several processes:         off (MPI not found; Debian: libopenmpi-dev openmpi-bin)")
   endif()
   set(unused "found, not used by this version")
-  foreach(part IN ITEMS "CUDA backend|CUDAToolkit_FOUND|CUDA toolkit" "CUPTI capture|CUDA_cupti_LIBRARY|CUPTI"
+  if(BUBBLESCOPE_WITH_CUDA)
+    list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
+    message(STATUS "  CUDA backend:              on (CUDA ${CUDAToolkit_VERSION}, for ${architectures})")
+  elseif(NOT BUBBLESCOPE_CUDA)
+    message(STATUS "  CUDA backend:              off (BUBBLESCOPE_CUDA=OFF)")
+  elseif(CUDAToolkit_FOUND)
+    message(STATUS "  CUDA backend:              off (CUDA ${CUDAToolkit_VERSION} found without a working nvcc or cublasLt.h)")
+  else()
+    message(STATUS "  CUDA backend:              off (CUDA toolkit not found)")
+  endif()
+  foreach(part IN ITEMS "CUPTI capture|CUDA_cupti_LIBRARY|CUPTI"
                         "NCCL transport|NCCL_INCLUDE_DIR|NCCL")
     string(REPLACE "|" ";" part "${part}")
     list(GET part 0 label)

@@ -5,32 +5,36 @@ option(BUBBLESCOPE_TESTS "Build the tests" ON)
 option(BUBBLESCOPE_FUZZ "Build the libFuzzer programs (needs Clang)" OFF)
 option(BUBBLESCOPE_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
 option(BUBBLESCOPE_WERROR "Treat warnings as errors" OFF)
+option(BUBBLESCOPE_CUDA "Build the CUDA backend where the toolkit is found" ON)
 option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
 add_library(bubblescope_options INTERFACE)
 target_compile_features(bubblescope_options INTERFACE cxx_std_20)
 target_include_directories(bubblescope_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(bubblescope_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
-                       $<$<BOOL:${BUBBLESCOPE_WERROR}>:-Werror>)
+set(host_warnings -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${BUBBLESCOPE_WERROR}>:-Werror>)
+target_compile_options(bubblescope_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;$<$<BOOL:${BUBBLESCOPE_WERROR}>:-Werror=all-warnings>>")
 # GCC 12 sees overlaps in inlined std::string code that are not there (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(bubblescope_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
+  target_compile_options(bubblescope_options INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-restrict>)
 endif()
 if(BUBBLESCOPE_SANITIZE)
-  target_compile_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+  set(sanitize -fsanitize=${BUBBLESCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize}>")
   target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
 endif()
 
 if(BUBBLESCOPE_FUZZ)
-  target_compile_options(bubblescope_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_options(bubblescope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
 # bubblescope_library(<name> SOURCES … [LINK …] [LINK_PRIVATE …]): a static library with our options.

@@ -1,0 +1,27 @@
+#include "runtime/device/accelerator/accelerator_backend.h"
+
+#include "runtime/device/accelerator/device_stage.h"
+
+#include <utility>
+
+namespace bubblescope::runtime {
+
+AcceleratorBackend::AcceleratorBackend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
+                                       std::shared_ptr<HostClock> clock)
+    : name_(std::move(name)), device_(std::move(device)), activations_(activations), clock_(std::move(clock)),
+      time_(std::make_shared<DeviceTime>(*device_, *clock_)) {}
+
+std::shared_ptr<RankDevice> AcceleratorBackend::openRank() {
+    device_->bindThread();
+    return std::make_shared<RankQueue>(device_, time_);
+}
+
+std::unique_ptr<StageModel> AcceleratorBackend::makeStage(RankDevice& device, const ModelConfig& model,
+                                                          StageTask task) {
+    auto queue = dynamic_cast<RankQueue&>(device).shared_from_this();
+    if (activations_ == Storage::Float)
+        return std::make_unique<DeviceStage<float>>(std::move(queue), model, std::move(task));
+    return std::make_unique<DeviceStage<Bf16>>(std::move(queue), model, std::move(task));
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "runtime/device/accelerator/rank_queue.h"
+#include "runtime/device/backend.h"
+
+#include <memory>
+#include <string>
+
+namespace bubblescope::runtime {
+
+/// All ranks of this process on one accelerator, which they share.
+class AcceleratorBackend final : public Backend {
+public:
+    /// `activations`: how activations, and the weights that products read, are stored.
+    AcceleratorBackend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
+                       std::shared_ptr<HostClock> clock);
+
+    [[nodiscard]] std::string_view name() const override { return name_; }
+    [[nodiscard]] std::shared_ptr<RankDevice> openRank() override;
+    [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
+                                                        StageTask task) override;
+
+private:
+    std::string name_;
+    std::shared_ptr<Accelerator> device_;
+    Storage activations_;
+    std::shared_ptr<HostClock> clock_;
+    std::shared_ptr<DeviceTime> time_;
+};
+
+} // namespace bubblescope::runtime

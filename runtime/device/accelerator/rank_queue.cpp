@@ -1,0 +1,165 @@
+#include "runtime/device/accelerator/rank_queue.h"
+
+#include <stdexcept>
+#include <utility>
+
+namespace bubblescope::runtime {
+
+RankQueue::RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time)
+    : device_(std::move(device)), time_(std::move(time)), compute_(device_->makeStream()),
+      pool_(*device_, compute_), incoming_{Incoming(*device_), Incoming(*device_)} {
+    begin_stamp_ = pool_.take(sizeof(std::uint64_t));
+}
+
+RankQueue::~RankQueue() {
+    const auto end = [&](Accelerator::Stream stream) {
+        try {
+            device_->finish(stream);
+        } catch (const std::exception&) {
+            // The device has failed; nothing runs on it any more.
+        }
+        device_->destroy(stream);
+    };
+    end(compute_);
+    for (const Incoming& way : incoming_)
+        end(way.stream);
+    for (Accelerator::Event event : marks_)
+        device_->destroy(event);
+}
+
+void RankQueue::beginStep() {
+    time_->tie(steps_++);
+}
+
+Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
+    if (marks_used_ == marks_.size()) marks_.push_back(device_->makeEvent(true));
+    Accelerator::Event event = marks_[marks_used_++];
+    device_->record(event, stream);
+    return event;
+}
+
+Tensor RankQueue::receive(Tensor tensor, Direction direction) {
+    received_.emplace_back();
+    if (tensor.empty()) return tensor;
+    QueuedArray& sent = queuedArray(tensor);
+    if (sent.queue().get() == this) return tensor;
+    Incoming& way = incoming_[static_cast<std::size_t>(direction)];
+    Buffer own = way.memory.take(sent.bytes());
+    device_->wait(way.stream, sent.ready());
+    received_.back().begin = mark(way.stream);
+    device_->copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    received_.back().end = mark(way.stream);
+    sent.buffer().usedOn(way.stream);
+    device_->wait(compute_, received_.back().end);
+    own.usedOn(compute_);
+    return Tensor(
+        std::make_unique<QueuedArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
+}
+
+void RankQueue::beginOp(std::optional<TimeNs> nominal) {
+    nominal_ = nominal;
+    OpMarks op;
+    op.transfers = std::exchange(received_, {});
+    op.op.begin = mark(compute_);
+    if (nominal_) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
+    ops_.push_back(std::move(op));
+}
+
+void RankQueue::endOp() {
+    if (nominal_) device_->holdUntil(begin_stamp_.as<std::uint64_t>(), *nominal_, compute_);
+    ops_.back().op.end = mark(compute_);
+}
+
+Tensor RankQueue::handOver(Tensor tensor) {
+    if (!tensor.empty()) queuedArray(tensor).markReady();
+    return tensor;
+}
+
+std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
+    finish();
+    const auto spanOf = [&](const Marks& marks) {
+        return marks.begin == nullptr ? Span{} : Span{time_->of(marks.begin), time_->of(marks.end)};
+    };
+    std::vector<OpTimes> times;
+    times.reserve(ops_.size());
+    for (const OpMarks& op : ops_) {
+        OpTimes& one = times.emplace_back();
+        one.op = spanOf(op.op);
+        for (const Marks& transfer : op.transfers)
+            one.transfers.push_back(spanOf(transfer));
+    }
+    ops_.clear();
+    marks_used_ = 0;
+    return times;
+}
+
+std::int64_t RankQueue::peakBytes() const {
+    std::int64_t sum = pool_.peak();
+    for (const Incoming& way : incoming_)
+        sum += way.memory.peak();
+    return sum;
+}
+
+std::int64_t RankQueue::reservedBytes() const {
+    std::int64_t sum = pool_.reserved();
+    for (const Incoming& way : incoming_)
+        sum += way.memory.reserved();
+    return sum;
+}
+
+QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, Eigen::Index rows, Eigen::Index cols,
+                         Storage storage)
+    : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
+
+QueuedArray::~QueuedArray() {
+    if (ready_ != nullptr) queue_->device().destroy(ready_);
+}
+
+void QueuedArray::markReady() {
+    if (ready_ == nullptr) ready_ = queue_->device().makeEvent(false);
+    queue_->device().record(ready_, queue_->stream());
+}
+
+std::unique_ptr<DeviceArray> QueuedArray::clone() const {
+    Buffer copy = queue_->pool().take(buffer_.bytes());
+    queue_->device().copy(copy.as<void>(), buffer_.as<void>(), buffer_.bytes(), queue_->stream());
+    return std::make_unique<QueuedArray>(queue_, std::move(copy), rows_, cols_, storage_);
+}
+
+void QueuedArray::add(const DeviceArray& other) {
+    const auto* const values = dynamic_cast<const QueuedArray*>(&other);
+    if (values == nullptr || values->queue_ != queue_ || values->storage_ != Storage::Float ||
+        storage_ != Storage::Float || values->bytes() != bytes()) {
+        throw std::logic_error("only gradients of one shape and rank can be added on a device");
+    }
+    queue_->launch(AddKernel{buffer_.as<float>(), values->buffer_.as<float>(), rows_ * cols_});
+}
+
+Matrix<float> QueuedArray::toHost() const {
+    Matrix<float> result(rows_, cols_);
+    const auto fill = [&](const auto& values) {
+        for (Eigen::Index row = 0; row < rows_; ++row) {
+            for (Eigen::Index column = 0; column < cols_; ++column)
+                result(row, column) = load(values[static_cast<std::size_t>(row * cols_ + column)]);
+        }
+    };
+    const auto get = [&](auto values) {
+        queue_->device().copyOut(values.data(), buffer_.as<void>(), buffer_.bytes(), queue_->stream());
+        fill(values);
+    };
+    const auto count = static_cast<std::size_t>(rows_ * cols_);
+    if (storage_ == Storage::Float) {
+        get(std::vector<float>(count));
+    } else {
+        get(std::vector<Bf16>(count));
+    }
+    return result;
+}
+
+QueuedArray& queuedArray(const Tensor& tensor) {
+    auto* const array = dynamic_cast<QueuedArray*>(tensor.device());
+    if (array == nullptr) throw std::logic_error("a tensor is not on the device that is to use it");
+    return *array;
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "runtime/device/accelerator/device_time.h"
+#include "runtime/device/accelerator/memory_pool.h"
+#include "runtime/device/rank_device.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// What one rank has of an accelerator: a stream to compute on, one for what it receives in each direction, and memory
+/// for them. Several ranks may share a device; a transfer between them is a copy from one's memory to the other's that
+/// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. Nothing here waits
+/// for the device but finishOps().
+class RankQueue final : public RankDevice, public std::enable_shared_from_this<RankQueue> {
+public:
+    /// Ranks on one device share its `time`.
+    RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time);
+    RankQueue(const RankQueue&) = delete;
+    RankQueue& operator=(const RankQueue&) = delete;
+    ~RankQueue() override;
+
+    void bindThread() override { device_->bindThread(); }
+    void beginStep() override;
+    [[nodiscard]] Tensor receive(Tensor tensor, Direction direction) override;
+    void beginOp(std::optional<TimeNs> nominal) override;
+    void endOp() override;
+    [[nodiscard]] Tensor handOver(Tensor tensor) override;
+    [[nodiscard]] std::vector<OpTimes> finishOps() override;
+
+    // For the rank's stages.
+    [[nodiscard]] Accelerator& device() const { return *device_; }
+    [[nodiscard]] Accelerator::Stream stream() const { return compute_; }
+    [[nodiscard]] MemoryPool& pool() { return pool_; }
+    template <class Kernel>
+    void launch(const Kernel& kernel) {
+        device_->launch(kernel, compute_);
+    }
+    /// Waits until what was queued is done.
+    void finish() { device_->finish(compute_); }
+
+    /// Device memory of the rank: what stages hold and what is in transfer.
+    [[nodiscard]] std::int64_t peakBytes() const;
+    [[nodiscard]] std::int64_t reservedBytes() const;
+
+private:
+    struct Marks {
+        Accelerator::Event begin = nullptr;
+        Accelerator::Event end = nullptr;
+    };
+    struct OpMarks {
+        Marks op;
+        std::vector<Marks> transfers;
+    };
+    /// The way in for one direction: its transfers follow each other.
+    struct Incoming {
+        explicit Incoming(Accelerator& device) : stream(device.makeStream()), memory(device, stream) {}
+        Accelerator::Stream stream;
+        MemoryPool memory;
+    };
+
+    [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
+
+    std::shared_ptr<Accelerator> device_;
+    std::shared_ptr<DeviceTime> time_;
+    Accelerator::Stream compute_;
+    MemoryPool pool_;                  ///< home: compute_
+    std::array<Incoming, 2> incoming_; ///< by direction
+    Buffer begin_stamp_;
+    std::optional<TimeNs> nominal_;         ///< of the op that has begun
+    std::vector<Accelerator::Event> marks_; ///< timed events, used again step after step
+    std::size_t marks_used_ = 0;
+    std::vector<Marks> received_; ///< for the next op
+    std::vector<OpMarks> ops_;
+    std::int64_t steps_ = 0;
+};
+
+/// A tensor on an accelerator: a row per token, or one column of gradients.
+class QueuedArray final : public DeviceArray {
+public:
+    QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, Eigen::Index rows, Eigen::Index cols, Storage storage);
+    ~QueuedArray() override;
+
+    [[nodiscard]] Eigen::Index rows() const override { return rows_; }
+    [[nodiscard]] Eigen::Index cols() const override { return cols_; }
+    [[nodiscard]] std::int64_t bytes() const override { return buffer_.bytes(); }
+    [[nodiscard]] std::unique_ptr<DeviceArray> clone() const override;
+    /// Of gradients.
+    void add(const DeviceArray& other) override;
+    [[nodiscard]] Matrix<float> toHost() const override;
+
+    [[nodiscard]] const std::shared_ptr<RankQueue>& queue() const { return queue_; }
+    [[nodiscard]] Storage storage() const { return storage_; }
+    [[nodiscard]] Buffer& buffer() { return buffer_; }
+    [[nodiscard]] const Buffer& buffer() const { return buffer_; }
+    /// When it may be read elsewhere; nullptr before it is handed over.
+    [[nodiscard]] Accelerator::Event ready() const { return ready_; }
+    void markReady();
+
+private:
+    std::shared_ptr<RankQueue> queue_;
+    Buffer buffer_;
+    Eigen::Index rows_;
+    Eigen::Index cols_;
+    Storage storage_;
+    Accelerator::Event ready_ = nullptr;
+};
+
+/// What `tensor` holds; it must be on an accelerator.
+[[nodiscard]] QueuedArray& queuedArray(const Tensor& tensor);
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "runtime/model/tensor.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// A rank's device that works through queues: calls to the rank's stages only queue the work, and when it was done is
+/// known after the step. A rank without one computes on the host, where a call returns when its work is done.
+///
+/// Used by the rank's thread. Failures are exceptions.
+class RankDevice {
+public:
+    enum class Direction : std::uint8_t { Forward, Backward }; ///< activations; gradients
+
+    struct Span {
+        TimeNs begin{0};
+        TimeNs end{0};
+    };
+    /// When an op was worked on, and when what it had been sent arrived; on the host's clock.
+    struct OpTimes {
+        Span op;
+        std::vector<Span> transfers; ///< from being there to being here, one per receive(); empty spans within the rank
+    };
+
+    virtual ~RankDevice() = default;
+
+    /// Before anything else, on the rank's thread.
+    virtual void bindThread() = 0;
+
+    /// A step begins; no rank has work queued. Times are taken from here on.
+    virtual void beginStep() = 0;
+    /// Makes what was handed over this rank's, for the op that is begun next: queues the transfer, and what is queued
+    /// next waits for it. A tensor of the rank itself is returned as it is, without a transfer.
+    [[nodiscard]] virtual Tensor receive(Tensor tensor, Direction direction) = 0;
+    /// What is queued between these two is an op. With a nominal time the device is kept busy until that has passed
+    /// since the op's begin.
+    virtual void beginOp(std::optional<TimeNs> nominal) = 0;
+    virtual void endOp() = 0;
+    /// Makes what this rank has queued so far a condition of using the tensor elsewhere.
+    [[nodiscard]] virtual Tensor handOver(Tensor tensor) = 0;
+    /// Waits until all is done; the ops since the last call.
+    [[nodiscard]] virtual std::vector<OpTimes> finishOps() = 0;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,13 @@
+// The tests of this folder on an emulated device: what can be checked without a GPU.
+
+#include "tests/gpu/test_device.h"
+#include "tests/support/emulated_device.h"
+
+namespace bubblescope::runtime::test {
+
+std::shared_ptr<Accelerator> testDevice() {
+    static unsigned seed = 0;
+    return std::make_shared<EmulatedDevice>(++seed);
+}
+
+} // namespace bubblescope::runtime::test

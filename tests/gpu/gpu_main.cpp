@@ -1,0 +1,34 @@
+// The tests of this folder on the first GPU; all of them skip where there is none.
+
+#include "runtime/device/cuda/cuda_device.h"
+#include "tests/gpu/test_device.h"
+
+#include <iostream>
+#include <stdexcept>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+class NeedsGpu : public testing::Environment {
+public:
+    void SetUp() override {
+        if (gpuCount() == 0) GTEST_SKIP() << "no GPU here";
+        const Result<GpuInfo> info = gpuInfo(0);
+        ASSERT_TRUE(info.ok()) << info.error().text();
+        const GpuInfo& gpu = info.value();
+        std::cout << "GPU: " << gpu.name << ", compute capability " << gpu.capability / 10 << '.' << gpu.capability % 10
+                  << ", " << gpu.processors << " processors, " << (gpu.memory >> 20) << " MiB\n";
+    }
+};
+
+[[maybe_unused]] const auto* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
+
+} // namespace
+
+std::shared_ptr<Accelerator> testDevice() {
+    static const Result<std::shared_ptr<Accelerator>> gpu = openGpu(0);
+    if (!gpu.ok()) throw std::runtime_error(gpu.error().text());
+    return gpu.value();
+}
+
+} // namespace bubblescope::runtime::test

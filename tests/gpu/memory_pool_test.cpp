@@ -1,0 +1,95 @@
+#include "runtime/device/accelerator/memory_pool.h"
+#include "tests/support/emulated_device.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+class Pool : public testing::Test {
+protected:
+    EmulatedDevice device_{5};
+    Accelerator::Stream home_ = device_.makeStream();
+    Accelerator::Stream other_ = device_.makeStream();
+    std::optional<MemoryPool> pool_{std::in_place, device_, home_};
+};
+
+TEST_F(Pool, UsesFreedMemoryAgainWithoutWaiting) {
+    Buffer first = pool_->take(1000);
+    void* const data = first.as<void>();
+    EXPECT_EQ(first.bytes(), 1000);
+    first = Buffer();
+    const Buffer second = pool_->take(1010);
+    EXPECT_EQ(second.as<void>(), data) << "sizes that differ little share memory";
+    EXPECT_NE(pool_->take(1000).as<void>(), data) << "it is taken";
+    EXPECT_EQ(device_.allocations(), 2);
+    EXPECT_EQ(device_.hostWaits(), 0);
+    EXPECT_TRUE(pool_->take(0).empty());
+}
+
+TEST_F(Pool, CountsWhatIsUsedAndItsPeak) {
+    Buffer a = pool_->take(512);
+    {
+        const Buffer b = pool_->take(1024);
+        EXPECT_EQ(pool_->inUse(), 1536);
+    }
+    EXPECT_EQ(pool_->inUse(), 512);
+    EXPECT_EQ(pool_->peak(), 1536);
+    EXPECT_EQ(pool_->reserved(), 1536);
+    const Buffer moved = std::move(a);
+    EXPECT_EQ(pool_->inUse(), 512) << "moving frees nothing";
+}
+
+TEST_F(Pool, WhatAnotherStreamUsedLastIsOverwrittenOnlyAfterIt) {
+    // The reader is held back by an event that comes late; the next owner must not write before it has read.
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        EmulatedDevice device(seed);
+        Accelerator::Stream home = device.makeStream();
+        Accelerator::Stream reader = device.makeStream();
+        MemoryPool pool(device, home);
+        Buffer result = pool.take(4);
+        device.zero(result.as<void>(), 4, home);
+        Accelerator::Event filled = device.makeEvent(false);
+        {
+            Buffer data = pool.take(4096);
+            device.launch(FillKernel{data.as<float>(), 1024, 1.0F}, home);
+            device.record(filled, home);
+            device.wait(reader, filled);
+            device.copy(result.as<void>(), data.as<float>() + 7, 4, reader);
+            data.usedOn(reader);
+        }
+        const Buffer next = pool.take(4096);
+        device.launch(FillKernel{next.as<float>(), 1024, 2.0F}, home);
+        device.finish(home);
+        device.finish(reader);
+        EXPECT_EQ(*result.as<float>(), 1.0F) << seed;
+        EXPECT_EQ(next.as<float>()[7], 2.0F);
+    }
+}
+
+TEST_F(Pool, GivesBackOtherSizesWhereMemoryIsShort) {
+    device_.capacity = 1 << 20;
+    { const Buffer large = pool_->take(700'000); }
+    const Buffer other = pool_->take(900'000);
+    EXPECT_FALSE(other.empty());
+    EXPECT_EQ(pool_->reserved(), other.bytes() + 512 - other.bytes() % 512);
+    EXPECT_THROW((void)pool_->take(900'000), std::runtime_error);
+}
+
+TEST_F(Pool, LeavesNothingBehind) {
+    {
+        Buffer buffer = pool_->take(100);
+        buffer.usedOn(other_);
+    }
+    EXPECT_EQ(device_.events(), 1);
+    device_.finish(other_);
+    pool_.reset();
+    EXPECT_EQ(device_.allocated(), 0);
+    EXPECT_EQ(device_.events(), 0);
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test

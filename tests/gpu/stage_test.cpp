@@ -1,0 +1,253 @@
+// A whole stage on a device against the host's, and against itself where an order must not change a bit.
+
+#include "runtime/device/accelerator/device_stage.h"
+#include "runtime/model/gpt_stage.h"
+#include "tests/gpu/test_device.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+ModelConfig smallModel() {
+    ModelConfig config;
+    config.width = 24;
+    config.heads = 3;
+    config.sequence = 10;
+    config.batch = 2;
+    config.layers_per_stage = 2;
+    config.seed = 11;
+    config.optimizer.learning_rate = 1e-2F;
+    return config;
+}
+
+StageTask taskOf(int place, int places, int microbatches, int slices = 1) {
+    StageTask task{place, places, {}, slices, microbatches};
+    for (int m = 0; m < microbatches; ++m) {
+        for (int slice = slices; slice-- > 0;)
+            task.pieces.push_back({Microbatch{m}, slice});
+    }
+    return task;
+}
+
+/// Weights start small and biases at zero, where a wrong sign or place of theirs could hide.
+void shake(GptStage& stage) {
+    float value = 0.11F;
+    for (Weights<float>& part : stage.parameters()) {
+        part.weight *= part.weight.rows() > 1 ? 8.0F : 1.0F;
+        for (float& bias : part.bias)
+            bias = value = -0.9F * value + 0.02F;
+    }
+}
+
+std::vector<float> valuesOf(GptStage& stage) {
+    std::vector<float> values;
+    for (const Weights<float>& part : stage.parameters()) {
+        values.insert(values.end(), part.weight.data(), part.weight.data() + part.weight.size());
+        values.insert(values.end(), part.bias.data(), part.bias.data() + part.bias.size());
+    }
+    return values;
+}
+
+Matrix<float> column(const std::vector<float>& values) {
+    return Eigen::Map<const Matrix<float>>(values.data(), static_cast<Eigen::Index>(values.size()), 1);
+}
+
+template <class T>
+class Stage : public testing::Test {
+protected:
+    std::unique_ptr<DeviceStage<T>> make(const ModelConfig& config, StageTask task) {
+        return std::make_unique<DeviceStage<T>>(queue_, config, std::move(task));
+    }
+    Tensor onDevice(const Matrix<float>& rows) {
+        return Tensor(std::make_unique<QueuedArray>(queue_, device_.template putRows<T>(rows), rows.rows(), rows.cols(),
+                                                    kStorage<T>));
+    }
+    /// The gradient without gaps.
+    Matrix<float> gradientOf(DeviceStage<T>& stage) {
+        const Tensor sum = stage.takeGradient();
+        return column(stage.parameters().toHost(queuedArray(sum).buffer().template as<float>()));
+    }
+    static constexpr bool kExact = sizeof(T) == sizeof(float);
+
+    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
+    OnDevice device_{queue_};
+    Numbers numbers_{3};
+};
+
+using Storages = testing::Types<float, Bf16>;
+TYPED_TEST_SUITE(Stage, Storages);
+
+TYPED_TEST(Stage, BeginsWithTheHostsWeights) {
+    for (const int place : {0, 1, 2}) {
+        GptStage host(smallModel(), taskOf(place, 3, 1));
+        const auto stage = this->make(smallModel(), taskOf(place, 3, 1));
+        EXPECT_EQ(stage->parameters().toHost(), valuesOf(host)) << place;
+    }
+}
+
+TYPED_TEST(Stage, ComputesWhatTheHostDoes) {
+    // Three stages, each driven by hand with the same tensors, so that what one rounds does not reach the others.
+    constexpr int kMicrobatches = 2;
+    const double close = this->kExact ? 1e-4 : 3e-2;
+    const ModelConfig config = smallModel();
+    const Eigen::Index tokens = config.batch * config.sequence;
+    for (const int place : {0, 1, 2}) {
+        GptStage host(config, taskOf(place, 3, kMicrobatches));
+        shake(host);
+        const auto stage = this->make(config, taskOf(place, 3, kMicrobatches));
+        stage->parameters().fromHost(valuesOf(host));
+        for (int m = 0; m < kMicrobatches; ++m) {
+            const Piece piece{Microbatch{m}};
+            const Matrix<float> input = rounded<TypeParam>(this->numbers_.matrix(tokens, config.width));
+            const Tensor expected = host.forward(piece, place == 0 ? Matrix<float>() : input);
+            const Tensor output = stage->forward(piece, place == 0 ? Tensor() : this->onDevice(input));
+            if (place < 2) {
+                EXPECT_LT(distance(output.toHost(), expected.host().template cast<double>()), close) << place;
+            }
+            const Matrix<float> grad = rounded<TypeParam>(this->numbers_.matrix(tokens, config.width, 0.1F));
+            const Tensor expected_grad = host.backwardInput(piece, place == 2 ? Matrix<float>() : grad);
+            const Tensor input_grad = stage->backwardInput(piece, place == 2 ? Tensor() : this->onDevice(grad));
+            if (place > 0) {
+                EXPECT_LT(distance(input_grad.toHost(), expected_grad.host().template cast<double>()), close) << place;
+            }
+            host.backwardWeight(piece);
+            stage->backwardWeight(piece);
+        }
+        EXPECT_NEAR(stage->takeLoss(), host.takeLoss(), this->kExact ? 1e-5 : 2e-2);
+        const Matrix<float> gradient = host.takeGradient().host();
+        const Tensor sum = stage->takeGradient();
+        EXPECT_LT(distance(column(stage->parameters().toHost(queuedArray(sum).buffer().template as<float>())),
+                           gradient.cast<double>()),
+                  close)
+            << place;
+        host.applyGradient(gradient);
+        stage->applyGradient(sum);
+        // A first step of AdamW is the gradient's sign, which rounding flips where it is close to 0.
+        EXPECT_LT(distance(column(stage->parameters().toHost()), column(valuesOf(host)).template cast<double>()),
+                  this->kExact ? 1e-3 : 1e-1);
+    }
+}
+
+TYPED_TEST(Stage, SlicesAddUpToTheMicrobatch) {
+    constexpr int kSlices = 3; // 10 tokens: 3, 3 and 4
+    const ModelConfig config = smallModel();
+    GptStage weights(config, taskOf(0, 1, 1));
+    shake(weights);
+    const auto whole = this->make(config, taskOf(0, 1, 1));
+    whole->parameters().fromHost(valuesOf(weights));
+    const Piece piece{Microbatch{0}};
+    EXPECT_TRUE(whole->forward(piece, {}).empty());
+    EXPECT_TRUE(whole->backwardInput(piece, {}).empty());
+    whole->backwardWeight(piece);
+
+    const auto sliced = this->make(config, taskOf(0, 1, 1, kSlices));
+    sliced->parameters().fromHost(valuesOf(weights));
+    EXPECT_THROW((void)sliced->forward({Microbatch{0}, 1}, {}), std::logic_error) << "attention needs the first slice";
+    for (int slice = 0; slice < kSlices; ++slice)
+        EXPECT_TRUE(sliced->forward({Microbatch{0}, slice}, {}).empty());
+    for (int slice = kSlices; slice-- > 0;) {
+        EXPECT_TRUE(sliced->backwardInput({Microbatch{0}, slice}, {}).empty());
+        sliced->backwardWeight({Microbatch{0}, slice});
+    }
+    EXPECT_NEAR(sliced->takeLoss(), whole->takeLoss(), this->kExact ? 1e-5 : 1e-2);
+    EXPECT_EQ(sliced->memory().activations, 0);
+    EXPECT_LT(distance(this->gradientOf(*sliced), this->gradientOf(*whole).template cast<double>()),
+              this->kExact ? 1e-5 : 2e-2);
+}
+
+TYPED_TEST(Stage, OrderOfWeightGradientsDoesNotChangeABit) {
+    constexpr int kMicrobatches = 4;
+    const auto gradientFor = [&](const std::vector<int>& order) {
+        const auto stage = this->make(smallModel(), taskOf(0, 1, kMicrobatches));
+        for (int m = 0; m < kMicrobatches; ++m)
+            (void)stage->forward({Microbatch{m}}, {});
+        for (int m = 0; m < kMicrobatches; ++m)
+            (void)stage->backwardInput({Microbatch{m}}, {});
+        for (const int m : order)
+            stage->backwardWeight({Microbatch{m}});
+        return this->gradientOf(*stage);
+    };
+    const Matrix<float> ascending = gradientFor({0, 1, 2, 3});
+    EXPECT_TRUE(ascending.allFinite());
+    EXPECT_EQ(gradientFor({3, 2, 1, 0}), ascending);
+    EXPECT_EQ(gradientFor({2, 0, 3, 1}), ascending);
+    EXPECT_EQ(gradientFor({0, 1, 2, 3}), ascending) << "the same again";
+}
+
+TYPED_TEST(Stage, CountsWhatItHolds) {
+    const auto stage = this->make(smallModel(), taskOf(0, 1, 3));
+    EXPECT_EQ(stage->memory().total(), stage->memory().weights);
+    const std::int64_t column = stage->parameters().size() * bytesOf(Storage::Float);
+    EXPECT_EQ(stage->memory().weights, this->kExact ? column : column / 2 * 3);
+    for (const int m : {0, 1, 2})
+        (void)stage->forward({Microbatch{m}}, {});
+    const std::int64_t activations = stage->memory().activations;
+    EXPECT_GT(activations, 0);
+    for (const int m : {2, 1}) {
+        (void)stage->backwardInput({Microbatch{m}}, {});
+        stage->backwardWeight({Microbatch{m}});
+    }
+    EXPECT_EQ(stage->memory().gradients, 2 * column) << "both wait for micro-batch 0";
+    EXPECT_EQ(stage->memory().activations, activations / 3);
+    (void)stage->backwardInput({Microbatch{0}}, {});
+    stage->backwardWeight({Microbatch{0}});
+    EXPECT_EQ(stage->memory().gradients, column);
+    EXPECT_EQ(stage->memory().activations, 0);
+    stage->applyGradient(stage->takeGradient());
+    EXPECT_EQ(stage->memory().optimizer, 2 * column);
+    EXPECT_EQ(stage->memory().gradients, 0);
+}
+
+TYPED_TEST(Stage, TheSecondStepAsksForNoMemory) {
+    const auto stage = this->make(smallModel(), taskOf(0, 1, 2));
+    std::int64_t reserved = 0;
+    for (int step = 0; step < 4; ++step) {
+        for (const int m : {0, 1}) {
+            (void)stage->forward({Microbatch{m}}, {});
+            (void)stage->backwardInput({Microbatch{m}}, {});
+            stage->backwardWeight({Microbatch{m}});
+        }
+        stage->applyGradient(stage->takeGradient());
+        if (step > 0) {
+            EXPECT_EQ(this->queue_->reservedBytes(), reserved) << "step " << step;
+        }
+        reserved = this->queue_->reservedBytes();
+    }
+    EXPECT_GE(reserved, this->queue_->peakBytes());
+}
+
+TYPED_TEST(Stage, LossFallsOnTheDemoText) {
+    ModelConfig config = smallModel();
+    config.sequence = 32;
+    const auto stage = this->make(config, taskOf(0, 1, 2));
+    std::vector<double> losses;
+    for (int step = 0; step < 30; ++step) {
+        for (const int m : {0, 1}) {
+            (void)stage->forward({Microbatch{m}}, {});
+            (void)stage->backwardInput({Microbatch{m}}, {});
+            stage->backwardWeight({Microbatch{m}});
+        }
+        stage->applyGradient(stage->takeGradient());
+        losses.push_back(stage->takeLoss());
+    }
+    EXPECT_NEAR(losses.front(), std::log(256.0), 0.2);
+    EXPECT_LT(losses.back(), 3.6);
+}
+
+TYPED_TEST(Stage, RefusesOpsInAnImpossibleOrder) {
+    const auto stage = this->make(smallModel(), taskOf(0, 1, 2));
+    EXPECT_THROW((void)stage->backwardInput({Microbatch{0}}, {}), std::logic_error);
+    EXPECT_TRUE(stage->forward({Microbatch{0}}, {}).empty());
+    EXPECT_THROW(stage->backwardWeight({Microbatch{0}}), std::logic_error);
+    EXPECT_TRUE(stage->backwardInput({Microbatch{0}}, {}).empty());
+    stage->backwardWeight({Microbatch{0}});
+    EXPECT_THROW((void)stage->takeGradient(), std::logic_error) << "micro-batch 1 is missing";
+    const auto middle = this->make(smallModel(), taskOf(1, 3, 1));
+    EXPECT_THROW((void)middle->forward({Microbatch{0}}, Matrix<float>::Zero(20, 24)), std::logic_error)
+        << "a tensor on the host";
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test

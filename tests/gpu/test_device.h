@@ -1,0 +1,114 @@
+#pragma once
+
+#include "runtime/device/accelerator/rank_queue.h"
+#include "runtime/device/host_clock.h"
+#include "runtime/model/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+
+/// The accelerator that the tests in this folder run on: an emulated one in every build, and a GPU where there is one.
+/// Each program has its own function.
+[[nodiscard]] std::shared_ptr<Accelerator> testDevice();
+
+/// One rank on that device.
+[[nodiscard]] inline std::shared_ptr<RankQueue> makeQueue(const std::shared_ptr<Accelerator>& device) {
+    static MonotonicClock clock;
+    auto queue = std::make_shared<RankQueue>(device, std::make_shared<DeviceTime>(*device, clock));
+    queue->bindThread();
+    return queue;
+}
+
+/// Values on the way to a device and back, for tests of kernels.
+class OnDevice {
+public:
+    explicit OnDevice(std::shared_ptr<RankQueue> queue) : queue_(std::move(queue)) {}
+
+    template <class T>
+    [[nodiscard]] Buffer put(const std::vector<T>& values) {
+        Buffer buffer = queue_->pool().take(static_cast<std::int64_t>(values.size() * sizeof(T)));
+        queue_->device().copyIn(buffer.as<void>(), values.data(), buffer.bytes(), queue_->stream());
+        return buffer;
+    }
+    /// Row by row, stored as T.
+    template <class T>
+    [[nodiscard]] Buffer putRows(const Matrix<float>& matrix) {
+        std::vector<T> values(static_cast<std::size_t>(matrix.size()));
+        for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
+            for (Eigen::Index column = 0; column < matrix.cols(); ++column)
+                store(values[static_cast<std::size_t>(row * matrix.cols() + column)], matrix(row, column));
+        }
+        return put(values);
+    }
+    /// Full of what is not a number, so that a value nobody writes shows.
+    template <class T>
+    [[nodiscard]] Buffer room(Eigen::Index count) {
+        T nan;
+        store(nan, std::numeric_limits<float>::quiet_NaN());
+        return put(std::vector<T>(static_cast<std::size_t>(count), nan));
+    }
+    template <class T>
+    [[nodiscard]] std::vector<T> get(const Buffer& buffer) {
+        std::vector<T> values(static_cast<std::size_t>(buffer.bytes()) / sizeof(T));
+        queue_->device().copyOut(values.data(), buffer.as<void>(), buffer.bytes(), queue_->stream());
+        return values;
+    }
+    template <class T>
+    [[nodiscard]] Matrix<float> getRows(const Buffer& buffer, Eigen::Index columns) {
+        const std::vector<T> values = get<T>(buffer);
+        Matrix<float> matrix(static_cast<Eigen::Index>(values.size()) / columns, columns);
+        for (Eigen::Index row = 0; row < matrix.rows(); ++row) {
+            for (Eigen::Index column = 0; column < columns; ++column)
+                matrix(row, column) = load(values[static_cast<std::size_t>(row * columns + column)]);
+        }
+        return matrix;
+    }
+
+private:
+    std::shared_ptr<RankQueue> queue_;
+};
+
+/// As T stores it.
+template <class T>
+[[nodiscard]] Matrix<float> rounded(const Matrix<float>& matrix) {
+    return matrix.unaryExpr([](float x) {
+        T stored;
+        store(stored, x);
+        return load(stored);
+    });
+}
+
+class Numbers {
+public:
+    explicit Numbers(unsigned seed) : random_(seed) {}
+    [[nodiscard]] Matrix<float> matrix(Eigen::Index rows, Eigen::Index columns, float scale = 1.0F) {
+        Matrix<float> result(rows, columns);
+        for (Eigen::Index i = 0; i < result.size(); ++i)
+            result.data()[i] = scale * normal_(random_);
+        return result;
+    }
+
+private:
+    std::mt19937 random_;
+    std::normal_distribution<float> normal_{0.0F, 1.0F};
+};
+
+/// How far `values` are from what they should be, relative to the size of that as a whole; infinite for NaN.
+[[nodiscard]] inline double distance(const Matrix<float>& values, const Matrix<double>& expected) {
+    if (values.rows() != expected.rows() || values.cols() != expected.cols() || !values.allFinite())
+        return std::numeric_limits<double>::infinity();
+    const double size = expected.norm();
+    return (values.cast<double>() - expected).norm() / (size > 0 ? size : 1.0);
+}
+
+/// What rounding explains: of float sums, or of results stored as Bf16.
+template <class T>
+constexpr double kRounding = sizeof(T) == sizeof(float) ? 2e-6 : 6e-3;
+
+} // namespace bubblescope::runtime::test

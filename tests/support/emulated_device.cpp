@@ -1,0 +1,260 @@
+#include "tests/support/emulated_device.h"
+
+#include "runtime/device/accelerator/host_forms.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace bubblescope::runtime {
+
+namespace test {
+
+struct EmulatedDevice::EmulatedEvent : Accelerator::EventState {
+    std::int64_t recorded = 0; ///< how often
+    std::vector<TimeNs> times; ///< of the records that were reached
+    bool destroyed = false;
+
+    [[nodiscard]] bool reached(std::int64_t record) const { return static_cast<std::int64_t>(times.size()) >= record; }
+    [[nodiscard]] TimeNs timeOf(std::int64_t record) const { return times.at(static_cast<std::size_t>(record - 1)); }
+};
+
+struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
+    struct Task {
+        std::function<void(EmulatedStream&)> work;
+        TimeNs issued{0};
+        EmulatedEvent* awaited = nullptr;
+        std::int64_t record = 0; ///< of the awaited event; 0 = before its first, which asks for nothing
+    };
+    std::deque<Task> tasks;
+    TimeNs time{0};
+    bool destroyed = false;
+};
+
+namespace {
+
+constexpr std::align_val_t kAlignment{512};
+
+template <class T>
+float value(const GemmMatrix& matrix, std::int64_t batch, std::int64_t row, std::int64_t column) {
+    const T* const data = static_cast<const T*>(matrix.data) + batch * matrix.stride;
+    return load(matrix.transposed ? data[row * matrix.leading + column] : data[column * matrix.leading + row]);
+}
+
+template <class In, class Out>
+void product(const Gemm& gemm) {
+    for (std::int64_t batch = 0; batch < gemm.batch; ++batch) {
+        for (std::int64_t column = 0; column < gemm.columns; ++column) {
+            for (std::int64_t row = 0; row < gemm.rows; ++row) {
+                float sum = 0.0F;
+                for (std::int64_t i = 0; i < gemm.inner; ++i)
+                    sum += value<In>(gemm.a, batch, row, i) * value<In>(gemm.b, batch, i, column);
+                Out& to = static_cast<Out*>(
+                    gemm.result.data)[batch * gemm.result.stride + column * gemm.result.leading + row];
+                sum *= gemm.scale;
+                if (gemm.accumulate) sum += load(to);
+                if (gemm.bias != nullptr) sum += load(static_cast<const Out*>(gemm.bias)[row]);
+                store(to, sum);
+            }
+        }
+    }
+}
+
+void multiplyOnHost(const Gemm& gemm) {
+    const bool in_float = gemm.in == Storage::Float;
+    const bool out_float = gemm.out == Storage::Float;
+    if (in_float && out_float) return product<float, float>(gemm);
+    if (in_float) throw std::logic_error("a product of floats that is rounded");
+    if (out_float) return product<Bf16, float>(gemm);
+    product<Bf16, Bf16>(gemm);
+}
+
+} // namespace
+
+EmulatedDevice::EmulatedDevice(unsigned seed) : random_(seed) {}
+
+EmulatedDevice::~EmulatedDevice() {
+    for (const auto& [memory, bytes] : memory_)
+        ::operator delete(memory, kAlignment);
+}
+
+void* EmulatedDevice::allocate(std::int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::int64_t held = bytes;
+    for (const auto& [memory, size] : memory_)
+        held += size;
+    if (held > capacity) throw std::runtime_error("out of memory");
+    void* const memory = ::operator new(static_cast<std::size_t>(bytes), kAlignment);
+    std::memset(memory, 0xFF, static_cast<std::size_t>(bytes));
+    memory_.emplace(memory, bytes);
+    ++allocations_;
+    return memory;
+}
+
+void EmulatedDevice::release(void* memory) noexcept {
+    const std::lock_guard lock(mutex_);
+    memory_.erase(memory);
+    ::operator delete(memory, kAlignment);
+}
+
+Accelerator::Stream EmulatedDevice::makeStream() {
+    const std::lock_guard lock(mutex_);
+    return streams_.emplace_back(std::make_unique<EmulatedStream>()).get();
+}
+
+void EmulatedDevice::destroy(Stream stream) noexcept {
+    const std::lock_guard lock(mutex_);
+    own(stream)->destroyed = true;
+    own(stream)->tasks.clear();
+}
+
+Accelerator::Event EmulatedDevice::makeEvent(bool /*timed*/) {
+    const std::lock_guard lock(mutex_);
+    return events_.emplace_back(std::make_unique<EmulatedEvent>()).get();
+}
+
+void EmulatedDevice::destroy(Event event) noexcept {
+    const std::lock_guard lock(mutex_);
+    own(event)->destroyed = true;
+}
+
+EmulatedDevice::EmulatedStream* EmulatedDevice::own(Stream stream) {
+    return static_cast<EmulatedStream*>(stream);
+}
+
+EmulatedDevice::EmulatedEvent* EmulatedDevice::own(Event event) {
+    return static_cast<EmulatedEvent*>(event);
+}
+
+void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work, Event event) {
+    const std::lock_guard lock(mutex_);
+    EmulatedStream* const stream = own(on);
+    EmulatedEvent* const awaited = own(event);
+    if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded});
+}
+
+void EmulatedDevice::record(Event event, Stream stream) {
+    EmulatedEvent* const mark = own(event);
+    submit(stream, [mark](EmulatedStream& at) { mark->times.push_back(at.time); });
+    const std::lock_guard lock(mutex_);
+    ++mark->recorded;
+}
+
+void EmulatedDevice::wait(Stream stream, Event event) {
+    submit(
+        stream, [](EmulatedStream&) {}, event);
+}
+
+void EmulatedDevice::workUntil(const std::function<bool()>& done) {
+    ++host_waits_;
+    while (!done()) {
+        std::vector<EmulatedStream*> able;
+        for (const auto& stream : streams_) {
+            if (stream->tasks.empty()) continue;
+            const EmulatedStream::Task& task = stream->tasks.front();
+            if (task.awaited == nullptr || task.awaited->reached(task.record)) able.push_back(stream.get());
+        }
+        if (able.empty()) throw std::logic_error("all streams wait for each other");
+        EmulatedStream& stream = *able[random_() % able.size()];
+        const EmulatedStream::Task task = std::move(stream.tasks.front());
+        stream.tasks.pop_front();
+        stream.time = std::max(stream.time, task.issued);
+        if (task.awaited != nullptr && task.record > 0)
+            stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
+        task.work(stream);
+    }
+}
+
+void EmulatedDevice::finish(Stream stream) {
+    const std::lock_guard lock(mutex_);
+    workUntil([&] { return own(stream)->tasks.empty(); });
+}
+
+void EmulatedDevice::finish(Event event) {
+    const std::lock_guard lock(mutex_);
+    workUntil([&] { return own(event)->reached(own(event)->recorded); });
+    // Who waits for an event here is about to begin a step, when no rank has any work.
+    for (const auto& stream : streams_)
+        now_ = std::max(now_, stream->time);
+}
+
+TimeNs EmulatedDevice::elapsed(Event from, Event to) {
+    const std::lock_guard lock(mutex_);
+    return own(to)->timeOf(own(to)->recorded) - own(from)->timeOf(own(from)->recorded);
+}
+
+void EmulatedDevice::copy(void* to, const void* from, std::int64_t bytes, Stream stream) {
+    submit(stream, [=, this](EmulatedStream& at) {
+        std::memmove(to, from, static_cast<std::size_t>(bytes));
+        at.time += copy_time;
+    });
+}
+
+void EmulatedDevice::zero(void* memory, std::int64_t bytes, Stream stream) {
+    submit(stream, [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
+}
+
+void EmulatedDevice::copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) {
+    finish(stream);
+    std::memcpy(to, host, static_cast<std::size_t>(bytes));
+}
+
+void EmulatedDevice::copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) {
+    finish(stream);
+    std::memcpy(host, from, static_cast<std::size_t>(bytes));
+}
+
+void EmulatedDevice::stamp(std::uint64_t* at, Stream stream) {
+    submit(stream, [at](EmulatedStream& state) { *at = static_cast<std::uint64_t>(state.time.count()); });
+}
+
+void EmulatedDevice::holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) {
+    submit(stream, [=](EmulatedStream& state) {
+        state.time = std::max(state.time, TimeNs{static_cast<std::int64_t>(*since)} + length);
+    });
+}
+
+void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
+    submit(stream, [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
+}
+
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                        \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                    \
+        submit(stream, [kernel](EmulatedStream&) { runOnHost(kernel, Kernel::Form{}); }); \
+    }
+BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
+#undef BUBBLESCOPE_LAUNCH
+
+int EmulatedDevice::streams() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(std::ranges::count(streams_, false, [](const auto& stream) { return stream->destroyed; }));
+}
+
+int EmulatedDevice::events() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(std::ranges::count(events_, false, [](const auto& event) { return event->destroyed; }));
+}
+
+std::int64_t EmulatedDevice::allocated() const {
+    const std::lock_guard lock(mutex_);
+    std::int64_t sum = 0;
+    for (const auto& [memory, bytes] : memory_)
+        sum += bytes;
+    return sum;
+}
+
+std::int64_t EmulatedDevice::allocations() const {
+    const std::lock_guard lock(mutex_);
+    return allocations_;
+}
+
+std::int64_t EmulatedDevice::hostWaits() const {
+    const std::lock_guard lock(mutex_);
+    return host_waits_;
+}
+
+} // namespace test
+} // namespace bubblescope::runtime

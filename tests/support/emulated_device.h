@@ -1,0 +1,83 @@
+#pragma once
+
+#include "runtime/device/accelerator/accelerator.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+
+/// An accelerator on the host, to test what feeds one. Work is kept until somebody waits for it and then done in an
+/// order drawn at random among those that streams and events allow, so that a forgotten event, or memory used again too
+/// early, gives other numbers. New memory is full of NaN.
+///
+/// Its time is made up: work takes none, but for copies from rank to rank and for holds. So the times of a run follow
+/// from the schedule alone.
+class EmulatedDevice final : public Accelerator {
+public:
+    explicit EmulatedDevice(unsigned seed);
+    ~EmulatedDevice() override;
+
+    TimeNs copy_time{0};
+    /// allocate() fails beyond this.
+    std::int64_t capacity = std::int64_t{1} << 40;
+
+    void bindThread() override {}
+    [[nodiscard]] void* allocate(std::int64_t bytes) override;
+    void release(void* memory) noexcept override;
+    [[nodiscard]] Stream makeStream() override;
+    void destroy(Stream stream) noexcept override;
+    void finish(Stream stream) override;
+    [[nodiscard]] Event makeEvent(bool timed) override;
+    void destroy(Event event) noexcept override;
+    void record(Event event, Stream stream) override;
+    void wait(Stream stream, Event event) override;
+    void finish(Event event) override;
+    [[nodiscard]] TimeNs elapsed(Event from, Event to) override;
+    void copy(void* to, const void* from, std::int64_t bytes, Stream stream) override;
+    void zero(void* memory, std::int64_t bytes, Stream stream) override;
+    void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) override;
+    void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) override;
+    void stamp(std::uint64_t* at, Stream stream) override;
+    void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) override;
+    void multiply(const Gemm& gemm, Stream stream) override;
+#define BUBBLESCOPE_LAUNCH(Kernel) void launch(const Kernel& kernel, Stream stream) override;
+    BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
+#undef BUBBLESCOPE_LAUNCH
+
+    // What is there now.
+    [[nodiscard]] int streams() const;
+    [[nodiscard]] int events() const;
+    [[nodiscard]] std::int64_t allocated() const;
+    /// How often memory was asked for.
+    [[nodiscard]] std::int64_t allocations() const;
+    /// How often somebody waited for the device.
+    [[nodiscard]] std::int64_t hostWaits() const;
+
+private:
+    struct EmulatedStream;
+    struct EmulatedEvent;
+
+    [[nodiscard]] static EmulatedStream* own(Stream stream);
+    [[nodiscard]] static EmulatedEvent* own(Event event);
+    void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
+    /// The lock is held.
+    void workUntil(const std::function<bool()>& done);
+
+    mutable std::mutex mutex_;
+    std::mt19937 random_;
+    std::vector<std::unique_ptr<EmulatedStream>> streams_;
+    std::vector<std::unique_ptr<EmulatedEvent>> events_; ///< kept to the end: tasks may still name them
+    std::map<void*, std::int64_t> memory_;
+    std::int64_t allocations_ = 0;
+    std::int64_t host_waits_ = 0;
+    TimeNs now_{0}; ///< nothing submitted from now on begins earlier
+};
+
+} // namespace bubblescope::runtime::test
