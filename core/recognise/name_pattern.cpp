@@ -11,10 +11,43 @@
 namespace bubblescope {
 namespace {
 
-// Each costs a pass over the name for every place where the one before may end.
-constexpr std::size_t kMostAny = 4;
+constexpr std::size_t kLongest = 1000; // matching goes as deep as a pattern is long
+
+/// Where branches of a match have failed before: what follows depends on the place in the pattern and the place in the
+/// name alone, so no such pair is tried twice, however many ways lead to it.
+class DeadEnds {
+public:
+    explicit DeadEnds(std::size_t name_length) : places_(name_length + 1) {}
+
+    [[nodiscard]] bool knows(std::size_t piece, std::size_t rest) const {
+        const std::size_t at = piece * places_ + rest;
+        return at < failed_.size() && failed_[at];
+    }
+    void add(std::size_t piece, std::size_t rest) {
+        const std::size_t at = piece * places_ + rest;
+        if (at >= failed_.size()) failed_.resize((piece + 1) * places_);
+        failed_[at] = true;
+    }
+
+private:
+    std::size_t places_;
+    std::vector<bool> failed_; ///< by piece and length of the rest of the name; grows with the first failure
+};
 
 } // namespace
+
+class NamePattern::Matcher {
+public:
+    Matcher(const std::vector<Piece>& pieces, std::size_t name_length) : pieces_(pieces), dead_ends_(name_length) {}
+
+    [[nodiscard]] bool from(std::size_t piece, std::string_view name, NameParts& parts);
+
+private:
+    [[nodiscard]] bool branch(std::size_t piece, std::string_view name, NameParts& parts);
+
+    const std::vector<Piece>& pieces_;
+    DeadEnds dead_ends_;
+};
 
 std::optional<RuleField> ruleFieldFrom(std::string_view name) {
     const auto known = std::find(kRuleFieldNames.begin(), kRuleFieldNames.end(), name);
@@ -28,10 +61,12 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
                           "patterns are text with {field}, [parts that may be missing] and *; \\ before one of these "
                           "takes it as it is");
     };
+    if (text.size() > kLongest)
+        return inputError(where, fmt::format("a pattern of {} characters", text.size()),
+                          fmt::format("patterns have at most {}; split it into several spellings", kLongest));
     NamePattern pattern;
     pattern.text_ = text;
     std::vector<std::size_t> open;
-    std::size_t stars = 0;
     const auto add = [&pattern](Piece piece) { pattern.pieces_.push_back(std::move(piece)); };
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '{') {
@@ -46,7 +81,6 @@ Result<NamePattern> NamePattern::parse(std::string_view text, const std::string&
             add({What::Field, "", *field, before, 0});
             i = end;
         } else if (text[i] == '*') {
-            if (++stars > kMostAny) return wrong(i, "more than four *");
             add({What::Any, "", {}, 0, 0});
         } else if (text[i] == '[') {
             open.push_back(pattern.pieces_.size());
@@ -72,7 +106,16 @@ std::size_t NamePattern::count(RuleField field) const {
     }));
 }
 
-bool NamePattern::matchFrom(std::size_t index, std::string_view name, NameParts& parts) const {
+bool NamePattern::Matcher::branch(std::size_t piece, std::string_view name, NameParts& parts) {
+    if (dead_ends_.knows(piece, name.size())) return false;
+    const NameParts before = parts;
+    if (from(piece, name, parts)) return true;
+    parts = before;
+    dead_ends_.add(piece, name.size());
+    return false;
+}
+
+bool NamePattern::Matcher::from(std::size_t index, std::string_view name, NameParts& parts) {
     for (; index < pieces_.size(); ++index) {
         const Piece& piece = pieces_[index];
         switch (piece.what) {
@@ -96,15 +139,10 @@ bool NamePattern::matchFrom(std::size_t index, std::string_view name, NameParts&
         }
         case What::Any:
             for (std::size_t taken = 0; taken <= name.size(); ++taken) {
-                if (matchFrom(index + 1, name.substr(taken), parts)) return true;
+                if (branch(index + 1, name.substr(taken), parts)) return true;
             }
             return false;
-        case What::Maybe: {
-            const NameParts before = parts;
-            if (matchFrom(index + 1, name, parts)) return true;
-            parts = before;
-            return matchFrom(piece.skip, name, parts);
-        }
+        case What::Maybe: return branch(index + 1, name, parts) || branch(piece.skip, name, parts);
         case What::EndOfMaybe: break;
         }
     }
@@ -113,7 +151,7 @@ bool NamePattern::matchFrom(std::size_t index, std::string_view name, NameParts&
 
 std::optional<NameParts> NamePattern::match(std::string_view name) const {
     NameParts parts;
-    return matchFrom(0, name, parts) ? std::optional(parts) : std::nullopt;
+    return Matcher(pieces_, name.size()).from(0, name, parts) ? std::optional(parts) : std::nullopt;
 }
 
 } // namespace bubblescope

@@ -39,7 +39,8 @@ struct NameParts {
 };
 
 /// How a name is spelled: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} a word of letters and
-/// underscores), [part] may be missing, * is any text, \ takes the next character as it is. It matches whole names.
+/// underscores), [part] may be missing, * is any text, \ takes the next character as it is. It matches whole names, in
+/// time that grows with the pattern's length times the name's.
 class NamePattern {
 public:
     /// Error: Input, naming what is wrong at which character; `where` is the error's place.
@@ -59,7 +60,7 @@ private:
         std::size_t of = 0;   ///< which of a pair's ops
         std::size_t skip = 0; ///< of Maybe: the piece behind its end
     };
-    [[nodiscard]] bool matchFrom(std::size_t piece, std::string_view name, NameParts& parts) const;
+    class Matcher;
 
     std::string text_;
     std::vector<Piece> pieces_;

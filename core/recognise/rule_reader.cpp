@@ -199,12 +199,16 @@ bool RecognitionRule::tellsStages() const {
                                  [](const OpSpelling& op) { return op.name.count(RuleField::StageId) > 0; });
 }
 
-Result<std::vector<RecognitionRule>> readRules(const std::string& file) {
-    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std::string& file) {
     BUBBLESCOPE_ASSIGN(const InputFile input, inputFrom(text, file, "",
                                                         R"(rules look like {"rules": [{"name": "mine", "ops": )"
                                                         R"([{"name": "fwd {microbatch}", "kind": "F"}, …]}]})"));
     return readTable(input.document, input.place);
+}
+
+Result<std::vector<RecognitionRule>> readRules(const std::string& file) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
+    return rulesFrom(text, file);
 }
 
 std::span<const RecognitionRule> builtinRules() {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -52,7 +53,10 @@ struct RecognitionRule {
     [[nodiscard]] bool tellsStages() const; ///< true if ops say their stage, not their chunk
 };
 
-/// Rules from a JSON file. Error: Input, naming file, place and what is wrong there.
+/// Rules from a JSON document; `file` names it in errors. Error: Input, naming file, place and what is wrong there.
+[[nodiscard]] Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std::string& file);
+
+/// Rules from a JSON file. Errors as above, or the file cannot be read.
 [[nodiscard]] Result<std::vector<RecognitionRule>> readRules(const std::string& file);
 
 /// The rules of the table that comes with the program, in the order in which they are tried.

@@ -35,6 +35,7 @@ case $name in
 chrome_json | json_args | torchtitan_log | load_run | round_trip | sniff | job_log) words=traces ;;
 perfetto_trace) words=perfetto ;;
 nsys_database) words=nsys ;;
+recognition_rules) words=rules ;;
 schedule_csv | schedule_json) words=schedules ;;
 *) words=costs ;;
 esac

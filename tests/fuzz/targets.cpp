@@ -16,6 +16,7 @@ std::span<const Target> targets() {
         Target{"nsys_database", nsysDatabase},
         Target{"op_costs", opCosts},
         Target{"perfetto_trace", perfettoTrace},
+        Target{"recognition_rules", recognitionRules},
         Target{"round_trip", roundTrip},
         Target{"schedule_csv", scheduleCsv},
         Target{"schedule_json", scheduleJson},

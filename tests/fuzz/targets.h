@@ -8,22 +8,23 @@
 /// a promise, and otherwise only has to come back.
 namespace bubblescope::fuzz {
 
-void chromeJson(std::string_view bytes);    ///< Chrome and Kineto JSON: object, array, lines
-void costFiles(std::string_view bytes);     ///< times of stages, links and ops, and what is simulated with them
-void jobLog(std::string_view bytes);        ///< Paddle's job profiler
-void jsonArgs(std::string_view bytes);      ///< a JSON object as args
-void layerTimes(std::string_view bytes);    ///< layers of a model, JSON and CSV
-void loadRun(std::string_view bytes);       ///< any trace file, through recognition and analysis
-void memoryModel(std::string_view bytes);   ///< tensor sizes of a model
-void nsysDatabase(std::string_view bytes);  ///< Nsight Systems' SQLite export
-void opCosts(std::string_view bytes);       ///< operators of a layer, through the cutting rules and the chart
-void perfettoTrace(std::string_view bytes); ///< Perfetto protobuf
-void roundTrip(std::string_view bytes);     ///< any trace file, written in each format and read again
-void scheduleCsv(std::string_view bytes);   ///< PyTorch's schedule files
-void scheduleJson(std::string_view bytes);  ///< schedule documents, through validation and simulation
-void sniff(std::string_view bytes);         ///< telling formats apart
-void torchtitanLog(std::string_view bytes); ///< torchtitan's structured log
-void unpackedBytes(std::string_view bytes); ///< gzip and zstd
+void chromeJson(std::string_view bytes);       ///< Chrome and Kineto JSON: object, array, lines
+void costFiles(std::string_view bytes);        ///< times of stages, links and ops, and what is simulated with them
+void jobLog(std::string_view bytes);           ///< Paddle's job profiler
+void jsonArgs(std::string_view bytes);         ///< a JSON object as args
+void layerTimes(std::string_view bytes);       ///< layers of a model, JSON and CSV
+void loadRun(std::string_view bytes);          ///< any trace file, through recognition and analysis
+void memoryModel(std::string_view bytes);      ///< tensor sizes of a model
+void nsysDatabase(std::string_view bytes);     ///< Nsight Systems' SQLite export
+void opCosts(std::string_view bytes);          ///< operators of a layer, through the cutting rules and the chart
+void perfettoTrace(std::string_view bytes);    ///< Perfetto protobuf
+void recognitionRules(std::string_view bytes); ///< tables of rules, and what their patterns take off names
+void roundTrip(std::string_view bytes);        ///< any trace file, written in each format and read again
+void scheduleCsv(std::string_view bytes);      ///< PyTorch's schedule files
+void scheduleJson(std::string_view bytes);     ///< schedule documents, through validation and simulation
+void sniff(std::string_view bytes);            ///< telling formats apart
+void torchtitanLog(std::string_view bytes);    ///< torchtitan's structured log
+void unpackedBytes(std::string_view bytes);    ///< gzip and zstd
 
 struct Target {
     std::string_view name; ///< of its folder below corpus/

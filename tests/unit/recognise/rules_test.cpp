@@ -40,12 +40,27 @@ TEST(NamePatterns, SayWhatIsWrongWithThem) {
                                      {"a[b", "not closed"},
                                      {"a]b", "no [ is open"},
                                      {"a\\", "nothing follows"},
-                                     {"*****", "more than four *"}}) {
+                                     {std::string(2000, 'a'), "of 2000 characters"}}) {
         const auto parsed = NamePattern::parse(text, "rules.json");
         ASSERT_FALSE(parsed.ok()) << text;
         EXPECT_THAT(parsed.error().text(), HasSubstr(what));
         EXPECT_THAT(parsed.error().where, HasSubstr("rules.json"));
     }
+}
+
+TEST(NamePatterns, TakeNoWayTwice) {
+    // Without memory of dead ends each of these would take longer than anybody waits.
+    std::string many_parts;
+    for (int i = 0; i < 150; ++i)
+        many_parts += "[a]";
+    const auto parts = NamePattern::parse(many_parts + "b", "rules.json");
+    ASSERT_TRUE(parts.ok());
+    EXPECT_FALSE(parts.value().match(std::string(150, 'a')).has_value());
+    EXPECT_TRUE(parts.value().match(std::string(150, 'a') + "b").has_value());
+    const auto stars = NamePattern::parse("*a*a*a*a*a*a*a*a*a*a*b", "rules.json");
+    ASSERT_TRUE(stars.ok());
+    EXPECT_FALSE(stars.value().match(std::string(500, 'a')).has_value());
+    EXPECT_TRUE(stars.value().match(std::string(500, 'a') + "b").has_value());
 }
 
 class Rules : public testing::Test {

@@ -1,0 +1,55 @@
+// Tables of recognition rules that users write, and what their patterns take off names.
+
+#include "core/recognise/rule_table.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+
+#include <array>
+
+namespace bubblescope::fuzz {
+namespace {
+
+constexpr std::array<std::string_view, 7> kNames{
+    "",
+    "F0",
+    "forward mb3 chunk1",
+    "PP:(2F5;1B3)OVERLAP_F_B",
+    "99999999999999999999",
+    "**[]{}\\",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1"};
+
+void tryPattern(const NamePattern& pattern) {
+    const auto again = NamePattern::parse(pattern.text(), kInput);
+    require(again.ok(), "a pattern's text is a pattern");
+    for (const std::string_view name : kNames) {
+        const auto parts = pattern.match(name);
+        require(again.value().match(name).has_value() == parts.has_value(), "a pattern matches what its text matches");
+        if (!parts) continue;
+        for (const auto& numbers : parts->numbers) {
+            for (const auto& number : numbers)
+                require(!number || *number >= 0, "numbers in names have no sign");
+        }
+    }
+}
+
+} // namespace
+
+void recognitionRules(std::string_view bytes) {
+    if (const auto pattern = NamePattern::parse(bytes, kInput); pattern.ok()) tryPattern(pattern.value());
+    const auto rules = rulesFrom(bytes, kInput);
+    if (!rules.ok()) return checkError(rules.error());
+    for (const RecognitionRule& rule : rules.value()) {
+        require(!rule.ops.empty(), "a rule names ops");
+        for (const auto& op : rule.ops) {
+            require(op.kinds.size() <= 2, "at most two ops make a pair");
+            tryPattern(op.name);
+        }
+        for (const auto& transfer : rule.transfers)
+            tryPattern(transfer.name);
+        if (rule.thread) tryPattern(*rule.thread);
+        if (rule.process) tryPattern(*rule.process);
+        (void)rule.tellsStages();
+    }
+}
+
+} // namespace bubblescope::fuzz
