@@ -10,6 +10,7 @@
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/recent_files.h"
+#include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QCloseEvent>
@@ -89,6 +90,8 @@ void MainWindow::buildCentre() {
     timeline_ = new TimelineView(state_, themes_, stack_);
     stack_->addWidget(welcome_);
     stack_->addWidget(timeline_);
+    preview_ = new LoadPreview(themes_, stack_);
+    stack_->addWidget(preview_);
     column->addWidget(message_);
     column->addWidget(summary);
     column->addWidget(stack_, 1);
@@ -98,6 +101,10 @@ void MainWindow::buildCentre() {
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
     connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
+    connect(&job_, &BackgroundJob::progress, this, &MainWindow::showPreview);
+    connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
+        if (!running) showCentre();
+    });
 }
 
 QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
@@ -149,8 +156,13 @@ void MainWindow::open(const QStringList& paths) {
     const QString name = QFileInfo(paths.front()).fileName();
     load_->setName(name.isEmpty() ? paths.front() : name);
     message_->hide();
+    const auto sketch = std::make_shared<LoadSketch>();
+    sketch_ = sketch;
     job_.start(
-        [loader = loader_, files = toPaths(paths)](JobControl& control) { return loadSession(loader, files, control); },
+        [loader = loader_, files = toPaths(paths), sketch](JobControl& control) {
+            control.sketch = sketch.get();
+            return loadSession(loader, files, control);
+        },
         [this, paths](Result<SessionPtr> result) { finishLoad(paths, std::move(result)); });
 }
 
@@ -179,13 +191,26 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
 
 void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
-    stack_->setCurrentWidget(any ? static_cast<QWidget*>(timeline_) : welcome_);
+    showCentre();
     showPanels(any);
     showHovered({});
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
     problems_button_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
     problems_button_->setToolTip(tr("What was damaged, lost or guessed while loading"));
     problems_button_->setVisible(any);
+}
+
+void MainWindow::showCentre() {
+    stack_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_) : welcome_);
+}
+
+/// A trace that is open stays in view until the next one is there.
+void MainWindow::showPreview() {
+    if (state_.session() != nullptr || !job_.running()) return;
+    LoadSketch::Picture picture = sketch_->picture(preview_->columns());
+    if (picture.empty()) return;
+    preview_->setPicture(std::move(picture));
+    stack_->setCurrentWidget(preview_);
 }
 
 void MainWindow::showPanels(bool any) {

@@ -3,6 +3,7 @@
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
+#include "core/trace/load_sketch.h"
 
 #include <QMainWindow>
 
@@ -15,6 +16,7 @@ namespace bubblescope::gui {
 
 class BubblePanel;
 class LoadIndicator;
+class LoadPreview;
 class MessageBar;
 class TimelineView;
 class WelcomePanel;
@@ -60,6 +62,8 @@ private:
 
     void finishLoad(const QStringList& paths, Result<SessionPtr> result);
     void showSession();
+    void showCentre();
+    void showPreview();
     void showHovered(const ItemRef& item);
     void chooseFiles();
     void chooseDirectory();
@@ -73,11 +77,13 @@ private:
     ThemeManager themes_;
     ViewState state_;
     BackgroundJob job_;
+    std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
 
     MessageBar* message_ = nullptr;
     QStackedWidget* stack_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
+    LoadPreview* preview_ = nullptr;
     LoadIndicator* load_ = nullptr;
     QLabel* hover_ = nullptr;
     QToolButton* problems_button_ = nullptr;

@@ -5,6 +5,7 @@
 #include "app/gui/panels/shortcut_sheet.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/recent_files.h"
+#include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/sample_run.h"
 
@@ -66,6 +67,75 @@ private slots:
         QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
     }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    // The load waits, with something to show of it, until the test has seen that; in both themes.
+    void showsAFirstPictureWhileLoading() {
+        for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
+            QSemaphore seen;
+            MainWindow window(
+                [&](const auto&, JobControl& control) -> Result<Run> {
+                    control.total = 1'000'000'000;
+                    control.done = 400'000'000;
+                    LoadSketch::Part& part = control.sketch->addPart("rank0.json", 0);
+                    for (int i = 0; i < 500; ++i) { // the first track is busy in its first half, the second half of all
+                        part.add(0, TimeNs{i * 1'000'000}, TimeNs{1'000'000});
+                        part.add(1, TimeNs{i * 2'000'000}, TimeNs{1'000'000});
+                    }
+                    part.publish();
+                    seen.acquire();
+                    return sampleRun();
+                },
+                false);
+            window.themes().choose(choice);
+            window.show();
+            QSignalSpy loaded(&window, &MainWindow::loaded);
+            window.open({QStringLiteral("rank0.json")});
+            auto* preview = window.findChild<LoadPreview*>();
+            QVERIFY(preview != nullptr);
+            QTRY_VERIFY(preview->isVisible());
+            QTRY_VERIFY(preview->width() > 300);
+            const QImage image = preview->grab().toImage();
+            const Theme& theme = window.themes().theme();
+            const auto painted = [&](const QRect& where) {
+                int count = 0;
+                for (int y = where.top(); y <= where.bottom(); ++y) {
+                    for (int x = where.left(); x <= where.right(); ++x)
+                        count += image.pixelColor(x, y) == theme.fill(Role::Forward) ? 1 : 0;
+                }
+                return count;
+            };
+            const int half = image.width() / 2;
+            QVERIFY(painted(QRect(0, 0, half, image.height())) > 100);
+            QVERIFY(painted(QRect(half + 100, 0, half - 100, image.height())) > 100); // the second track
+            QCOMPARE(image.pixelColor(image.width() / 2, image.height() - 3), theme.timeline);
+            seen.release();
+            QVERIFY(loaded.wait());
+            QVERIFY(!preview->isVisible());
+            QVERIFY(window.findChild<TimelineView*>()->isVisible());
+        }
+    }
+
+    void goesBackToTheBeginningWhereALoadWithAPictureFails() {
+        QSemaphore seen;
+        MainWindow window(
+            [&](const auto&, JobControl& control) -> Result<Run> {
+                LoadSketch::Part& part = control.sketch->addPart("rank0.json", 0);
+                part.add(0, TimeNs{0}, TimeNs{1'000'000});
+                part.publish();
+                seen.acquire();
+                return inputError("rank0.json", "is cut off");
+            },
+            false);
+        window.show();
+        QSignalSpy failed(&window, &MainWindow::failed);
+        window.open({QStringLiteral("rank0.json")});
+        auto* preview = window.findChild<LoadPreview*>();
+        QTRY_VERIFY(preview->isVisible());
+        seen.release();
+        QVERIFY(failed.wait());
+        QVERIFY(!preview->isVisible());
+        QVERIFY(window.findChild<QWidget*>(QStringLiteral("welcomePanel"))->isVisible());
+    }
 
     void opensByDrop() {
         std::vector<std::filesystem::path> asked;

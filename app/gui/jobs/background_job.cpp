@@ -80,6 +80,7 @@ void BackgroundJob::report() {
     if (!current_) return;
     const auto total = current_->control.total.load(std::memory_order_relaxed);
     const auto done = current_->control.done.load(std::memory_order_relaxed);
+    emit counted(done, total);
     emit progress(total == 0 ? -1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total)));
 }
 

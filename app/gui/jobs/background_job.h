@@ -40,6 +40,8 @@ signals:
     void runningChanged(bool running);
     /// Between 0 and 1, a few times a second while running; negative while the total is unknown.
     void progress(double fraction);
+    /// As often, what `progress` is made of; `total` is 0 while unknown.
+    void counted(quint64 done, quint64 total);
 
 private:
     struct Ticket;

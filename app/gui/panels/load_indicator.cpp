@@ -34,7 +34,11 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
     connect(&job, &BackgroundJob::runningChanged, this, [this](bool running) {
         bar_->setRange(0, 0);
         setVisible(running);
+        estimate_ = {};
+        since_.start();
+        name_->setText(loading_);
     });
+    connect(&job, &BackgroundJob::counted, this, &LoadIndicator::showCount);
     connect(&job, &BackgroundJob::progress, this, [this](double fraction) {
         // Range 0 to 0 is Qt's way to say "busy, no idea how long".
         bar_->setRange(0, fraction < 0 ? 0 : kResolution);
@@ -44,7 +48,19 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
 }
 
 void LoadIndicator::setName(const QString& name) {
-    name_->setText(tr("Loading %1").arg(name));
+    loading_ = tr("Loading %1").arg(name);
+    name_->setText(loading_);
+}
+
+void LoadIndicator::showCount(quint64 done, quint64 total) {
+    estimate_.observe(TimeNs{since_.nsecsElapsed()}, done, total);
+    if (estimate_.readAll()) return name_->setText(tr("%1: putting in order").arg(loading_));
+    const auto left = estimate_.remaining();
+    if (!left) return;
+    constexpr quint64 kMega = 1'000'000;
+    name_->setText(tr("%1: %2 of %3 MB, about %4 left")
+                       .arg(loading_, QString::number(done / kMega), QString::number((total + kMega - 1) / kMega),
+                            QString::fromStdString(roughTime(*left))));
 }
 
 } // namespace bubblescope::gui

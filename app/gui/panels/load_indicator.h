@@ -1,7 +1,9 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
+#include "core/base/progress_estimate.h"
 
+#include <QElapsedTimer>
 #include <QWidget>
 
 class QLabel;
@@ -9,7 +11,7 @@ class QProgressBar;
 
 namespace bubblescope::gui {
 
-/// What is being loaded, how far it is, and a button that stops it. Hidden while nothing loads.
+/// What is being loaded, how far it is, how long it will take, and a button that stops it. Hidden while nothing loads.
 class LoadIndicator : public QWidget {
     Q_OBJECT
 
@@ -22,6 +24,11 @@ signals:
     void cancelRequested();
 
 private:
+    void showCount(quint64 done, quint64 total);
+
+    QString loading_;
+    ProgressEstimate estimate_;
+    QElapsedTimer since_; ///< the load began
     QLabel* name_;
     QProgressBar* bar_;
 };

@@ -1,0 +1,86 @@
+#include "app/gui/timeline/load_preview.h"
+
+#include <QLocale>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kLabelWidth = 170;
+constexpr int kLeastRow = 4;
+constexpr int kTallestRow = 26;
+constexpr int kGap = 1;
+constexpr int kMargin = 8;
+
+} // namespace
+
+LoadPreview::LoadPreview(const ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
+    setObjectName(QStringLiteral("loadPreview"));
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setAccessibleName(tr("What is loaded so far"));
+    connect(&themes, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
+}
+
+std::size_t LoadPreview::columns() const {
+    return static_cast<std::size_t>(std::max(1, width() - kLabelWidth - kMargin));
+}
+
+void LoadPreview::setPicture(LoadSketch::Picture picture) {
+    picture_ = std::move(picture);
+    setAccessibleDescription(
+        tr("%n slices so far", nullptr,
+           static_cast<int>(std::min<std::int64_t>(picture_.slices, std::numeric_limits<int>::max()))));
+    update();
+}
+
+void LoadPreview::paintEvent(QPaintEvent*) {
+    const Theme& theme = themes_.theme();
+    QPainter painter(this);
+    painter.fillRect(rect(), theme.timeline);
+    if (picture_.empty()) return;
+
+    const int title = fontMetrics().height() + 2 * kMargin;
+    painter.setPen(theme.text);
+    painter.drawText(QRect(kMargin, 0, width() - 2 * kMargin, title), Qt::AlignVCenter | Qt::AlignLeft,
+                     tr("First picture, %1 slices so far").arg(QLocale().toString(qlonglong{picture_.slices})));
+
+    const auto rows = static_cast<int>(picture_.rows.size());
+    const int height = std::clamp((this->height() - title) / rows, kLeastRow, kTallestRow);
+    int y = title;
+    std::size_t file = picture_.files.size();
+    for (const LoadSketch::Row& row : picture_.rows) {
+        if (y >= this->height()) break;
+        const QRect place(kLabelWidth, y, width() - kLabelWidth - kMargin, height - kGap);
+        painter.fillRect(place, theme.timeline_odd);
+        paintRow(painter, row, place);
+        if (row.file != file) { // its first row
+            file = row.file;
+            const QRect label(kMargin, y, kLabelWidth - 2 * kMargin, fontMetrics().height());
+            painter.setPen(theme.text_dim);
+            painter.drawText(
+                label, Qt::AlignVCenter | Qt::AlignLeft,
+                fontMetrics().elidedText(QString::fromStdString(picture_.files[file]), Qt::ElideMiddle, label.width()));
+        }
+        y += height;
+    }
+}
+
+void LoadPreview::paintRow(QPainter& painter, const LoadSketch::Row& row, const QRect& place) const {
+    const QColor colour = themes_.theme().fill(Role::Forward);
+    const auto count = static_cast<int>(row.shares.size());
+    for (int i = 0; i < count; ++i) {
+        const float share = row.shares[static_cast<std::size_t>(i)];
+        if (share <= 0) continue;
+        // What is there stays visible, however little it is.
+        const int filled = std::max(1, static_cast<int>(std::lround(share * static_cast<float>(place.height()))));
+        const int from = place.left() + i * place.width() / count;
+        const int to = place.left() + (i + 1) * place.width() / count;
+        painter.fillRect(QRect(from, place.bottom() + 1 - filled, std::max(1, to - from), filled), colour);
+    }
+}
+
+} // namespace bubblescope::gui
