@@ -1,0 +1,68 @@
+#include "core/base/made_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+
+namespace bubblescope {
+namespace {
+
+using Batch = std::vector<int>;
+
+/// Puts batches that count up, until `count` of them or no more are wanted.
+int produce(BatchQueue<Batch>& out, int count) {
+    Batch batch;
+    for (int i = 0; i < count; ++i) {
+        batch.assign(10, i);
+        if (!out.put(batch)) return i;
+    }
+    return count;
+}
+
+TEST(MadeAhead, HandsOverAllInOrder) {
+    std::vector<int> seen;
+    madeAhead<Batch>([](BatchQueue<Batch>& out) { produce(out, 1000); },
+                     [&seen](const Batch& batch) {
+                         EXPECT_EQ(batch.size(), 10U);
+                         EXPECT_EQ(batch.front(), batch.back());
+                         seen.push_back(batch.front());
+                         return true;
+                     });
+    std::vector<int> all(1000);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(seen, all);
+}
+
+TEST(MadeAhead, StopsTheMakerWhenNoMoreIsWanted) {
+    int made = 0;
+    int used = 0;
+    madeAhead<Batch>([&made](BatchQueue<Batch>& out) { made = produce(out, 1'000'000); },
+                     [&used](const Batch&) { return ++used < 3; });
+    EXPECT_EQ(used, 3);
+    EXPECT_LT(made, 100) << "the maker is never more than a few batches ahead";
+}
+
+TEST(MadeAhead, PassesOnWhatEitherThrows) {
+    int used = 0;
+    const auto fail = [](BatchQueue<Batch>& out) {
+        produce(out, 2);
+        throw std::runtime_error("made badly");
+    };
+    EXPECT_THROW(madeAhead<Batch>(fail, [&used](const Batch&) { return ++used > 0; }), std::runtime_error);
+    EXPECT_EQ(used, 2) << "what was made before is used";
+    const auto endless = [](BatchQueue<Batch>& out) { produce(out, 1'000'000); };
+    EXPECT_THROW(madeAhead<Batch>(endless, [](const Batch&) -> bool { throw std::logic_error("used badly"); }),
+                 std::logic_error);
+}
+
+TEST(MadeAhead, MayMakeNothing) {
+    madeAhead<Batch>([](BatchQueue<Batch>&) {},
+                     [](const Batch&) {
+                         ADD_FAILURE() << "nothing was made";
+                         return true;
+                     });
+}
+
+} // namespace
+} // namespace bubblescope
