@@ -1,5 +1,7 @@
 #include "core/io/nsys/database.h"
 
+#include "core/base/made_ahead.h"
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -8,40 +10,76 @@
 
 namespace bubblescope::nsys {
 
-bool Row::isNull(int column) const {
-    return sqlite3_value_type(values_[column]) == SQLITE_NULL;
-}
-
-std::int64_t Row::integer(int column) const {
-    return sqlite3_value_int64(values_[column]);
-}
-
-std::string_view Row::text(int column) const {
-    const unsigned char* const text = sqlite3_value_text(values_[column]);
-    if (text == nullptr) return {};
-    return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(sqlite3_value_bytes(values_[column]))};
+void Rows::add(std::span<sqlite3_value*> values) {
+    columns_ = values.size();
+    for (sqlite3_value* const value : values) {
+        Cell cell;
+        switch (sqlite3_value_type(value)) {
+        case SQLITE_NULL: cell.text = kNull; break;
+        case SQLITE_TEXT:
+        case SQLITE_BLOB: {
+            cell.integer = sqlite3_value_int64(value); // some exporters write numbers as texts
+            const unsigned char* const text = sqlite3_value_text(value);
+            const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
+            if (text == nullptr || texts_.size() + size >= kNull) break;
+            cell.text = static_cast<std::uint32_t>(texts_.size());
+            cell.size = static_cast<std::uint32_t>(size);
+            texts_.append(reinterpret_cast<const char*>(text), size);
+            break;
+        }
+        default: cell.integer = sqlite3_value_int64(value);
+        }
+        cells_.push_back(cell);
+    }
 }
 
 /// A query under way. Its rows are taken by an aggregate function, which SQLite calls from within its loop: that costs
 /// about half of stepping from row to row and asking for each column.
-struct Database::Taking {
-    const Take& take;
-    std::size_t most;
-    std::size_t count = 0;
-    bool stopped = false;
-    std::exception_ptr thrown; ///< by `take`: must not pass through SQLite
+class Database::Walk {
+public:
+    Walk(sqlite3* connection, std::size_t most, BatchQueue<Rows>& out)
+        : connection_(connection), most_(most), out_(out) {}
 
-    static void row(sqlite3_context* context, int, sqlite3_value** values) {
-        auto& self = *static_cast<Taking*>(sqlite3_user_data(context));
-        if (++self.count > self.most) return sqlite3_result_error_code(context, SQLITE_CORRUPT);
+    /// False if the query failed.
+    bool run(const std::string& query) {
+        sqlite3_create_function_v2(connection_, "take", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, this, nullptr, &Walk::row,
+                                   &Walk::end, nullptr);
+        sqlite3_stmt* statement = nullptr;
+        int result =
+            sqlite3_prepare_v2(connection_, query.c_str(), static_cast<int>(query.size()), &statement, nullptr);
+        if (result == SQLITE_OK) result = sqlite3_step(statement);
+        sqlite3_finalize(statement);
+        if (thrown_) std::rethrow_exception(thrown_);
+        if (rows_.count() > 0) (void)out_.put(rows_);
+        return result == SQLITE_ROW || result == SQLITE_DONE;
+    }
+
+private:
+    static constexpr std::size_t kBatchBytes = std::size_t{1} << 18; // stays in a core's cache
+
+    static void row(sqlite3_context* context, int count, sqlite3_value** values) {
+        auto& self = *static_cast<Walk*>(sqlite3_user_data(context));
+        if (++self.taken_ > self.most_) return sqlite3_result_error_code(context, SQLITE_CORRUPT);
+        bool wanted = true;
         try {
-            self.stopped = !self.take(Row(values));
-        } catch (...) {
-            self.thrown = std::current_exception();
+            self.rows_.add({values, static_cast<std::size_t>(count)});
+            if (self.rows_.bytes() >= kBatchBytes) {
+                wanted = self.out_.put(self.rows_);
+                self.rows_.clear();
+            }
+        } catch (...) { // must not pass through SQLite
+            self.thrown_ = std::current_exception();
         }
-        if (self.stopped || self.thrown) sqlite3_result_error_code(context, SQLITE_ABORT);
+        if (!wanted || self.thrown_) sqlite3_result_error_code(context, SQLITE_ABORT);
     }
     static void end(sqlite3_context*) {}
+
+    sqlite3* connection_;
+    std::size_t most_;
+    BatchQueue<Rows>& out_;
+    Rows rows_;
+    std::size_t taken_ = 0;
+    std::exception_ptr thrown_;
 };
 
 void Database::Close::operator()(sqlite3* connection) const {
@@ -75,17 +113,16 @@ std::optional<Database> Database::open(std::string_view bytes) {
 }
 
 Database::End Database::run(const std::string& query, const Take& take) const {
-    Taking taking{take, most_rows_, 0, false, nullptr};
-    sqlite3_create_function_v2(connection_.get(), "take", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &taking, nullptr,
-                               &Taking::row, &Taking::end, nullptr);
-    sqlite3_stmt* statement = nullptr;
-    int result =
-        sqlite3_prepare_v2(connection_.get(), query.c_str(), static_cast<int>(query.size()), &statement, nullptr);
-    if (result == SQLITE_OK) result = sqlite3_step(statement);
-    const bool whole = result == SQLITE_ROW || result == SQLITE_DONE;
-    sqlite3_finalize(statement);
-    if (taking.thrown) std::rethrow_exception(taking.thrown);
-    if (taking.stopped) return End::Stopped;
+    bool whole = false;
+    bool stopped = false;
+    const auto walk = [&](BatchQueue<Rows>& out) { whole = Walk(connection_.get(), most_rows_, out).run(query); };
+    const auto use = [&](const Rows& rows) {
+        for (std::size_t i = 0; i < rows.count() && !stopped; ++i)
+            stopped = !take(Row(rows, i));
+        return !stopped;
+    };
+    madeAhead<Rows>(walk, use);
+    if (stopped) return End::Stopped;
     return whole ? End::Whole : End::Damaged;
 }
 

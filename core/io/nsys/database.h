@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,17 +16,50 @@ struct sqlite3_value;
 
 namespace bubblescope::nsys {
 
-/// A row of a table, valid while it is being taken. Columns count from 0.
-class Row {
+/// Rows of a table, taken out of SQLite.
+class Rows {
 public:
-    explicit Row(sqlite3_value** values) : values_(values) {}
+    [[nodiscard]] std::size_t count() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
+    [[nodiscard]] std::size_t bytes() const { return cells_.size() * sizeof(Cell) + texts_.size(); }
 
-    [[nodiscard]] bool isNull(int column) const;
-    [[nodiscard]] std::int64_t integer(int column) const; ///< 0 for NULL
-    [[nodiscard]] std::string_view text(int column) const;
+    void clear() {
+        columns_ = 0;
+        cells_.clear();
+        texts_.clear();
+    }
+    /// All of one table have as many values.
+    void add(std::span<sqlite3_value*> values);
 
 private:
-    sqlite3_value** values_;
+    friend class Row;
+    struct Cell {
+        std::int64_t integer = 0;
+        std::uint32_t text = 0; ///< where it begins; kNull for NULL
+        std::uint32_t size = 0;
+    };
+    static constexpr std::uint32_t kNull = 0xffffffff;
+
+    std::size_t columns_ = 0;
+    std::vector<Cell> cells_; ///< row by row
+    std::string texts_;
+};
+
+/// One of them, valid while they are. Columns count from 0.
+class Row {
+public:
+    Row(const Rows& rows, std::size_t row) : rows_(rows), cells_(rows.cells_.data() + row * rows.columns_) {}
+
+    [[nodiscard]] bool isNull(std::size_t column) const { return cells_[column].text == Rows::kNull; }
+    [[nodiscard]] std::int64_t integer(std::size_t column) const { return cells_[column].integer; } ///< 0 for NULL
+    /// Empty for what is a number.
+    [[nodiscard]] std::string_view text(std::size_t column) const {
+        if (isNull(column)) return {};
+        return std::string_view(rows_.texts_).substr(cells_[column].text, cells_[column].size);
+    }
+
+private:
+    const Rows& rows_;
+    const Rows::Cell* cells_;
 };
 
 /// An SQLite database that lies in memory (a mapped or unpacked file) and is only read.
@@ -41,16 +75,17 @@ public:
     enum class End { Whole, Stopped, Damaged };
     /// Returns false to stop.
     using Take = std::function<bool(const Row&)>;
-    /// Hands over the rows of a table, none where there is no such table. Tables differ from version to version: a
-    /// column that this one lacks reads as NULL. Damaged is also what gives more rows than the file has room for: its
-    /// pages may name each other in circles.
+    /// SQLite walks the table on a thread of its own, ahead of `take`, which the calling one calls. Hands over the rows
+    /// of a table, none where there is no such table. Tables differ from version to version: a column that this one
+    /// lacks reads as NULL. Damaged is also what gives more rows than the file has room for: its pages may name each
+    /// other in circles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:
     struct Close {
         void operator()(sqlite3* connection) const;
     };
-    struct Taking;
+    class Walk;
 
     Database(sqlite3* connection, std::size_t most_rows);
     /// `query` hands its rows to the function take().
