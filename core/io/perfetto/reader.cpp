@@ -5,6 +5,7 @@
 #include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
 #include "core/io/perfetto/inflate.h"
+#include "core/io/perfetto/packet.h"
 #include "core/io/perfetto/render_stages.h"
 #include "core/io/perfetto/sequence_state.h"
 #include "core/io/perfetto/track_table.h"
@@ -15,7 +16,6 @@
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
-#include <protozero/varint.hpp>
 
 #include <optional>
 #include <unordered_map>
@@ -23,24 +23,6 @@
 
 namespace bubblescope::perfetto {
 namespace {
-
-/// The fields of a TracePacket that matter here.
-struct Packet {
-    std::optional<std::int64_t> timestamp; ///< as its clock counts
-    TimeNs time{0};                        ///< on the trace's clock
-    std::optional<std::uint32_t> clock;
-    std::uint32_t sequence = 0;
-    std::uint32_t flags = 0;
-    bool dropped_before = false;
-    bool other_data = false;
-    std::optional<std::string_view> event;
-    std::optional<std::string_view> interned;
-    std::optional<std::string_view> defaults;
-    std::optional<std::string_view> descriptor;
-    std::optional<std::string_view> clocks;
-    std::optional<std::string_view> render_stage;
-    std::optional<std::string_view> packed;
-};
 
 /// The fields of a TrackEvent that matter here.
 struct Event {
@@ -62,36 +44,6 @@ struct Event {
     }
 };
 
-Packet parsePacket(std::string_view body) {
-    FieldReader reader(body);
-    Packet out;
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case fields::packet::kTimestamp: out.timestamp = reader.int64(); break;
-        case fields::packet::kTimestampClockId: out.clock = reader.uint32(); break;
-        case fields::packet::kSequenceId: out.sequence = reader.uint32(); break;
-        case fields::packet::kSequenceFlags: out.flags = reader.uint32(); break;
-        case fields::packet::kStateCleared:
-            if (reader.boolean()) out.flags |= fields::packet::kFlagStateCleared;
-            break;
-        case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.boolean(); break;
-        case fields::packet::kTrackEvent: out.event = reader.bytes(); break;
-        case fields::packet::kInternedData: out.interned = reader.bytes(); break;
-        case fields::packet::kDefaults: out.defaults = reader.bytes(); break;
-        case fields::packet::kTrackDescriptor: out.descriptor = reader.bytes(); break;
-        case fields::packet::kClockSnapshot: out.clocks = reader.bytes(); break;
-        case fields::packet::kRenderStage: out.render_stage = reader.bytes(); break;
-        case fields::packet::kCompressedPackets: out.packed = reader.bytes(); break;
-        case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
-        default:
-            // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
-            if (reader.isBytes()) out.other_data = true;
-            reader.skip();
-        }
-    }
-    return out;
-}
-
 class Reader {
 public:
     Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
@@ -102,8 +54,10 @@ public:
 
 private:
     [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, offset_); }
-    [[nodiscard]] std::optional<std::string_view> nextPacket();
-    void packet(std::string_view body);
+    [[nodiscard]] bool take(PacketBatch& batch, LoadProgress& progress);
+    void addBadPacket();
+    void tellEnd(PacketBatch::End end);
+    void packet(Packet& packet);
     void packed(std::string_view bytes);
     [[nodiscard]] bool timed(Packet& packet, const SequenceState& state);
     SequenceState& stateOf(std::uint32_t sequence);
@@ -137,48 +91,56 @@ private:
     std::vector<CounterPoint> counters_;
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the packet at hand
-    std::size_t next_ = 0;
     std::int64_t packets_ = 0;
 };
 
-// The file's frame is read by hand: where it breaks, all before is good and the place is known.
-std::optional<std::string_view> Reader::nextPacket() {
-    offset_ = next_;
-    if (offset_ >= bytes_.size()) return std::nullopt;
-    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
-    if (bytes_[offset_] != kPacketTag) {
-        log_.add("corrupt", here(), "the file does not go on with a packet; the rest is not read");
-        return std::nullopt;
-    }
-    const char* cursor = bytes_.data() + offset_ + 1;
-    const char* const end = bytes_.data() + bytes_.size();
-    try {
-        const std::uint64_t length = protozero::decode_varint(&cursor, end);
-        if (length <= static_cast<std::uint64_t>(end - cursor)) {
-            const std::string_view body(cursor, static_cast<std::size_t>(length));
-            next_ = static_cast<std::size_t>(cursor - bytes_.data()) + body.size();
-            return body;
+/// The packets of one batch; false if the job is to stop.
+bool Reader::take(PacketBatch& batch, LoadProgress& progress) {
+    for (PacketBatch::Entry& entry : batch.packets) {
+        offset_ = entry.offset;
+        if (!progress.reached(offset_, bytes_.size())) return false;
+        if (!entry.packet) {
+            addBadPacket();
+            continue;
         }
-    } catch (const protozero::end_of_buffer_exception&) {
-        // the length itself is cut off: told below, with the packets that are
-    } catch (const protozero::exception&) {
-        log_.add("corrupt", here(), "a packet's length cannot be read; the rest is not read");
-        return std::nullopt;
+        try {
+            packet(*entry.packet);
+            ++packets_;
+        } catch (const protozero::exception&) {
+            addBadPacket();
+        }
     }
-    log_.add("truncated", here(), "the file ends inside a packet, as after a crash; everything before it is read");
-    return std::nullopt;
+    offset_ = batch.next;
+    if (batch.end) tellEnd(*batch.end);
+    return true;
+}
+
+void Reader::addBadPacket() {
+    log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+}
+
+void Reader::tellEnd(PacketBatch::End end) {
+    switch (end) {
+    case PacketBatch::End::Whole: break;
+    case PacketBatch::End::NoPacket:
+        log_.add("corrupt", here(), "the file does not go on with a packet; the rest is not read");
+        break;
+    case PacketBatch::End::BadLength:
+        log_.add("corrupt", here(), "a packet's length cannot be read; the rest is not read");
+        break;
+    case PacketBatch::End::Cut:
+        log_.add("truncated", here(), "the file ends inside a packet, as after a crash; everything before it is read");
+    }
 }
 
 Status Reader::read(LoadProgress& progress) {
-    while (const auto body = nextPacket()) {
-        if (!progress.reached(offset_, bytes_.size())) return cancelledError();
-        try {
-            packet(*body);
-            ++packets_;
-        } catch (const protozero::exception&) {
-            log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
-        }
-    }
+    bool stopped = false;
+    madeAhead<PacketBatch>([this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); },
+                           [&](PacketBatch& batch) {
+                               stopped = !take(batch, progress);
+                               return !stopped;
+                           });
+    if (stopped) return cancelledError();
     if (packets_ == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
                           "the file is damaged or was cut off before its first flush");
@@ -193,7 +155,7 @@ Status Reader::read(LoadProgress& progress) {
 /// Packets that were packed into one; those hold no packed ones in turn.
 void Reader::packed(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
-    if (!unpacked) return log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+    if (!unpacked) return addBadPacket();
     unpacked_bytes_ += unpacked->size();
     if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
         return log_.add("bad-packet", here(), "packets that unpack to more than any trace's are left out");
@@ -202,13 +164,15 @@ void Reader::packed(std::string_view bytes) {
     FieldReader trace(*unpacked);
     try {
         while (trace.next()) {
-            if (trace.tag() == fields::trace::kPacket)
-                packet(trace.bytes());
-            else
+            if (trace.tag() == fields::trace::kPacket) {
+                Packet inner = parsePacket(trace.bytes());
+                packet(inner);
+            } else {
                 trace.skip();
+            }
         }
     } catch (const protozero::exception&) {
-        log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+        addBadPacket();
     }
     inside_packed_ = false;
 }
@@ -235,8 +199,7 @@ SequenceState& Reader::stateOf(std::uint32_t sequence) {
     return *last_sequence_.second;
 }
 
-void Reader::packet(std::string_view body) {
-    Packet packet = parsePacket(body);
+void Reader::packet(Packet& packet) {
     if (packet.packed) packed(*packet.packed);
     SequenceState& state = stateOf(packet.sequence);
     if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
