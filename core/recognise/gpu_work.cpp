@@ -10,11 +10,13 @@
 namespace bubblescope {
 namespace {
 
-// As Kineto names them today and in 2021, and as Paddle does.
-constexpr std::array<std::string_view, 6> kLaunchCategories{"cuda_runtime", "cuda_driver", "hip_runtime",
-                                                            "Runtime",      "CudaRuntime", "privateuse1_runtime"};
-constexpr std::array<std::string_view, 6> kDeviceCategories{"kernel", "gpu_memcpy", "gpu_memset",
-                                                            "Kernel", "Memcpy",     "Memset"};
+// As Kineto names them today, for accelerators of every make, and in 2021, and as Paddle does.
+constexpr std::array<std::string_view, 11> kLaunchCategories{
+    "cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime",        "xpu_runtime",       "xpu_driver",
+    "glow_runtime", "CudaRuntime", "Runtime",     "privateuse1_runtime", "privateuse1_driver"};
+constexpr std::array<std::string_view, 4> kKernelCategories{"kernel", "Kernel", "mtia_ccp_events", "hpu_op"};
+constexpr std::array<std::string_view, 8> kDeviceCategories{"kernel",     "Kernel", "mtia_ccp_events", "hpu_op",
+                                                            "gpu_memcpy", "Memcpy", "gpu_memset",      "Memset"};
 
 template <std::size_t N>
 std::vector<StringId> known(const Trace& trace, const std::array<std::string_view, N>& names) {
@@ -31,7 +33,8 @@ bool contains(const std::vector<StringId>& ids, StringId id) {
 
 WorkKind workKind(const Trace& trace, SliceId slice) {
     const std::string_view category = trace.category(slice);
-    if (category != "kernel" && category != "Kernel") return WorkKind::Copy;
+    if (std::find(kKernelCategories.begin(), kKernelCategories.end(), category) == kKernelCategories.end())
+        return WorkKind::Copy;
     const std::string_view name = trace.name(slice);
     if (!movesBetweenRanks(name)) return WorkKind::Compute;
     // An all-to-all runs under the name of a send and receive, and RCCL has one name for all: the metadata knows.

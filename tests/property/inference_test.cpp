@@ -54,6 +54,32 @@ void expectTruth(const Run& run, const KinetoTrace& trace) {
     }
 }
 
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+    return text;
+}
+
+TEST(Inference, KnowsTheCategoriesOfOtherAccelerators) {
+    for (const auto& [launch, kernel] :
+         {std::pair{"mtia_runtime", "mtia_ccp_events"}, std::pair{"hip_runtime", "kernel"},
+          std::pair{"xpu_driver", "kernel"}, std::pair{"privateuse1_driver", "kernel"}}) {
+        const KinetoJob job;
+        KinetoTrace trace = test::traceJob(make("1f1b", 2, 4, 1), job);
+        for (auto& rank : trace.ranks) {
+            for (KinetoEvent& event : rank) {
+                event.json = replaced(event.json, R"("cuda_runtime")", fmt::format(R"("{}")", launch));
+                event.json = replaced(event.json, R"("kernel")", fmt::format(R"("{}")", kernel));
+            }
+        }
+        SCOPED_TRACE(launch);
+        const auto run = load(trace, job);
+        ASSERT_TRUE(run.ok()) << run.error().text();
+        EXPECT_EQ(run.value().schedule.name, "1f1b");
+        expectTruth(run.value(), trace);
+    }
+}
+
 TEST(Inference, FindsSchedulesOverSizesAndJitter) {
     struct Case {
         std::string family;
