@@ -1,5 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/diff_output.h"
+#include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace {
 struct Options {
     std::string a;
     std::string b;
+    RecogniseOptions recognise;
     std::vector<std::string> fail_on;
     CompareLimits limits;
     bool json = false;
@@ -23,9 +25,10 @@ bool failsOn(const RunComparison& result, const std::string& what) {
 }
 
 CommandResult diff(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const Run a, watchLoad(control, [&] { return loadRun({options.a}, control); }));
-    BUBBLESCOPE_ASSIGN(const Run b, watchLoad(control, [&] { return loadRun({options.b}, control); }));
+    BUBBLESCOPE_ASSIGN(const Run a, watchLoad(control, [&] { return loadRun({options.a}, control, known_of); }));
+    BUBBLESCOPE_ASSIGN(const Run b, watchLoad(control, [&] { return loadRun({options.b}, control, known_of); }));
     printProblems(a.problems);
     printProblems(b.problems);
     const RunComparison result = compareRuns(a, b, options.limits);
@@ -45,6 +48,7 @@ void addDiffCommand(CLI::App& app, Action& action) {
     const auto options = std::make_shared<Options>();
     command->add_option("A", options->a, "A trace file or a directory: the run before")->required();
     command->add_option("B", options->b, "The run after")->required();
+    options->recognise.addNames(*command);
     command
         ->add_option("--alpha", options->limits.alpha,
                      "The chance with which equal runs may show any change at all (0.05)")

@@ -16,11 +16,29 @@ void RecogniseOptions::addMesh(CLI::App& command) {
         ->needs(mesh);
 }
 
-void RecogniseOptions::add(CLI::App& command) {
+void RecogniseOptions::addNames(CLI::App& command) {
     command.add_option("--rules", rules_, "Further rules for names of ops, see the manual on recognition")
         ->type_name("FILE");
     addMesh(command);
+}
+
+void RecogniseOptions::add(CLI::App& command) {
+    addNames(command);
     schedule_.addSchedule(command);
+}
+
+std::vector<std::string> RecogniseOptions::words() const {
+    std::vector<std::string> words;
+    const auto add = [&words](const char* name, const std::string& value) {
+        if (value.empty()) return;
+        words.emplace_back(name);
+        words.push_back(value);
+    };
+    for (const std::string& file : rules_)
+        add("--rules", file);
+    add("--mesh", mesh_);
+    add("--mesh-order", order_);
+    return words;
 }
 
 Result<std::optional<Mesh>> RecogniseOptions::mesh() const {

@@ -16,11 +16,15 @@ class RecogniseOptions {
 public:
     /// --mesh and --mesh-order.
     void addMesh(CLI::App& command);
-    /// The mesh, --rules, and the schedule options, whose sizes may be left open.
+    /// The mesh and --rules.
+    void addNames(CLI::App& command);
+    /// These, and the schedule options, whose sizes may be left open.
     void add(CLI::App& command);
 
     [[nodiscard]] Result<std::optional<Mesh>> mesh() const;
     [[nodiscard]] Result<LoadOptions> options() const;
+    /// The names' options as given, to be given to another command.
+    [[nodiscard]] std::vector<std::string> words() const;
 
 private:
     std::vector<std::string> rules_;

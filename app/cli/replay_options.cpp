@@ -1,11 +1,14 @@
 #include "app/cli/replay_options.h"
 
+#include "app/cli/load_watch.h"
+
 #include <fmt/format.h>
 
 namespace bubblescope::cli {
 
 void ReplayOptions::add(CLI::App& command) {
     command.add_option("FILES", files_, "Trace files or directories")->required();
+    recognise_.addNames(command);
     command.add_option("--step", steps_, "Only these steps (all)")->type_name("N")->delimiter(',');
     command.add_option("--layers", layers_, "How many layers each stage of the trace has")
         ->type_name("N,N,…")
@@ -22,8 +25,9 @@ void ReplayOptions::add(CLI::App& command) {
 }
 
 Result<Run> ReplayOptions::load() const {
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, recognise_.options());
     JobControl control;
-    return loadRun({files_.begin(), files_.end()}, control);
+    return watchLoad(control, [&] { return loadRun({files_.begin(), files_.end()}, control, known_of); });
 }
 
 std::vector<std::string> ReplayOptions::words() const {
@@ -33,6 +37,8 @@ std::vector<std::string> ReplayOptions::words() const {
         words.emplace_back(name);
         words.push_back(std::move(value));
     };
+    for (std::string& word : recognise_.words())
+        words.push_back(std::move(word));
     if (!steps_.empty()) add("--step", fmt::format("{}", fmt::join(steps_, ",")));
     if (!layers_.empty()) add("--layers", fmt::format("{}", fmt::join(layers_, ",")));
     if (input_share_ != usual.input_share_) add("--input-share", fmt::format("{}", input_share_));

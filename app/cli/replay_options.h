@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/cli/load_options.h"
 #include "core/diagnose/whatif/scenario.h"
 #include "core/recognise/run.h"
 
@@ -24,6 +25,7 @@ public:
 
 private:
     std::vector<std::string> files_;
+    RecogniseOptions recognise_;
     std::vector<int> steps_;
     std::vector<int> layers_;
     double input_share_ = 50;

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_options.h"
 
 #include <fmt/format.h>
 
@@ -24,10 +25,18 @@ std::string findGui() {
     return "bubblescope-gui";
 }
 
-CommandResult open(const std::vector<std::string>& files) {
+struct Options {
+    std::vector<std::string> files;
+    RecogniseOptions recognise;
+};
+
+CommandResult open(const Options& options) {
+    // Here, so that what is wrong with them is told where they were typed.
+    BUBBLESCOPE_TRY(options.recognise.options());
     const std::string gui = findGui();
-    std::vector<std::string> words{gui};
-    words.insert(words.end(), files.begin(), files.end());
+    std::vector<std::string> words = options.recognise.words();
+    words.insert(words.begin(), gui);
+    words.insert(words.end(), options.files.begin(), options.files.end());
     std::vector<char*> argv;
     for (std::string& word : words)
         argv.push_back(word.data());
@@ -41,9 +50,10 @@ CommandResult open(const std::vector<std::string>& files) {
 
 void addViewCommand(CLI::App& app, Action& action) {
     auto* const command = app.add_subcommand("view", "Open traces in the desktop app");
-    const auto files = std::make_shared<std::vector<std::string>>();
-    command->add_option("FILES", *files, "Trace files or directories");
-    command->callback([&action, files] { action = [files] { return open(*files); }; });
+    const auto options = std::make_shared<Options>();
+    command->add_option("FILES", options->files, "Trace files or directories");
+    options->recognise.addNames(*command);
+    command->callback([&action, options] { action = [options] { return open(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -82,7 +82,10 @@ int main(int argc, char** argv) {
 
     const bool picture = !options.screenshot.isEmpty();
     gui::MainWindow window(
-        [](const auto& paths, bubblescope::JobControl& control) { return bubblescope::loadRun(paths, control); },
+        [options](const auto& paths, bubblescope::JobControl& control) -> bubblescope::Result<bubblescope::Run> {
+            BUBBLESCOPE_ASSIGN(const bubblescope::LoadOptions known_of, gui::loadOptions(options));
+            return bubblescope::loadRun(paths, control, known_of);
+        },
         !picture);
     if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));
     return picture ? gui::takeScreenshot(window, options) : show(window, options);

@@ -4,6 +4,9 @@
 #include <QCoreApplication>
 #include <QRegularExpression>
 
+#include <iterator>
+#include <utility>
+
 namespace bubblescope::gui {
 
 namespace {
@@ -60,7 +63,10 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("screenshot"), {}, QStringLiteral("file")},
                        {QStringLiteral("size"), {}, QStringLiteral("size")},
                        {QStringLiteral("theme"), {}, QStringLiteral("theme")},
-                       {QStringLiteral("step"), {}, QStringLiteral("number")}});
+                       {QStringLiteral("step"), {}, QStringLiteral("number")},
+                       {QStringLiteral("rules"), {}, QStringLiteral("file")},
+                       {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
+                       {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
     if (!parser.parse(arguments)) {
         error = parser.errorText();
         return std::nullopt;
@@ -70,6 +76,9 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     out.version = parser.isSet(QStringLiteral("version"));
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
+    out.rules = parser.values(QStringLiteral("rules"));
+    out.mesh = parser.value(QStringLiteral("mesh"));
+    out.mesh_order = parser.value(QStringLiteral("mesh-order"));
     error = readValues(parser, out);
     return error.isEmpty() ? std::optional(out) : std::nullopt;
 }
@@ -83,11 +92,26 @@ QString helpText() {
                     "  --size WxH             size of the window or picture (default 1280x800)\n"
                     "  --theme THEME          light, dark or system\n"
                     "  --step N               show step N first (default: the second one)\n"
+                    "  --rules FILE           further rules for names of ops, as for the command line\n"
+                    "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
+                    "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"
                     "  -h, --help             show this help\n"
                     "  --version              show the version\n"
                     "\n"
                     "Exit codes: 0 fine, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
                     "4 the picture could not be written.\n");
+}
+
+Result<LoadOptions> loadOptions(const Options& options) {
+    LoadOptions out;
+    for (const QString& file : options.rules) {
+        BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> rules, readRules(file.toStdString()));
+        std::move(rules.begin(), rules.end(), std::back_inserter(out.rules));
+    }
+    if (!options.mesh.isEmpty()) {
+        BUBBLESCOPE_ASSIGN(out.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));
+    }
+    return out;
 }
 
 bool displayAvailable() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "app/gui/theme/theme_manager.h"
+#include "core/base/result.h"
+#include "core/recognise/run.h"
 
 #include <QSize>
 #include <QStringList>
@@ -17,12 +19,18 @@ struct Options {
     QSize size{1280, 800};
     std::optional<ThemeChoice> theme;
     std::optional<int> step; ///< the step's own number
+    QStringList rules;       ///< files of further recognition rules
+    QString mesh;            ///< how the job spreads over its ranks; empty = as the traces say
+    QString mesh_order;
     QStringList files;
 };
 
 /// Needs no application object. On wrong usage fills `error` and returns nothing.
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
+
+/// What they say of the traces. Reads files. Errors: Usage for the mesh, Input for rules.
+[[nodiscard]] Result<LoadOptions> loadOptions(const Options& options);
 
 /// Whether a window could be shown here. False only where that is certain, so that a clear message can come
 /// before the toolkit gives up.

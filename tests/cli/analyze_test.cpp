@@ -129,6 +129,16 @@ TEST(AnalyzeCommand, TakesRulesAndAMesh) {
     EXPECT_EQ(found.json()["schedule"]["pp"], 1);
     EXPECT_EQ(found.json()["trace"]["mesh"]["dp"], 2);
     EXPECT_EQ(found.json()["steps"].size(), 2U);
+    // The others that look for a pipeline take them too.
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"diff", traces, traces}, std::vector<std::string>{"whatif", traces},
+          std::vector<std::string>{"advise", traces}}) {
+        EXPECT_EQ(runProgram(words).exit_code, 3) << words.front();
+        std::vector<std::string> taught = words;
+        taught.insert(taught.end(), {"--rules", rules.string(), "--mesh", "pp=1,dp=2"});
+        const auto other = runProgram(taught);
+        EXPECT_EQ(other.err.find("no pipeline op found"), std::string::npos) << other.err;
+    }
     EXPECT_EQ(runProgram({"info", traces, "--mesh", "pp=2", "--json"}).json()["files"][1]["place"]["pp"], 1);
 
     scratch.write("rules.json", R"({"rules": [{"name": "ours", "ops": [{"name": "fwd {bogus}", "kind": "F"}]}]})");

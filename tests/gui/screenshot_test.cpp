@@ -78,6 +78,14 @@ private slots:
         const Outcome wrong = runGui({"--screenshot", path("x.png"), foreign.fileName()});
         QCOMPARE(wrong.code, 3);
         QVERIFY(wrong.err.contains(QLatin1String("foreign.json")));
+
+        const Outcome rules = runGui(
+            {"--screenshot", path("x.png"), "--rules", foreign.fileName(), "--mesh", "pp=2", path("run.pftrace")});
+        QCOMPARE(rules.code, 3);
+        QVERIFY(rules.err.contains(QLatin1String("foreign.json")));
+        const Outcome mesh = runGui({"--screenshot", path("x.png"), "--mesh", "pp=many", path("run.pftrace")});
+        QVERIFY(mesh.code != 0);
+        QVERIFY(mesh.err.contains(QLatin1String("many")));
     }
 
     void wrongUsageIsExitCode2_data() {
