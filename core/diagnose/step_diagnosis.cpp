@@ -34,16 +34,21 @@ std::string unitName(const StepTimeline& step, const UnitPlace& place) {
     return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
 }
 
+StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
+    return {clock_error, recordsLost(run)};
+}
+
 std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
     const UsualTimes usual(run.steps);
-    const AccountingInput input{&plannedOrder(run), clock_error, recordsLost(run)};
+    const Schedule& plan = plannedOrder(run);
+    const StepKnowledge known = knownOfSteps(run, clock_error);
     std::vector<StepDiagnosis> result;
     result.reserve(run.steps.size());
     for (const StepTimeline& step : run.steps) {
-        const StepGraph graph(step);
-        const std::vector<Binding> latest = bindings(graph);
-        result.push_back({placesOf(graph), accountStep(step, graph, usual, input), criticalPath(graph, latest),
-                          blameStep(step, graph, latest, usual)});
+        const ObservedStep observed(step, known);
+        StepReplay replay(observed.graph);
+        result.push_back({placesOf(observed.graph), accountStep(step, observed, replay, usual, &plan),
+                          criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});
     }
     return result;
 }

@@ -1,8 +1,8 @@
 // The critical path, slack and blame, beside what brute force says.
 
-#include "core/diagnose/accounting/replay.h"
 #include "core/diagnose/blame/blame.h"
 #include "core/diagnose/blame/chain_tree.h"
+#include "core/diagnose/blame/critical_path.h"
 #include "tests/property/measured_steps.h"
 
 #include <algorithm>
@@ -12,8 +12,9 @@ namespace bubblescope {
 namespace {
 
 StepBlame blameOf(const StepTimeline& step) {
-    const StepGraph graph(step);
-    return blameStep(step, graph, bindings(graph), UsualTimes({&step, 1}));
+    const ObservedStep observed(step);
+    StepReplay replay(observed.graph);
+    return blameStep(step, observed, replay, UsualTimes({&step, 1}));
 }
 
 void expectWholePath(const CriticalPath& path, TimeNs wall, const std::string& where) {
@@ -58,12 +59,12 @@ TEST(CriticalPath, AnOpMayEndLaterByItsSlackAndNotMore) {
         std::vector<TimeNs> durations;
         for (UnitIndex unit = 0; unit < graph.size(); ++unit)
             durations.push_back(graph.duration(unit));
-        std::vector<TimeNs> ends;
+        StepReplay replay(graph);
         for (std::size_t unit = 0; unit < durations.size(); ++unit) {
             durations[unit] += path.slack[unit];
-            EXPECT_EQ(replay(graph, {}, {durations, &graph.transfer, {}}, ends), step.wall()) << order.name;
+            EXPECT_EQ(replay.run({durations, &graph.transfer, {}}), step.wall()) << order.name;
             durations[unit] += TimeNs{1};
-            EXPECT_EQ(replay(graph, {}, {durations, &graph.transfer, {}}, ends), step.wall() + TimeNs{1}) << order.name;
+            EXPECT_EQ(replay.run({durations, &graph.transfer, {}}), step.wall() + TimeNs{1}) << order.name;
             durations[unit] -= path.slack[unit] + TimeNs{1};
         }
     }
@@ -161,7 +162,7 @@ TEST_F(Blaming, EveryLongerBubbleNamesTheOneSlowOp) {
             known->setOp(Rank{r}, slow, TimeNs{7777});
             const StepTimeline step = run(order_, known);
             const StepGraph graph(step);
-            const StepBlame blame = blameStep(step, graph, bindings(graph), UsualTimes({&step, 1}));
+            const StepBlame blame = blameOf(step);
             for (const BlamedBubble& bubble : blame.bubbles) {
                 const std::size_t rank = bubble.rank.index();
                 const auto& before = usual.ranks[rank];
@@ -241,8 +242,7 @@ TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
         const auto times = test::randomTimes(order, seed++);
         const StepTimeline step = test::measuredStep(order, times);
         const StepGraph graph(step);
-        const UsualTimes usual({&step, 1});
-        const StepBlame blame = blameStep(step, graph, bindings(graph), usual);
+        const StepBlame blame = blameOf(step);
         TimeNs idle{0};
         for (std::size_t r = 0; r < graph.last.size(); ++r) {
             idle += step.wall();

@@ -5,12 +5,10 @@
 
 #include "core/diagnose/accounting/accounting.h"
 
-#include "core/diagnose/accounting/delay_parts.h"
-#include "core/diagnose/accounting/replay.h"
-
 #include <algorithm>
 #include <bitset>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace bubblescope {
@@ -25,18 +23,19 @@ using Causes = std::bitset<kCauseCount>;
 
 class Ladder {
 public:
-    Ladder(const StepTimeline& step, const StepGraph& graph, const UsualTimes& usual, const AccountingInput& input)
-        : step_(step), graph_(graph), delays_(splitDelays(step, graph, input)) {
+    Ladder(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UsualTimes& usual,
+           const Schedule* plan)
+        : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay) {
         readDurations(usual);
-        readOrder(input.plan);
+        readOrder(plan);
         present_.set();
         const auto differ = [](const std::vector<TimeNs>& a, const std::vector<TimeNs>& b) { return a != b; };
         present_[indexOf(Cause::Imbalance)] = differ(typical_, usual_);
         present_[indexOf(Cause::Jitter)] = differ(usual_, on_device_);
         present_[indexOf(Cause::Gaps)] = differ(on_device_, observed_);
         present_[indexOf(Cause::Communication)] =
-            graph.recorded_transfers + graph.estimated_transfers > 0 || !delays_.communication.empty();
-        present_[indexOf(Cause::Order)] = !planned_.empty();
+            graph_.recorded_transfers + graph_.estimated_transfers > 0 || !delays_.communication.empty();
+        present_[indexOf(Cause::Order)] = planned_.has_value();
         present_[indexOf(Cause::Peer)] = !delays_.peer.empty();
         present_[indexOf(Cause::Replay)] = !delays_.replay.empty();
         present_[indexOf(Cause::LateStart)] = !delays_.late.empty();
@@ -74,7 +73,7 @@ private:
         }
     }
 
-    /// Leaves `planned_` empty where the step ran as planned, or cannot be compared.
+    /// Leaves out `planned_` where the step ran as planned, or cannot be compared.
     void readOrder(const Schedule* plan) {
         if (plan == nullptr || ranAs(*plan)) return;
         auto order = graph_.orderBy(*plan);
@@ -85,7 +84,7 @@ private:
             const auto rank = StepGraph::at(graph_.rank[StepGraph::at(unit)]);
             return graph_.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
         });
-        if (!same) planned_ = std::move(*order);
+        if (!same) planned_.emplace(graph_, *order);
     }
 
     /// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
@@ -120,36 +119,39 @@ private:
         }
         for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
             result.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
-                trailingIn(r, graph_.end, graph_.wall);
+                trailingIn(r, graph_.wall, [this](UnitIndex unit) { return observedEnd(unit); });
         }
     }
 
     /// How long a rank's trailing ops ran within a step of this length.
-    [[nodiscard]] TimeNs trailingIn(std::size_t rank, const std::vector<TimeNs>& ends, TimeNs length) const {
+    template <class EndOf>
+    [[nodiscard]] TimeNs trailingIn(std::size_t rank, TimeNs length, EndOf end) const {
         const UnitIndex last = graph_.last[rank];
-        const TimeNs origin = last == kNoUnit ? TimeNs{0} : ends[StepGraph::at(last)];
+        const TimeNs origin = last == kNoUnit ? TimeNs{0} : end(last);
         TimeNs inside{0};
         for (const TrailingOp& op : graph_.trailing[rank])
             inside += std::min(length, origin + op.after + op.duration) - std::min(length, origin + op.after);
         return inside;
     }
 
-    void makeDurations(Causes causes) {
-        durations_.resize(observed_.size());
-        const auto has = [&](Cause cause) { return causes[indexOf(cause)]; };
-        if (!has(Cause::Imbalance) && !has(Cause::Jitter) && !has(Cause::Gaps)) {
-            durations_ = typical_;
-        } else if (has(Cause::Imbalance) && has(Cause::Jitter)) {
-            durations_ = has(Cause::Gaps) ? observed_ : on_device_;
-        } else {
-            for (std::size_t i = 0; i < observed_.size(); ++i) {
-                TimeNs time = typical_[i];
-                if (has(Cause::Imbalance)) time += usual_[i] - typical_[i];
-                if (has(Cause::Jitter)) time += on_device_[i] - usual_[i];
-                if (has(Cause::Gaps)) time += observed_[i] - on_device_[i];
-                durations_[i] = std::max(TimeNs{0}, time);
-            }
+    /// What ops take with these causes.
+    std::span<const TimeNs> durationsWith(Causes causes) {
+        // What makes no difference may as well be there, if a list that is there already then serves.
+        const auto absent = [&](Cause cause) { return !present_[indexOf(cause)]; };
+        const bool imbalance = causes[indexOf(Cause::Imbalance)] || absent(Cause::Imbalance);
+        const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && absent(Cause::Jitter));
+        const bool gaps = causes[indexOf(Cause::Gaps)];
+        if (imbalance && jitter) return gaps ? observed_ : on_device_;
+        if (!jitter && !gaps) return imbalance ? usual_ : typical_;
+        mixed_.resize(observed_.size());
+        for (std::size_t i = 0; i < observed_.size(); ++i) {
+            TimeNs time = typical_[i];
+            if (imbalance) time += usual_[i] - typical_[i];
+            if (jitter) time += on_device_[i] - usual_[i];
+            if (gaps) time += observed_[i] - on_device_[i];
+            mixed_[i] = std::max(TimeNs{0}, time);
         }
+        return mixed_;
     }
 
     void makeDelays(Causes causes) {
@@ -170,29 +172,41 @@ private:
         }
     }
 
-    /// The length of the step with these causes; leaves its durations and ends.
-    TimeNs run(Causes causes) {
-        makeDurations(causes);
+    /// The step with these causes.
+    struct Replayed {
+        TimeNs length{0};
+        std::span<const TimeNs> durations;
+        const StepReplay* ends = nullptr;
+    };
+    Replayed run(Causes causes) {
         makeDelays(causes);
-        const bool planned = !planned_.empty() && !causes[indexOf(Cause::Order)];
-        return replay(graph_, planned ? std::span<const UnitIndex>(planned_) : std::span<const UnitIndex>(),
-                      {durations_, causes[indexOf(Cause::Communication)] ? &graph_.transfer : nullptr, delay_}, ends_);
+        StepReplay& order = planned_ && !causes[indexOf(Cause::Order)] ? *planned_ : replay_;
+        const auto* const transfers = causes[indexOf(Cause::Communication)] ? &graph_.transfer : nullptr;
+        Replayed step{{}, durationsWith(causes), &order};
+        step.length = order.run({step.durations, transfers, delay_});
+        return step;
     }
 
-    [[nodiscard]] std::vector<TimeNs> idle(const std::vector<TimeNs>& durations, const std::vector<TimeNs>& ends,
-                                           TimeNs length) const {
+    /// Per rank, of a step of this length, durations and ends.
+    template <class EndOf>
+    [[nodiscard]] std::vector<TimeNs> idle(std::span<const TimeNs> durations, TimeNs length, EndOf end) const {
         std::vector<TimeNs> idle(step_.ranks.size(), length);
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit)
             idle[StepGraph::at(graph_.rank[unit])] -= durations[unit];
         for (std::size_t r = 0; r < idle.size(); ++r)
-            idle[r] -= trailingIn(r, ends, length);
+            idle[r] -= trailingIn(r, length, end);
         return idle;
     }
+    [[nodiscard]] std::vector<TimeNs> idle(const Replayed& step) const {
+        return idle(step.durations, step.length, [&](UnitIndex unit) { return step.ends->end(unit); });
+    }
+    [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
     void climb(StepAccounting& result) {
         Causes causes;
-        TimeNs length = result.ideal = run(causes);
-        std::vector<TimeNs> before = idle(durations_, ends_, length);
+        const Replayed ideal = run(causes);
+        TimeNs length = result.ideal = ideal.length;
+        std::vector<TimeNs> before = idle(ideal);
         for (std::size_t r = 0; r < before.size(); ++r)
             result.ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
         for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
@@ -200,43 +214,55 @@ private:
             rung.cause = static_cast<Cause>(c);
             if (!present_[c]) continue;
             causes.set(c);
-            const bool observed = rung.cause == Cause::Unknown;
-            const TimeNs next = observed ? graph_.wall : run(causes);
-            std::vector<TimeNs> now = observed ? idle(observed_, graph_.end, next) : idle(durations_, ends_, next);
+            TimeNs next = graph_.wall;
+            std::vector<TimeNs> now;
+            if (rung.cause == Cause::Unknown) {
+                now = idle(observed_, next, [this](UnitIndex unit) { return observedEnd(unit); });
+            } else {
+                const Replayed step = run(causes);
+                next = step.length;
+                now = idle(step);
+            }
             rung.adds = next - std::exchange(length, next);
             for (std::size_t r = 0; r < now.size(); ++r)
                 result.ranks[r].causes[c] += now[r] - before[r];
             before = std::move(now);
         }
-        replayed_ = graph_.wall - result.ladder.back().adds;
     }
 
     void crossEffects(StepAccounting& result) {
-        const Causes all = present_;
+        const TimeNs replayed = graph_.wall - result.ladder.back().adds; // with all causes but the unknown
+        std::size_t first = kCauseCount;
+        std::size_t last = 0;
         for (std::size_t c = indexOf(Cause::Imbalance); c < indexOf(Cause::Unknown); ++c) {
             if (!present_[c]) continue;
+            first = std::min(first, c);
+            last = c;
+        }
+        for (std::size_t c = first; c <= last; ++c) {
+            if (!present_[c]) continue;
             Rung& rung = result.ladder[c - 1];
-            rung.alone = c == indexOf(Cause::Imbalance) ? rung.adds : run(Causes{}.set(c)) - result.ideal;
-            rung.without = replayed_ - run(Causes(all).reset(c));
+            // The ladder has seen the first cause alone, and the step without the last.
+            rung.alone = c == first ? rung.adds : run(Causes{}.set(c)).length - result.ideal;
+            rung.without = c == last ? rung.adds : replayed - run(Causes(present_).reset(c)).length;
         }
         result.ladder.back().alone = result.ladder.back().without = result.ladder.back().adds;
     }
 
     const StepTimeline& step_;
     const StepGraph& graph_;
-    DelayParts delays_;
+    const DelayParts& delays_;
+    StepReplay& replay_;                ///< in the observed order
+    std::optional<StepReplay> planned_; ///< in the planned one, where that is another
     std::vector<TimeNs> typical_;
     std::vector<TimeNs> usual_;
     std::vector<TimeNs> on_device_; ///< observed, without gaps
     std::vector<TimeNs> observed_;
-    std::vector<UnitIndex> planned_;
     bool plan_fits_ = true;
-    Causes present_;     ///< those that can make a difference
-    TimeNs replayed_{0}; ///< the step with all causes but the unknown
+    Causes present_; ///< those that can make a difference
 
-    std::vector<TimeNs> durations_; ///< of the latest replay
-    std::vector<TimeNs> delay_;     ///< the same
-    std::vector<TimeNs> ends_;      ///< the same
+    std::vector<TimeNs> mixed_; ///< durations of the latest replay, where none of the lists above are
+    std::vector<TimeNs> delay_; ///< of the latest replay
 };
 
 } // namespace
@@ -278,9 +304,9 @@ TimeNs RankAccounting::total() const {
     return std::accumulate(causes.begin(), causes.end(), work);
 }
 
-StepAccounting accountStep(const StepTimeline& step, const StepGraph& graph, const UsualTimes& usual,
-                           const AccountingInput& input) {
-    return Ladder(step, graph, usual, input).account();
+StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                           const UsualTimes& usual, const Schedule* plan) {
+    return Ladder(step, observed, replay, usual, plan).account();
 }
 
 } // namespace bubblescope

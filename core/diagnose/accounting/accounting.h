@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/diagnose/accounting/step_graph.h"
 #include "core/diagnose/accounting/usual_times.h"
+#include "core/diagnose/replay/step_replay.h"
 
 #include <array>
 #include <cstdint>
@@ -64,17 +64,9 @@ struct StepAccounting {
     std::int64_t early_starts = 0;        ///< units that began before their input was there, by the record
 };
 
-/// What is known beside the timeline.
-struct AccountingInput {
-    const Schedule* plan = nullptr; ///< the order that was meant; null = the step's own
-    TimeNs clock_error{0};          ///< delays up to this count as unknown
-    bool records_lost = false;      ///< delays without a record count as unknown
-    /// Per rank, sorted and without overlaps, on the step's clock: replayed work. May be empty.
-    std::span<const std::vector<std::pair<TimeNs, TimeNs>>> replays = {};
-};
-
-/// Accounts a step by a ladder of replays of `graph`, which was made of it. Linear in ops.
-[[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const StepGraph& graph, const UsualTimes& usual,
-                                         const AccountingInput& input = {});
+/// Accounts a step by a ladder of replays. `observed` and `replay`, in the observed order, were made of it; `plan` is
+/// the order that was meant, null for the step's own. Linear in ops.
+[[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                                         const UsualTimes& usual, const Schedule* plan = nullptr);
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #include "core/diagnose/accounting/usual_times.h"
 
-#include "core/diagnose/accounting/step_graph.h"
+#include "core/diagnose/replay/step_graph.h"
 
 #include <algorithm>
 

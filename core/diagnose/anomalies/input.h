@@ -4,6 +4,7 @@
 #include "core/diagnose/anomalies/thresholds.h"
 #include "core/diagnose/anomaly.h"
 #include "core/diagnose/clocks/run_clocks.h"
+#include "core/diagnose/replay/delay_parts.h"
 #include "core/recognise/run.h"
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct AnomalyInput {
     const RunClocks& clocks;
     const Thresholds& limits;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+    StepKnowledge known = {};                  ///< for replays of steps
 
     [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
     /// As a share of a step; 0 of an empty one.

@@ -1,5 +1,4 @@
 #include "core/diagnose/anomalies/input.h"
-#include "core/diagnose/anomalies/step_replay.h"
 #include "core/recognise/name_parts.h"
 #include "core/schedule/validate.h"
 

@@ -1,6 +1,6 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/op_samples.h"
-#include "core/diagnose/anomalies/step_replay.h"
+#include "core/diagnose/anomalies/step_costs.h"
 #include "core/diagnose/clocks/transfers.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
@@ -26,7 +26,6 @@ using Link = std::tuple<int, Rank, Rank>;
 
 struct Transferred {
     std::size_t step = 0;
-    const CommSpan* receive = nullptr;
     double time = 0; ///< ns
 };
 
@@ -46,24 +45,16 @@ Links collect(const std::vector<StepTimeline>& steps) {
             if (transfer.from == transfer.to) continue;
             const TimeNs begin = std::max(transfer.send->start, transfer.receive->start);
             const auto time = static_cast<double>(std::max(TimeNs{0}, transfer.receive->end - begin).count());
-            links[{steps[s].replica, transfer.from, transfer.to}].push_back({s, transfer.receive, time});
+            links[{steps[s].replica, transfer.from, transfer.to}].push_back({s, time});
         }
     }
     return links;
 }
 
-/// What a step saves if the link's transfers took this long.
-TimeNs costOf(const AnomalyInput& input, std::size_t s, const std::vector<Transferred>& transfers, double usual) {
-    const auto replay = StepReplay::of(input.run.steps[s]);
-    if (!replay) return TimeNs{0};
-    return replay->saved([&](MeasuredTimes& times) {
-        for (const Transferred& transfer : transfers) {
-            if (transfer.step != s || transfer.time <= usual) continue;
-            const CommSpan& span = *transfer.receive;
-            times.setTransfer(span.payload, span.microbatch, span.stage, span.sequence,
-                              TimeNs{static_cast<std::int64_t>(usual)});
-        }
-    });
+/// What a step saves if the link's transfers took no longer than this.
+TimeNs costOf(const AnomalyInput& input, std::size_t s, const Link& link, double usual) {
+    return StepCosts(input.run.steps[s], input.known)
+        .savedByLink(std::get<1>(link), std::get<2>(link), TimeNs{static_cast<std::int64_t>(usual)});
 }
 
 Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const Link& link, std::size_t s, double time,
@@ -120,7 +111,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     for (const auto& [link, transfers] : links) {
         if (corrected[place++] > input.limits.chance) continue;
         const std::size_t s = *stepOf(transfers, input.typical_step);
-        const TimeNs cost = costOf(input, s, transfers, usual);
+        const TimeNs cost = costOf(input, s, link, usual);
         if (!input.worthTelling(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
@@ -179,7 +170,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     for (const Candidate& candidate : candidates) {
         if (corrected[candidate.place] > input.limits.chance) continue;
         const std::size_t s = candidate.late.back().step;
-        const TimeNs cost = costOf(input, s, candidate.late, candidate.before);
+        const TimeNs cost = costOf(input, s, candidate.link, candidate.before);
         if (!input.worthTelling(cost, s)) continue;
         Anomaly anomaly =
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);

@@ -1,6 +1,6 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/op_samples.h"
-#include "core/diagnose/anomalies/step_replay.h"
+#include "core/diagnose/anomalies/step_costs.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 // Single ops against their likes. Ops of one group spread alike, so the spread is taken over all of them, relative to
@@ -125,19 +126,20 @@ void findSlowOps(const AnomalyInput& input, Anomalies& found) {
         }
     }
     tellWarmUp(input, by_place, found);
+    std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: by_place goes step after step
     for (const auto& [place, slow] : by_place) {
         const auto& [s, rank] = place;
         double excess = 0;
         for (const OpSample* sample : slow.ops)
             excess += sample->duration - samples.median(sample->group);
         if (!input.worthTelling(TimeNs{static_cast<std::int64_t>(excess)}, s)) continue;
-        const StepTimeline& step = input.run.steps[s];
-        const auto replay = StepReplay::of(step);
-        if (!replay) continue;
-        const TimeNs cost = replay->saved([&, &ops = slow.ops](MeasuredTimes& times) {
-            for (const OpSample* sample : ops)
-                times.setOp(sample->rank, sample->op->op,
-                            TimeNs{static_cast<std::int64_t>(samples.median(sample->group))});
+        if (!costs || costs->first != s) costs.emplace(s, StepCosts(input.run.steps[s], input.known));
+        std::map<const TimelineOp*, TimeNs> usual;
+        for (const OpSample* sample : slow.ops)
+            usual[sample->op] = TimeNs{static_cast<std::int64_t>(samples.median(sample->group))};
+        const TimeNs cost = costs->second.savedByOps([&](Rank, const TimelineOp& op) {
+            const auto known = usual.find(&op);
+            return known == usual.end() ? op.duration() : known->second;
         });
         if (input.worthTelling(cost, s)) found.push_back(describe(input, samples, s, rank, slow, cost));
     }

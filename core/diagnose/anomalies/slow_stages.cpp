@@ -1,6 +1,6 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/op_samples.h"
-#include "core/diagnose/anomalies/step_replay.h"
+#include "core/diagnose/anomalies/step_costs.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 // Stages against each other: told apart from noise by the distance to the median stage in median deviations, by a rank
 // test of the ops' times, and by what a step would save if the stage were like the median one.
@@ -130,14 +131,10 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
 }
 
 /// What the typical step saves if this stage's ops took what the median stage's take.
-TimeNs costOf(const AnomalyInput& input, const StepReplay& replay, const StageLoad& slow) {
-    const StepTimeline& step = input.run.steps[input.typical_step];
-    return replay.saved([&](MeasuredTimes& times) {
-        changeOps(step, times, [&](Rank rank, const TimelineOp& op) {
-            const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;
-            if (!of_stage || op.op.kind == OpKind::Optimizer) return op.duration();
-            return nanoseconds(static_cast<double>(op.duration().count()) / slow.ratio);
-        });
+TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
+    return costs.savedByOps([&](Rank rank, const TimelineOp& op) {
+        const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;
+        return of_stage ? nanoseconds(static_cast<double>(op.duration().count()) / slow.ratio) : op.duration();
     });
 }
 
@@ -174,13 +171,12 @@ void findSlowStages(const AnomalyInput& input, Anomalies& found) {
             statistics::mannWhitney(thinned(relativeTimes(loads[i], usual)), thinned(std::move(others))).p_greater;
     }
     const std::vector<double> corrected = statistics::holm(chances);
-    std::optional<StepReplay> replay;
+    std::optional<StepCosts> costs;
     for (std::size_t i = 0; i < loads.size(); ++i) {
         if (corrected[i] > input.limits.chance || ofStraggler(found, loads[i].rank)) continue;
-        if (!replay) replay = StepReplay::of(input.run.steps[input.typical_step]);
-        if (!replay) return;
+        if (!costs) costs.emplace(input.run.steps[input.typical_step], input.known);
         loads[i].chance = corrected[i];
-        const TimeNs cost = costOf(input, *replay, loads[i]);
+        const TimeNs cost = costOf(*costs, loads[i]);
         if (input.worthTelling(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));
     }
 }

@@ -1,6 +1,6 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/op_samples.h"
-#include "core/diagnose/anomalies/step_replay.h"
+#include "core/diagnose/anomalies/step_costs.h"
 #include "core/diagnose/statistics/change_point.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
@@ -38,14 +38,10 @@ std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, 
 }
 
 /// What a step saves if a rank's ops took 1/ratio of what they did.
-TimeNs costOfRatio(const StepTimeline& step, Rank rank, double ratio) {
-    const auto replay = StepReplay::of(step);
-    if (!replay) return TimeNs{0};
-    return replay->saved([&](MeasuredTimes& times) {
-        changeOps(step, times, [&](Rank r, const TimelineOp& op) {
-            if (r != rank || op.op.kind == OpKind::Optimizer) return op.duration();
-            return TimeNs{static_cast<std::int64_t>(static_cast<double>(op.duration().count()) / ratio)};
-        });
+TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, double ratio) {
+    return StepCosts(input.run.steps[step], input.known).savedByOps([&](Rank r, const TimelineOp& op) {
+        if (r != rank) return op.duration();
+        return TimeNs{static_cast<std::int64_t>(static_cast<double>(op.duration().count()) / ratio)};
     });
 }
 
@@ -58,7 +54,7 @@ struct Slowdown {
 std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank rank, std::size_t from, double ratio) {
     const auto step = stepToReplay(input, replica, from);
     if (!step) return std::nullopt;
-    const TimeNs cost = costOfRatio(input.run.steps[*step], rank, ratio);
+    const TimeNs cost = costOfRatio(input, *step, rank, ratio);
     if (!input.worthTelling(cost, *step)) return std::nullopt;
     Slowdown slowdown{{}, *step};
     slowdown.anomaly.kind = AnomalyKind::Straggler;
@@ -232,7 +228,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     for (std::size_t r = 0; r < pp; ++r) {
         if (corrected[r] > input.limits.chance) continue;
         const double ratio = level[r] / usual;
-        const TimeNs cost = costOfRatio(input.run.steps[input.typical_step], Rank{r}, ratio);
+        const TimeNs cost = costOfRatio(input, input.typical_step, Rank{r}, ratio);
         if (!input.worthTelling(cost, input.typical_step)) continue;
         Anomaly anomaly;
         anomaly.kind = AnomalyKind::Straggler;

@@ -11,7 +11,6 @@
 #include "core/diagnose/blame/blame.h"
 
 #include "core/base/median.h"
-#include "core/diagnose/accounting/replay.h"
 #include "core/diagnose/blame/chain_tree.h"
 
 #include <algorithm>
@@ -35,9 +34,9 @@ TimeNs rounded(double time) {
 
 class Blame {
 public:
-    Blame(const StepTimeline& step, const StepGraph& graph, const std::vector<Binding>& bindings,
-          const UsualTimes& usual)
-        : step_(step), graph_(graph), bindings_(bindings) {
+    Blame(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UsualTimes& usual)
+        : step_(step), graph_(observed.graph), bindings_(observed.latest), delays_(observed.delays.total()),
+          replay_(replay) {
         readExcess(usual);
     }
 
@@ -131,11 +130,11 @@ private:
             for (const UnitIndex unit : units[r]) {
                 const std::size_t i = StepGraph::at(unit);
                 const UnitIndex before = graph_.previous[i];
-                add({Rank{r}, unit, endOf(graph_.end, before), graph_.start[i], {}, {}}, bindings_[i].unit, before,
-                    ends_[i] - typical_[i] - endOf(ends_, before), tree, result);
+                add({Rank{r}, unit, observedEnd(before), graph_.start[i], {}, {}}, bindings_[i].unit, before,
+                    replay_.end(unit) - typical_[i] - typicalEnd(before), tree, result);
             }
-            add({Rank{r}, kNoUnit, endOf(graph_.end, graph_.last[r]), graph_.wall, {}, {}}, end_of_step, graph_.last[r],
-                typical_length - endOf(ends_, graph_.last[r]), tree, result);
+            add({Rank{r}, kNoUnit, observedEnd(graph_.last[r]), graph_.wall, {}, {}}, end_of_step, graph_.last[r],
+                typical_length - typicalEnd(graph_.last[r]), tree, result);
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
@@ -143,17 +142,19 @@ private:
         }
     }
 
-    static TimeNs endOf(const std::vector<TimeNs>& ends, UnitIndex unit) {
-        return unit == kNoUnit ? TimeNs{0} : ends[StepGraph::at(unit)];
+    [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const {
+        return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
     }
+    /// After replayTypical().
+    [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return unit == kNoUnit ? TimeNs{0} : replay_.end(unit); }
 
-    /// The step at typical times, in the order in which it ran; leaves the ends of its units.
+    /// The length of the step at typical times, in the order in which it ran; `replay_` has the ends of its units.
     TimeNs replayTypical() {
         std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
         eachTransfer([&](std::size_t side, std::size_t unit) {
             transfers[side][unit] = typical_transfer_[payload(side, unit)];
         });
-        return replay(graph_, {}, {typical_, &transfers, {}}, ends_);
+        return replay_.run({typical_, &transfers, {}});
     }
 
     /// A bubble that ended when what followed from `waited_for` was there; the rank had run `before`.
@@ -225,8 +226,7 @@ private:
         std::vector<TimeNs> observed(graph_.rank.size());
         for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
             observed[StepGraph::at(unit)] = graph_.duration(unit);
-        const std::vector<TimeNs>& late = excess_[indexOf(CulpritKind::LateStart)];
-        const TimeNs length = replay(graph_, {}, {observed, &graph_.transfer, late}, ends_);
+        const TimeNs length = replay_.run({observed, &graph_.transfer, delays_});
         const std::vector<TimeNs> idle = idleTimes(observed, length);
         for (Candidate& candidate : candidates) {
             Culprit& culprit = candidate.culprit;
@@ -239,12 +239,11 @@ private:
             case CulpritKind::SlowOp:
             case CulpritKind::SlowStage: durations = withoutExcess(culprit, observed); break;
             case CulpritKind::SlowLink: transfers = atTypicalTime(culprit); break;
-            case CulpritKind::LateStart: delays = onTime(culprit, late); break;
+            case CulpritKind::LateStart: delays = onTime(culprit); break;
             }
             const std::vector<TimeNs>& ran = durations.empty() ? observed : durations;
-            const TimeNs without = replay(
-                graph_, {}, {ran, transfers[0].empty() ? &graph_.transfer : &transfers, delays.empty() ? late : delays},
-                ends_);
+            const TimeNs without = replay_.run(
+                {ran, transfers[0].empty() ? &graph_.transfer : &transfers, delays.empty() ? delays_ : delays});
             const std::vector<TimeNs> left = idleTimes(ran, without);
             culprit.saves = length - without;
             for (std::size_t r = 0; r < idle.size(); ++r)
@@ -344,7 +343,8 @@ private:
     }
 
     /// The delays without those of a rank.
-    [[nodiscard]] std::vector<TimeNs> onTime(const Culprit& culprit, std::vector<TimeNs> delays) const {
+    [[nodiscard]] std::vector<TimeNs> onTime(const Culprit& culprit) const {
+        std::vector<TimeNs> delays = delays_;
         for (std::size_t unit = 0; unit < delays.size(); ++unit) {
             if (graph_.rank[unit] == culprit.rank.value) delays[unit] = TimeNs{0};
         }
@@ -354,11 +354,12 @@ private:
     const StepTimeline& step_;
     const StepGraph& graph_;
     const std::vector<Binding>& bindings_;
+    std::vector<TimeNs> delays_; ///< that stay in a replay; empty where there are none
+    StepReplay& replay_;
     std::vector<TimeNs> typical_;
     std::vector<TimeNs> usual_;
     std::array<std::vector<TimeNs>, kKinds> excess_; ///< per kind and unit
     std::array<TimeNs, 2> typical_transfer_{};       ///< per payload
-    std::vector<TimeNs> ends_;                       ///< of the latest replay
     std::vector<double> share_;                      ///< per unit: the sum of the parts in which its excess is blamed
     std::vector<double> share_of_start_;             ///< the same for its start alone, by the wait before it
 };
@@ -375,9 +376,9 @@ std::string_view culpritKindName(CulpritKind kind) {
     return "";
 }
 
-StepBlame blameStep(const StepTimeline& step, const StepGraph& graph, const std::vector<Binding>& bindings,
+StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
                     const UsualTimes& usual) {
-    return Blame(step, graph, bindings, usual).run();
+    return Blame(step, observed, replay, usual).run();
 }
 
 } // namespace bubblescope

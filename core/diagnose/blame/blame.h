@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/diagnose/accounting/usual_times.h"
-#include "core/diagnose/blame/critical_path.h"
+#include "core/diagnose/replay/step_replay.h"
 
 #include <cstdint>
 #include <optional>
@@ -68,7 +68,8 @@ inline constexpr std::size_t kMostCulprits = 6;
 /// Follows each wait back along the chain of what came last, to the point from which the rank itself came too: what
 /// lies on the chain since then made the wait. Excess there is blamed in proportion for what the wait is longer than it
 /// would have been at typical times. Linear in units, but for a logarithm in the search of that point.
-[[nodiscard]] StepBlame blameStep(const StepTimeline& step, const StepGraph& graph,
-                                  const std::vector<Binding>& bindings, const UsualTimes& usual);
+/// `observed` and `replay` were made of the step.
+[[nodiscard]] StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                                  const UsualTimes& usual);
 
 } // namespace bubblescope

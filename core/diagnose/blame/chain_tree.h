@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/diagnose/blame/critical_path.h"
+#include "core/diagnose/replay/bindings.h"
 
 #include <vector>
 

@@ -47,40 +47,20 @@ private:
 
 } // namespace
 
-std::vector<Binding> bindings(const StepGraph& graph) {
-    std::vector<Binding> result(graph.rank.size());
-    for (std::size_t unit = 0; unit < result.size(); ++unit) {
-        Binding& binding = result[unit];
-        if (const UnitIndex before = graph.previous[unit]; before != kNoUnit) {
-            binding = {before, Latest::Previous, false, graph.end[StepGraph::at(before)]};
-        }
-        for (std::size_t side = 0; side < (graph.hasPairs() ? 2U : 1U); ++side) {
-            const UnitIndex from = graph.input[side][unit];
-            if (from == kNoUnit) continue;
-            const TimeNs arrival = graph.end[StepGraph::at(from)] + graph.transfer[side][unit];
-            if (binding.unit != kNoUnit && arrival <= binding.arrival) continue;
-            binding = {from, side == 0 ? Latest::FirstInput : Latest::SecondInput,
-                       graph.rank[StepGraph::at(from)] != graph.rank[unit], arrival};
-        }
-    }
-    return result;
-}
-
 CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings) {
     CriticalPath path;
     path.slack = slacks(graph);
     if (graph.size() == 0) return path;
-    const auto last = std::ranges::max_element(graph.end);
-    auto unit = static_cast<UnitIndex>(last - graph.end.begin());
+    const std::vector<UnitIndex> units = criticalUnits(graph, bindings);
     PathWalk walk(graph, path);
-    walk.back(PathSegment::Kind::Delay, unit, *last, path.delays); // a window longer than its ops
-    while (unit != kNoUnit) {
+    // A window longer than its ops.
+    walk.back(PathSegment::Kind::Delay, units.front(), graph.end[StepGraph::at(units.front())], path.delays);
+    for (const UnitIndex unit : units) {
         const Binding& before = bindings[StepGraph::at(unit)];
         walk.back(PathSegment::Kind::Op, unit, graph.start[StepGraph::at(unit)], path.ops);
         walk.back(PathSegment::Kind::Delay, unit, before.arrival, path.delays);
         if (before.unit != kNoUnit)
             walk.back(PathSegment::Kind::Transfer, unit, graph.end[StepGraph::at(before.unit)], path.transfers);
-        unit = before.unit;
     }
     std::ranges::reverse(path.segments);
     return path;

@@ -14,7 +14,7 @@ namespace bubblescope {
 
 bool ChangeTarget::matches(const ReplayModel& model, const ReplayNode& node) const {
     const bool communication = replayOpInfo(node.op).communication;
-    const bool compute = !communication && node.op != ReplayOp::Meeting;
+    const bool compute = isOp(node.op);
     const auto isReplica = [&] { return model.replicas[static_cast<std::size_t>(node.replica)] == replica; };
     switch (kind) {
     case Kind::Compute: return compute;

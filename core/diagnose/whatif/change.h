@@ -76,7 +76,7 @@ struct Scenario {
 /// Parses changes of the form TARGET=VALUE:
 ///
 ///     rank:3  worker:1.3 (replica.rank)  replica:1  stage:7  link:2-3 (both ways)  link:2>3  links
-///     type:NAME (grads-reduce-scatter …)  compute  comm  all
+///     type:NAME (grads-reduce-scatter, late-start …)  compute  comm  all
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
 ///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///

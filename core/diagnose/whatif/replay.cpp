@@ -14,13 +14,12 @@ constexpr std::size_t kWord = 64;
 Replay::Replay(const ReplayGraph& graph, std::vector<TimeNs> durations)
     : graph_(graph), durations_(std::move(durations)), ends_(durations_.size()), dirty_(durations_.size() / kWord + 1),
       first_dirty_(dirty_.size()) {
-    for (NodeId id = 0; id < graph_.size(); ++id)
-        ends_[at(id)] = computeEnd(id);
+    graph_.order().replay(durations_, ends_);
 }
 
 TimeNs Replay::computeEnd(NodeId id) const {
     TimeNs start{0};
-    for (const NodeId dependency : graph_.dependencies(id))
+    for (const NodeId dependency : graph_.order().dependencies(id))
         start = std::max(start, ends_[at(dependency)]);
     return start + durations_[at(id)];
 }

@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// When everything in a graph ends if it takes given times: a node starts when the last of what it waits for ends,
-/// at 0 if it waits for nothing. Refers to the graph, which must outlive it.
+/// When everything in a graph ends if it takes given times (DependencyGraph::replay). Refers to the graph, which must
+/// outlive it.
 ///
 /// A replay can be changed and taken back: set() some times, update(), read, undo(). That costs what the change
 /// reaches, so that trying each of 1,000 ranks in turn does not cost 1,000 replays.

@@ -90,7 +90,8 @@ Result<TimedGraph> ReplayGraphBuilder::finish(const std::string& where) && {
 
     for (Edge& edge : edges_)
         edge = {position[static_cast<std::size_t>(edge.from)], position[static_cast<std::size_t>(edge.to)]};
-    out.graph.dependencies_ = lists(edges_, &Edge::to, &Edge::from);
+    ReplayGraph::Lists needs = lists(edges_, &Edge::to, &Edge::from);
+    out.graph.order_ = DependencyGraph(std::move(needs.begin), std::move(needs.entries));
     out.graph.dependents_ = lists(edges_, &Edge::from, &Edge::to);
     for (NodeId id = 0; id < out.graph.size(); ++id) {
         if (out.graph.dependents(id).empty()) out.graph.last_.push_back(id);

@@ -3,6 +3,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/diagnose/replay/dependencies.h"
 #include "core/diagnose/whatif/replay_ops.h"
 
 #include <cstddef>
@@ -11,10 +12,6 @@
 #include <vector>
 
 namespace bubblescope {
-
-/// Position of a node in a ReplayGraph.
-using NodeId = std::int32_t;
-inline constexpr NodeId kNoNode = -1;
 
 /// Something that takes time in a step, and where it belongs.
 struct ReplayNode {
@@ -28,8 +25,8 @@ struct ReplayNode {
     std::int32_t sequence = 0;
 };
 
-/// What waits for what in one or more steps: an acyclic graph of ops and transfers, in an order in which each comes
-/// behind all that it waits for. Immutable; memory is about 64 bytes a node and 8 a dependency.
+/// What waits for what in one or more steps: a DependencyGraph whose nodes are ops and transfers, with the way back
+/// from each to those that wait for it. Immutable; memory is about 64 bytes a node and 8 a dependency.
 class ReplayGraph {
 public:
     ReplayGraph() = default;
@@ -37,7 +34,7 @@ public:
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
     [[nodiscard]] const std::vector<ReplayNode>& nodes() const { return nodes_; }
     [[nodiscard]] const ReplayNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] std::span<const NodeId> dependencies(NodeId id) const { return slice(dependencies_, id); }
+    [[nodiscard]] const DependencyGraph& order() const { return order_; }
     [[nodiscard]] std::span<const NodeId> dependents(NodeId id) const { return slice(dependents_, id); }
     /// Nodes that nothing waits for: a step ends with the last of its own.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
@@ -56,7 +53,7 @@ private:
     }
 
     std::vector<ReplayNode> nodes_;
-    Lists dependencies_;
+    DependencyGraph order_;
     Lists dependents_;
     std::vector<NodeId> last_;
     std::size_t steps_ = 0;

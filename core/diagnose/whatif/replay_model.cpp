@@ -1,7 +1,7 @@
 #include "core/diagnose/whatif/replay_model.h"
 
-#include "core/diagnose/whatif/step_graph.h"
 #include "core/diagnose/whatif/straggler_graph.h"
+#include "core/diagnose/whatif/timeline_graph.h"
 #include "core/recognise/straggler_names.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ Result<ReplayModel> replayModel(const Run& run, std::span<const int> steps) {
         if (steps.empty() || std::ranges::find(steps, step.index) != steps.end()) wanted.push_back(&step);
     }
     const bool streams = run.annotation == kStragglerRule && run.trace != nullptr;
-    return streams ? stragglerGraph(*run.trace, wanted, std::move(model)) : stepGraph(wanted, std::move(model));
+    return streams ? stragglerGraph(*run.trace, wanted, std::move(model)) : timelineGraph(wanted, std::move(model));
 }
 
 } // namespace bubblescope

@@ -25,7 +25,7 @@ struct ReplayModel {
     int microbatches = 1;
     Placement placement = Placement::Loop;
     /// True where the graph has both sides of every transfer and the collectives around the pipeline, as the
-    /// straggler study has; false where it has ops and transfers.
+    /// straggler study has; false where it has ops, transfers and late starts.
     bool has_streams = false;
 
     [[nodiscard]] const ReplayGraph& graph() const { return timed.graph; }
@@ -34,8 +34,8 @@ struct ReplayModel {
 };
 
 /// Of a run's complete steps, or of those that `steps` names where it names any. Timelines of ByteDance's study get its
-/// graph (straggler_graph.h), all others that of their ops and transfers (step_graph.h). Errors: Usage for a step that
-/// does not exist, Input when the trace contradicts itself.
+/// graph (straggler_graph.h), all others that of their ops, transfers and late starts (timeline_graph.h). Errors: Usage
+/// for a step that does not exist, Input when the trace contradicts itself.
 [[nodiscard]] Result<ReplayModel> replayModel(const Run& run, std::span<const int> steps = {});
 
 } // namespace bubblescope

@@ -36,6 +36,7 @@ constexpr std::array<ReplayOpInfo, kReplayOpCount> kOps{
     collective(ReplayOp::ClipMainGrad, "optimizer-clip-main-grad", Meets::Everyone),
     compute(ReplayOp::GarbageCollection, "gc"),
     compute(ReplayOp::Optimizer, "optimizer"),
+    compute(ReplayOp::LateStart, "late-start"),
     compute(ReplayOp::Meeting, "meeting"),
 };
 

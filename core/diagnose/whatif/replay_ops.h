@@ -32,9 +32,10 @@ enum class ReplayOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    Meeting, ///< no op: the moment at which all that take part in a transfer are there
+    LateStart, ///< no op: the time by which one began later than it could
+    Meeting,   ///< no op: the moment at which all that take part in a transfer are there
 };
-inline constexpr std::size_t kReplayOpCount = 20;
+inline constexpr std::size_t kReplayOpCount = 21;
 
 /// Whom a transfer or collective needs before it begins.
 enum class Meets : std::uint8_t {
@@ -67,6 +68,11 @@ struct ReplayOpInfo {
 /// What runs once a step and rank, before or after the pipeline.
 [[nodiscard]] constexpr bool isSurrounding(ReplayOp op) {
     return op >= ReplayOp::ParamsAllGather && op <= ReplayOp::Optimizer;
+}
+
+/// What runs on a rank itself, around the pipeline or in it.
+[[nodiscard]] constexpr bool isOp(ReplayOp op) {
+    return isPipelineCompute(op) || op == ReplayOp::GarbageCollection || op == ReplayOp::Optimizer;
 }
 
 [[nodiscard]] ReplayOp replayOp(OpKind kind);

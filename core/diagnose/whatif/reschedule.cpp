@@ -2,7 +2,7 @@
 
 #include "core/base/median.h"
 #include "core/diagnose/whatif/stage_cut.h"
-#include "core/diagnose/whatif/step_graph.h"
+#include "core/diagnose/whatif/timeline_graph.h"
 #include "core/schedule/registry.h"
 #include "core/schedule/validate.h"
 
@@ -140,8 +140,8 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
 class Rebuild {
 public:
     Rebuild(const ReplayModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
-            int model_routes, int split, double input_share)
-        : run_(run), durations_(durations), ops_(ops), links_(links), routes_(model_routes), split_(split),
+            TimeNs late, int model_routes, int split, double input_share)
+        : run_(run), durations_(durations), ops_(ops), links_(links), late_(late), routes_(model_routes), split_(split),
           input_share_(input_share) {}
 
     void add(ReplayGraphBuilder& builder, Surroundings& surroundings, const ReplayNode& place, int vpp,
@@ -154,9 +154,8 @@ public:
         };
         const PipelineTimes times{
             [&](OpIndex op, OpIndex partner) { return partner == kNoOp ? opTime(op) : opTime(op) + opTime(partner); },
-            [&](OpIndex consumer) {
-                return links_.of(ops_.rank(ops_.producers(consumer).stage), ops_.rank(consumer));
-            }};
+            [&](OpIndex consumer) { return links_.of(ops_.rank(ops_.producers(consumer).stage), ops_.rank(consumer)); },
+            [&](OpIndex) { return late_; }};
         const auto pipelines = addPipeline(builder, place, vpp, ops_, times);
         for (std::size_t r = 0; r < pipelines.size(); ++r) {
             const auto known = around.find(static_cast<std::int32_t>(r));
@@ -179,6 +178,7 @@ private:
     const std::vector<TimeNs>& durations_;
     const OpGraph& ops_;
     const LinkTimes& links_;
+    TimeNs late_;
     int routes_;
     int split_;
     double input_share_;
@@ -198,8 +198,12 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     std::vector<StageCut> cuts(run.steps.size() * replicas, StageCut(before, run.microbatches));
     std::vector<std::map<std::int32_t, std::vector<NodeId>>> around(cuts.size());
     StageCut mean(before, run.microbatches);
+    TimeNs late{0};
+    std::int64_t op_count = 0;
     for (NodeId id = 0; id < run.graph().size(); ++id) {
         const ReplayNode& node = run.graph().node(id);
+        if (node.op == ReplayOp::LateStart) late += durations[static_cast<std::size_t>(id)];
+        op_count += isPipelineCompute(node.op) ? 1 : 0;
         const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
         if (isSurrounding(node.op)) around[at][node.rank.value].push_back(id);
         if (!isPipelineCompute(node.op)) continue;
@@ -223,7 +227,8 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     result.model.has_streams = false;
     ReplayGraphBuilder builder;
     Surroundings surroundings(builder);
-    const Rebuild rebuild(run, durations, ops, links, routes(result.schedule.placement), change.split, cut.input_share);
+    const Rebuild rebuild(run, durations, ops, links, late / std::max<std::int64_t>(op_count, 1),
+                          routes(result.schedule.placement), change.split, cut.input_share);
     for (std::size_t at = 0; at < cuts.size(); ++at) {
         if (cuts[at].empty()) continue; // a replica that did not complete the step
         ReplayNode place;

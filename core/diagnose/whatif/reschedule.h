@@ -19,7 +19,7 @@ struct ModelCut {
 /// A run's pipeline, run in another order or with another cut.
 struct Rescheduled {
     Schedule schedule;
-    ReplayModel model; ///< of ops and transfers (step_graph.h), what surrounds the pipeline kept
+    ReplayModel model; ///< of ops, transfers and late starts (timeline_graph.h), what surrounds the pipeline kept
 };
 
 /// Puts measured times into another order. Times belong to the model's layers, not to ranks:
@@ -30,7 +30,8 @@ struct Rescheduled {
 /// - each micro-batch keeps its times; those added take the mean; parts of one take equal parts of its time;
 /// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
 ///   sum of measured halves, and a pair the sum of both ops;
-/// - a transfer takes the median of those measured between the same two ranks, else of all.
+/// - a transfer takes the median of those measured between the same two ranks, else of all;
+/// - every op starts as late as ops did in the mean.
 ///
 /// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
 /// for these sizes or layers do not fit; Input, when the run has pairs or slices of sequences, of which the parts' own

@@ -6,7 +6,7 @@
 namespace bubblescope {
 
 TimeNs usualTime(ReplayOp op, std::vector<TimeNs> measured) {
-    if (measured.empty()) return TimeNs{0};
+    if (measured.empty() || op == ReplayOp::LateStart) return TimeNs{0};
     const auto count = static_cast<std::int64_t>(measured.size());
     if (replayOpInfo(op).communication) {
         const auto middle = measured.begin() + count / 2;

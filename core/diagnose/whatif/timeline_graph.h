@@ -5,15 +5,18 @@
 #include "core/schedule/dependency.h"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace bubblescope {
 
-/// What the ops and transfers of a pipeline take. A transfer is known by the op that it feeds.
+/// What the ops and transfers of a pipeline take.
 struct PipelineTimes {
     std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< of a pair where `partner` is not kNoOp
-    std::function<TimeNs(OpIndex consumer)> transfer;
+    /// Of the transfer that feeds an op; none where the op did not wait for it.
+    std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
+    std::function<TimeNs(OpIndex op)> late; ///< how long after it could an op, or the pair that it begins, starts
 };
 
 /// Adds a pipeline of which only ops and transfers are known: ops run on their rank in order, and a transfer
@@ -22,11 +25,9 @@ struct PipelineTimes {
 [[nodiscard]] std::vector<RankPipeline> addPipeline(ReplayGraphBuilder& builder, const ReplayNode& place, int vpp,
                                                     const OpGraph& ops, const PipelineTimes& times);
 
-/// The graph of steps that are known as timelines. Of a transfer with both sides recorded the time is what is left
-/// until the receive's end once its op, send and receive have begun. Where sides are not recorded an op that waited for
-/// its input shows the time: from the end of the op before the transfer to its own start. Transfers that nobody waited
-/// for take the median of those on the same link, as far as there was time for it. `model` has names and sizes already.
+/// The graph of steps that are known as timelines: their ops, transfers and late starts as the accounting reads them
+/// (StepGraph, DelayParts), so that it replays each step as long as it was. `model` has names and sizes already.
 /// Errors: Input, when ops wait for each other.
-[[nodiscard]] Result<ReplayModel> stepGraph(std::span<const StepTimeline* const> steps, ReplayModel model);
+[[nodiscard]] Result<ReplayModel> timelineGraph(std::span<const StepTimeline* const> steps, ReplayModel model);
 
 } // namespace bubblescope

@@ -30,8 +30,8 @@ struct TrailingOp {
 ///
 /// A unit starts when its rank has ended the unit before it and its inputs are there: at
 /// max(end of previous, end of input + transfer) + delay. With the observed durations, transfers and delays that is the
-/// observed step again (replay.h), unless a unit began before its input was there by the record: its `delay` is then
-/// negative.
+/// observed step again (step_replay.h), unless a unit began before its input was there by the record: its `delay` is
+/// then negative.
 ///
 /// Works for any timeline. Of ops of a rank that overlap without being a pair the later one is cut, and what lies
 /// outside the step's window is cut off, so that the units of a rank add up to its busy time. An input is ignored where
@@ -68,16 +68,18 @@ struct StepGraph {
     /// the step (optimizer ops aside) or cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
+    /// The ops, but those trailing.
+    [[nodiscard]] const OpGraph& ops() const { return ops_; }
+    [[nodiscard]] UnitIndex unitOf(OpIndex index) const {
+        return unit_of[ops_.rank(index).index()][at(index - ops_.firstOf(ops_.rank(index)))];
+    }
+
 private:
     void orderUnits(const StepTimeline& step);
     void readTimes(const StepTimeline& step);
     void readTransfers(const StepTimeline& step);
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
-
-    [[nodiscard]] UnitIndex unitOf(OpIndex index) const {
-        return unit_of[ops_.rank(index).index()][at(index - ops_.firstOf(ops_.rank(index)))];
-    }
 
     int microbatches_;
     int vpp_;

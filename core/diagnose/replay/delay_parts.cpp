@@ -1,4 +1,4 @@
-#include "core/diagnose/accounting/delay_parts.h"
+#include "core/diagnose/replay/delay_parts.h"
 
 #include <algorithm>
 #include <utility>
@@ -62,14 +62,48 @@ void put(std::vector<TimeNs>& list, std::size_t unit, std::size_t size, TimeNs t
     list[unit] = time;
 }
 
+/// Leaves of waits off the critical path no more than what they are on it in the mean.
+void relax(DelayParts& parts, const std::vector<UnitIndex>& path, std::size_t size) {
+    if (parts.peer.empty() && parts.late.empty()) return;
+    std::vector<bool> on_path(size, false);
+    for (const UnitIndex unit : path)
+        on_path[StepGraph::at(unit)] = true;
+    for (std::vector<TimeNs>* const waits : {&parts.peer, &parts.late}) {
+        if (waits->empty()) continue;
+        TimeNs sum{0};
+        for (const UnitIndex unit : path)
+            sum += (*waits)[StepGraph::at(unit)];
+        const TimeNs mean = sum / static_cast<std::int64_t>(path.size());
+        for (std::size_t unit = 0; unit < size; ++unit) {
+            if (!on_path[unit]) (*waits)[unit] = std::min((*waits)[unit], mean);
+        }
+        if (std::ranges::all_of(*waits, [](TimeNs time) { return time == TimeNs{0}; })) waits->clear();
+    }
+}
+
 } // namespace
 
-DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const AccountingInput& input) {
+std::vector<TimeNs> DelayParts::total() const {
+    std::vector<TimeNs> sum;
+    for (const std::vector<TimeNs>* const part : {&communication, &peer, &replay, &late}) {
+        if (part->empty()) continue;
+        if (sum.empty()) {
+            sum = *part;
+            continue;
+        }
+        for (std::size_t unit = 0; unit < sum.size(); ++unit)
+            sum[unit] += (*part)[unit];
+    }
+    return sum;
+}
+
+DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const std::vector<Binding>& bindings,
+                       const StepKnowledge& known) {
     DelayParts parts;
     std::vector<std::vector<std::size_t>> delayed(step.ranks.size()); // per rank, in its order
     std::vector<bool> wanted(step.ranks.size(), false);
     for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
-        if (graph.delay[unit] <= input.clock_error || graph.delay[unit] <= TimeNs{0}) continue;
+        if (graph.delay[unit] <= known.clock_error || graph.delay[unit] <= TimeNs{0}) continue;
         delayed[Rank{graph.rank[unit]}.index()].push_back(unit);
         wanted[Rank{graph.rank[unit]}.index()] = true;
     }
@@ -83,25 +117,26 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const A
                 communicating.emplace_back(span.start - step.begin, span.end - step.begin);
         }
         Coverage posted(std::move(communicating));
-        std::vector<Interval> explained = posted.intervals();
-        if (r < input.replays.size()) {
-            for (const Interval& replay : input.replays[r])
-                explained.emplace_back(replay.first - step.begin, replay.second - step.begin);
+        std::vector<Interval> records = posted.intervals();
+        if (r < known.replays.size()) {
+            for (const Interval& replay : known.replays[r])
+                records.emplace_back(replay.first - step.begin, replay.second - step.begin);
         }
-        Coverage recorded(std::move(explained));
+        Coverage recorded(std::move(records));
         for (const std::size_t unit : delayed[r]) {
             const TimeNs to = graph.start[unit];
             const TimeNs from = to - graph.delay[unit];
             const TimeNs moved = moving.within(from, to);
             const TimeNs blocked = posted.within(from, to);
-            const TimeNs known = recorded.within(from, to);
+            const TimeNs explained = recorded.within(from, to);
             put(parts.communication, unit, graph.rank.size(), moved);
             put(parts.peer, unit, graph.rank.size(), blocked - moved);
-            put(parts.replay, unit, graph.rank.size(), known - blocked);
-            const TimeNs late = graph.delay[unit] - known;
-            if (late > input.clock_error && !input.records_lost) put(parts.late, unit, graph.rank.size(), late);
+            put(parts.replay, unit, graph.rank.size(), explained - blocked);
+            const TimeNs late = graph.delay[unit] - explained;
+            if (late > known.clock_error && !known.records_lost) put(parts.late, unit, graph.rank.size(), late);
         }
     }
+    relax(parts, criticalUnits(graph, bindings), graph.rank.size());
     return parts;
 }
 

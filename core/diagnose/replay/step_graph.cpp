@@ -1,4 +1,4 @@
-#include "core/diagnose/accounting/step_graph.h"
+#include "core/diagnose/replay/step_graph.h"
 
 #include <algorithm>
 #include <utility>
