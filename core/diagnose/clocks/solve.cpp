@@ -1,6 +1,7 @@
 #include "core/diagnose/clocks/solve.h"
 
 #include "core/diagnose/clocks/line_set.h"
+#include "core/diagnose/statistics/robust.h"
 
 #include <algorithm>
 #include <cmath>
@@ -246,12 +247,6 @@ std::vector<TimeNs> coarseOffsets(int clocks, std::span<const Precedence> preced
     }
 }
 
-double middleOf(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 /// A clock's line from where it may lie, see solve.h.
 ClockFit fitOne(LineSet::Interval begin, LineSet::Interval end, const std::vector<double>& coincidences,
                 double length) {
@@ -261,7 +256,8 @@ ClockFit fitOne(LineSet::Interval begin, LineSet::Interval end, const std::vecto
     const double high = std::min(begin.high, end.high);
     ClockFit fit;
     if (low <= high) { // a constant offset will do
-        at_begin = at_end = coincidences.empty() ? (low + high) / 2 : std::clamp(middleOf(coincidences), low, high);
+        at_begin = at_end =
+            coincidences.empty() ? (low + high) / 2 : std::clamp(statistics::median(coincidences), low, high);
     } else {
         fit.drift = (at_end - at_begin) / length;
     }

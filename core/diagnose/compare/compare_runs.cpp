@@ -1,6 +1,7 @@
 #include "core/diagnose/compare/compare_runs.h"
 
 #include "core/diagnose/compare/relabelling.h"
+#include "core/diagnose/statistics/robust.h"
 
 #include <fmt/format.h>
 
@@ -109,13 +110,6 @@ private:
     const std::vector<StepMeasures>& b_;
 };
 
-double middleOf(std::span<const double> values) {
-    std::vector<double> copy(values.begin(), values.end());
-    const auto middle = copy.begin() + static_cast<std::ptrdiff_t>(copy.size() / 2);
-    std::ranges::nth_element(copy, middle);
-    return *middle;
-}
-
 TimeNs asTime(double value) {
     return TimeNs{std::llround(value)};
 }
@@ -127,8 +121,8 @@ Change makeChange(const Tables& tables, std::size_t i, std::optional<double> cha
     const Shift shift = estimateShift(a, b);
     Change change;
     change.key = tables.rows[i].key;
-    change.a = asTime(middleOf(a));
-    change.b = asTime(middleOf(b));
+    change.a = asTime(statistics::median({a.begin(), a.end()}));
+    change.b = asTime(statistics::median({b.begin(), b.end()}));
     change.shift = asTime(shift.estimate);
     change.low = asTime(shift.low);
     change.high = asTime(shift.high);

@@ -1,5 +1,7 @@
 #include "core/diagnose/whatif/stage_cut.h"
 
+#include "core/diagnose/statistics/robust.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,12 +12,6 @@ constexpr std::size_t kForward = 0;
 constexpr std::size_t kWhole = 1;
 constexpr std::size_t kInput = 2;
 constexpr std::size_t kWeight = 3;
-
-double middle(std::vector<double> values) {
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, at);
-    return *at;
-}
 
 } // namespace
 
@@ -86,7 +82,7 @@ std::vector<double> StageCut::cutTimes(std::vector<double> times, const std::vec
         std::vector<double> paces;
         for (std::size_t i = 1; i + 1 < times.size(); ++i)
             paces.push_back(times[i] / shares_[i]);
-        const double pace = middle(std::move(paces));
+        const double pace = statistics::median(std::move(paces));
         first = std::max(times.front() - pace * shares_.front(), 0.0);
         last = std::max(times.back() - pace * shares_.back(), 0.0);
         times.front() -= first;
