@@ -53,20 +53,19 @@ Result<Thresholds> thresholdsOf(const Options& options) {
     return thresholds;
 }
 
-/// Puts the run on one clock and collects what the report takes besides it.
-Result<ReportOptions> prepare(Run& run, const Options& options) {
-    ReportOptions report;
-    BUBBLESCOPE_ASSIGN(report.thresholds, thresholdsOf(options));
-    const ClockUse use = options.clocks == "align" ? ClockUse::Align
-                         : options.clocks == "off" ? ClockUse::Off
-                                                   : ClockUse::Auto;
-    BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(report.thresholds, use)));
+/// What the diagnosis takes besides the run.
+Result<DiagnosisOptions> diagnosisOptions(const Run& run, const Options& options) {
+    DiagnosisOptions diagnosis;
+    BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
+    diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
+                       : options.clocks == "off" ? ClockUse::Off
+                                                 : ClockUse::Auto;
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(run.schedule));
     if (memory) {
         for (const RankMemory& rank : memory->ranks)
-            report.memory_estimate.push_back(rank.peak());
+            diagnosis.memory_estimate.push_back(rank.peak());
     }
-    return report;
+    return diagnosis;
 }
 
 /// Index into the report's steps of the one that is shown rank by rank.
@@ -101,8 +100,8 @@ CommandResult analyze(const Options& options) {
     BUBBLESCOPE_ASSIGN(Run run, watchLoad(control, [&] {
                            return loadRun({options.files.begin(), options.files.end()}, control, known_of);
                        }));
-    BUBBLESCOPE_ASSIGN(const ReportOptions report_options, prepare(run, options));
-    const RunReport report = analyzeRun(run, report_options);
+    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(run, options));
+    BUBBLESCOPE_ASSIGN(const RunReport report, diagnoseRun(run, diagnosis));
     const bool known =
         !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });
     if (!known) {

@@ -39,7 +39,7 @@ Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem:
     JobControl control;
     BUBBLESCOPE_ASSIGN(runtime::RunSummary training, runtime::runPipeline(config, control));
     BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
-    RunReport report = analyzeRun(run);
+    BUBBLESCOPE_ASSIGN(RunReport report, diagnoseRun(run));
     return RecordedRun{std::move(training), std::move(run), std::move(report)};
 }
 

@@ -19,8 +19,6 @@ std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
     return *middle;
 }
 
-} // namespace
-
 ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     const auto microseconds = [](double value) { return TimeNs{static_cast<std::int64_t>(1e3 * value)}; };
     ClockOptions options;
@@ -32,11 +30,14 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
-RunReport analyzeRun(const Run& run, const ReportOptions& options) {
+Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const JobControl* control) {
     std::vector<StepAnalysis> steps;
-    for (const StepTimeline& step : run.steps)
+    steps.reserve(run.steps.size());
+    for (const StepTimeline& step : run.steps) {
+        if (control != nullptr && control->stopRequested()) return cancelledError();
         steps.push_back(analyzeStep(step, run.schedule));
-    return makeReport(run, std::move(steps), options);
+    }
+    return steps;
 }
 
 RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options) {
@@ -46,9 +47,22 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const Repo
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.clocks = options.clocks;
-    report.anomalies = findAnomalies(
-        {run, report.steps, report.typical_step, options.clocks, options.thresholds, options.memory_estimate});
+    report.anomalies = findAnomalies({run, report.steps, report.typical_step, options.clocks, options.thresholds,
+                                      options.memory_estimate, knownOfSteps(run, options.clocks.bound())});
     return report;
+}
+
+} // namespace
+
+RunReport analyzeRun(const Run& run, const ReportOptions& options) {
+    return makeReport(run, analyzeSteps(run, nullptr).value(), options);
+}
+
+Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options, const JobControl* control) {
+    ReportOptions report{options.thresholds, {}, options.memory_estimate};
+    BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(options.thresholds, options.clocks)));
+    BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, control));
+    return makeReport(run, std::move(steps), report);
 }
 
 } // namespace bubblescope

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/job.h"
 #include "core/bubble/analysis.h"
 #include "core/diagnose/anomalies/thresholds.h"
 #include "core/diagnose/anomaly.h"
@@ -21,9 +22,6 @@ struct RunReport {
         0; ///< index into `steps`: the one of median wall time, the first left out where there are others
 };
 
-/// How clocks are aligned by these thresholds.
-[[nodiscard]] ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use = ClockUse::Auto);
-
 /// What a report takes besides the run.
 struct ReportOptions {
     Thresholds thresholds;
@@ -31,10 +29,20 @@ struct ReportOptions {
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
 };
 
-/// `run.steps` must not be empty (loadRun never returns such a run).
-[[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
+/// What a user may ask of a diagnosis.
+struct DiagnosisOptions {
+    Thresholds thresholds;
+    ClockUse clocks = ClockUse::Auto;
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+};
 
-/// The same from steps that were analysed already, one per Run::steps in the same order.
-[[nodiscard]] RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options = {});
+/// All that is done with a run once it is loaded, whoever asks: its ranks are put on one clock, and what there is to say
+/// is said. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
+/// Errors: as alignClocks(), and Cancelled.
+[[nodiscard]] Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options = {},
+                                            const JobControl* control = nullptr);
+
+/// Of a run whose clocks are aligned, or need not be. `run.steps` must not be empty (loadRun never returns such a run).
+[[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
 
 } // namespace bubblescope

@@ -221,12 +221,6 @@ Job makeJob(const ScheduleSpec& spec, FaultKind kind, std::uint64_t seed) {
     return job;
 }
 
-Result<RunReport> diagnose(Job& job) {
-    ReportOptions options;
-    BUBBLESCOPE_ASSIGN(options.clocks, alignClocks(job.run, clockOptions(options.thresholds)));
-    return analyzeRun(job.run, options);
-}
-
 bool blames(const Anomaly& anomaly, const Job& job) {
     const Fault& fault = job.fault;
     const bool of_rank = anomaly.rank == fault.rank;

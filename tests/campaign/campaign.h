@@ -46,9 +46,6 @@ struct Job {
 /// A random run of a schedule, `seed` after `seed` the same, with a fault of this kind.
 [[nodiscard]] Job makeJob(const ScheduleSpec& spec, FaultKind kind, std::uint64_t seed);
 
-/// Aligns and analyses a job as `analyze` does.
-[[nodiscard]] Result<RunReport> diagnose(Job& job);
-
 /// True if a finding is of a kind that tells this fault, and names its rank, and its op, chunk, link or step.
 [[nodiscard]] bool blames(const Anomaly& anomaly, const Job& job);
 

@@ -64,7 +64,7 @@ TEST(Campaign, NoFalseAlarmInCleanRuns) {
         const auto specs = schedules();
         const ScheduleSpec& spec = specs[static_cast<std::size_t>(i) % specs.size()];
         Job job = makeJob(spec, FaultKind::None, 1000 + static_cast<std::uint64_t>(i));
-        const auto report = diagnose(job);
+        const auto report = diagnoseRun(job.run);
         ASSERT_TRUE(report.ok()) << report.error().text();
         alarms += report.value().anomalies.empty() ? 0 : 1;
         EXPECT_TRUE(report.value().anomalies.empty()) << spec.name << " " << i << ": " << describe(job, report.value());
@@ -80,7 +80,7 @@ TEST(Campaign, FindsFaultsAndBlamesTheRightRankAndOp) {
         for (int kind = 1; kind < kFaultKinds; ++kind) {
             for (int i = 0; i < runs; ++i) {
                 Job job = makeJob(spec, static_cast<FaultKind>(kind), seed++);
-                const auto report = diagnose(job);
+                const auto report = diagnoseRun(job.run);
                 ASSERT_TRUE(report.ok()) << report.error().text();
                 Row& row = rows[kind];
                 ++row.runs;

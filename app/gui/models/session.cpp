@@ -39,13 +39,9 @@ TimeRange Session::window(int index) const {
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     auto session = std::make_shared<Session>();
     session->run = std::move(run);
-    std::vector<StepAnalysis> analyses;
-    analyses.reserve(session->run.steps.size());
-    for (const StepTimeline& step : session->run.steps) {
-        if (control.stopRequested()) return cancelledError();
-        analyses.push_back(analyzeStep(step, session->run.schedule));
+    if (!session->run.steps.empty()) {
+        BUBBLESCOPE_ASSIGN(session->report, diagnoseRun(session->run, {}, &control));
     }
-    if (!analyses.empty()) session->report = makeReport(session->run, std::move(analyses));
     session->lanes = Lanes(session->run.steps, session->report.steps);
     return SessionPtr(std::move(session));
 }
