@@ -1,5 +1,6 @@
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/table.h"
+#include "core/diagnose/accounting/notes.h"
 
 #include <fmt/format.h>
 
@@ -93,17 +94,8 @@ std::string ladderText(const StepAccounting& account) {
     }
     std::string out = "\nWhat made the step longer (one after another; each alone; each gone from the whole)\n";
     out += table.text();
-    if (account.estimated_transfers > 0) {
-        out += fmt::format(
-            "  {} of {} transfers are not recorded: they count with the shortest lag on their way, the rest is late\n",
-            account.estimated_transfers, account.estimated_transfers + account.recorded_transfers);
-    }
-    if (!account.planned_order)
-        out += "  the step's ops are not those of the schedule; its own order counts as planned\n";
-    if (account.early_starts > 0) {
-        out += fmt::format("  {} ops began before their input was there, by the record: clocks or records err\n",
-                           account.early_starts);
-    }
+    for (const std::string& note : accountingNotes(account))
+        out += "  " + note + "\n";
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "core/report/run_page.h"
 
 #include "core/bubble/closed_form.h"
+#include "core/diagnose/accounting/notes.h"
 #include "core/io/replacing_file.h"
 #include "core/io/svg/axis.h"
 #include "core/io/svg/draw_timelines.h"
@@ -164,12 +165,12 @@ private:
             const auto part = [](std::string name, std::string_view colour, TimeNs time) {
                 return html::BarPart{std::move(name), colour, static_cast<double>(time.count()), formatTime(time)};
             };
-            bars.push_back(
-                {fmt::format("{}{} {}", step.index, step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
-                             formatTime(step.wall)),
-                 {part("computing", colours::kForward, step.wall - idle),
-                  part("idle, as the closed form has it", "#9aa3ad", due),
-                  part("idle beyond it", "#d64541", idle - due)}});
+            bars.push_back({fmt::format("{}{}: {}", step.index,
+                                        step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
+                                        formatTime(step.wall)),
+                            {part("computing", colours::kForward, step.wall - idle),
+                             part("idle, as the closed form has it", "#9aa3ad", due),
+                             part("idle beyond it", "#d64541", idle - due)}});
         }
         page_.bars(bars);
     }
@@ -218,7 +219,7 @@ private:
         const StepAccounting& account = report_.diagnoses[shown_].accounting;
         page_.section("Where the time went",
                       fmt::format("Every nanosecond of each rank in {}. What made a rank's bubble shorter counts as "
-                                  "negative and is not drawn.",
+                                  "negative; in the bars it is taken off what stands before it.",
                                   stepName()));
         const std::vector<Entry> entries = entriesOf(account);
         std::vector<html::Bar> bars;
@@ -228,12 +229,24 @@ private:
                 const TimeNs time = entry.of(rank);
                 bar.parts.push_back({entry.name, entry.colour, static_cast<double>(time.count()), formatTime(time)});
             }
+            takeOffNegative(bar.parts);
             bars.push_back(std::move(bar));
             if (bars.size() == options_.most_rows) break;
         }
         page_.bars(bars);
         addAccountingTable(account, entries);
         addLadder(account);
+    }
+
+    /// So that each bar is as long as the step.
+    static void takeOffNegative(std::vector<html::BarPart>& parts) {
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            for (std::size_t k = i; k-- > 0 && parts[i].value < 0;) {
+                const double taken = std::min(-parts[i].value, std::max(0.0, parts[k].value));
+                parts[k].value -= taken;
+                parts[i].value += taken;
+            }
+        }
     }
 
     /// A column per rank where that fits the page, else a row.
@@ -249,16 +262,21 @@ private:
                 for (const RankAccounting& rank : account.ranks)
                     cells.push_back({formatTime(entry.of(rank))});
             }
+            std::vector<Cell>& walls = rows.emplace_back(std::vector<Cell>{{"wall time"}});
+            for (const RankAccounting& rank : account.ranks)
+                walls.push_back({formatTime(rank.total())});
             page_.table(columns, rows);
             return;
         }
         std::vector<Column> columns{{"rank"}};
         for (const Entry& entry : entries)
             columns.push_back({entry.name});
+        columns.push_back({"wall time"});
         for (const RankAccounting& rank : account.ranks) {
             std::vector<Cell>& cells = rows.emplace_back(std::vector<Cell>{{number(rank.rank.value)}});
             for (const Entry& entry : entries)
                 cells.push_back({formatTime(entry.of(rank))});
+            cells.push_back({formatTime(rank.total())});
         }
         page_.table(columns, rows);
     }
@@ -278,6 +296,8 @@ private:
                             {formatTimeDelta(rung.without)}});
         }
         page_.table({{"cause", false}, {"adds"}, {"alone"}, {"gone, saves"}}, rows);
+        for (const std::string& note : accountingNotes(account))
+            page_.paragraph(note + ".");
     }
 
     void addBlame() {
