@@ -58,72 +58,90 @@ struct Blocked {
     TimeInterval when;
 };
 
-/// Where each transfer's receive ended on its rank.
-using Key = std::tuple<Payload, Stage, Microbatch, std::int32_t>;
-
+/// Linear in ops and spans, as long as the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
-    BlockedFinder(const StepTimeline& step, std::size_t index) : step_(step), index_(index) {}
-
-    void find(std::map<Rank, std::vector<Blocked>>& into) {
-        Schedule order = executedOrder(step_);
-        const OpGraph graph(order);
-        std::vector<std::vector<const TimelineOp*>> ops(step_.ranks.size());
-        for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
-            for (const TimelineOp& op : step_.ranks[r]) {
-                if (op.op.kind != OpKind::Optimizer) ops[r].push_back(&op);
+    BlockedFinder(const StepTimeline& step, std::size_t index)
+        : step_(step), index_(index), graph_(executedOrder(step)) {
+        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+            auto& list = ops_.emplace_back();
+            for (const TimelineOp& op : step.ranks[r]) {
+                if (op.op.kind != OpKind::Optimizer) list.push_back(&op);
             }
         }
-        for (std::size_t r = 0; r < ops.size(); ++r) {
+    }
+
+    void find(std::map<Rank, std::vector<Blocked>>& into) {
+        for (std::size_t r = 0; r < ops_.size(); ++r) {
             std::vector<const CommSpan*> waits;
             for (const CommSpan& span : step_.comm[r]) {
-                if (span.kind == CommKind::Wait && isMine(span, Rank{r})) waits.push_back(&span);
+                if (span.kind == CommKind::Wait && consumerOf(span, Rank{r}) != kNoOp) waits.push_back(&span);
             }
-            if (waits.empty()) continue;
-            const OpIndex first = graph.firstOf(Rank{r});
-            for (std::size_t i = 1; i < ops[r].size(); ++i) {
-                const TimelineOp& op = *ops[r][i];
-                const TimeNs idle = ops[r][i - 1]->end;
-                if (op.start <= idle) continue;
-                const OpIndex producer = graph.producers(first + static_cast<OpIndex>(i)).stage;
-                TimeNs ready = idle;
-                if (producer >= 0) {
-                    const Rank from = graph.rank(producer);
-                    ready = std::max(ready,
-                                     ops[from.index()][static_cast<std::size_t>(producer - graph.firstOf(from))]->end);
-                }
-                for (const CommSpan* wait : waits)
-                    judge(Rank{r}, op, *wait, std::max(ready, wait->start), into);
-            }
+            if (!waits.empty()) findOn(Rank{r}, waits, into);
         }
     }
 
 private:
-    [[nodiscard]] bool isMine(const CommSpan& span, Rank rank) const {
-        return locate(step_.placement, step_.pp, span.stage).rank == rank;
-    }
-    [[nodiscard]] bool feeds(const CommSpan& span, Rank rank, const Op& op) const {
-        return span.microbatch == op.microbatch && span.sequence == op.sequence &&
-               span.stage == step_.stageOf(rank, op.chunk) && span.payload == payloadOf(op.kind) &&
-               op.kind != OpKind::BackwardWeight;
-    }
-    void judge(Rank rank, const TimelineOp& op, const CommSpan& wait, TimeNs from,
-               std::map<Rank, std::vector<Blocked>>& into) const {
-        const TimeNs until = std::min(wait.end, op.start);
-        if (until <= from || feeds(wait, rank, op.op)) return;
-        // Its own input must be there: no wait for it may cover that time.
-        for (const CommSpan& span : step_.comm[rank.index()]) {
-            if (span.kind != CommKind::Send && feeds(span, rank, op.op) && span.end > from) return;
+    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+
+    void findOn(Rank rank, const std::vector<const CommSpan*>& waits,
+                std::map<Rank, std::vector<Blocked>>& into) const {
+        const auto& ops = ops_[rank.index()];
+        const OpIndex first = graph_.firstOf(rank);
+        const std::vector<TimeNs> there = inputsThere(rank);
+        std::size_t next = 0; // all waits before it ended before the gap at hand
+        for (std::size_t i = 1; i < ops.size(); ++i) {
+            const TimelineOp& op = *ops[i];
+            const TimeNs idle = ops[i - 1]->end;
+            if (op.start <= idle) continue;
+            while (next < waits.size() && waits[next]->end <= idle)
+                ++next;
+            TimeNs ready = idle;
+            if (const OpIndex producer = graph_.producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
+                ready = std::max(ready, opAt(producer).end);
+            for (std::size_t w = next; w < waits.size() && waits[w]->start < op.start; ++w) {
+                const TimeNs from = std::max(ready, waits[w]->start);
+                const TimeNs until = std::min(waits[w]->end, op.start);
+                const OpIndex consumer = consumerOf(*waits[w], rank);
+                // Its own input must be there: no receive or wait for it may reach into that time.
+                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || there[i] > from) continue;
+                if (opAt(consumer).start > op.start)
+                    into[rank].push_back({index_, op.op, opAt(consumer).op, {from, until}});
+            }
         }
-        const auto consumer = std::ranges::find_if(step_.ranks[rank.index()], [&](const TimelineOp& other) {
-            return other.op.kind != OpKind::Optimizer && feeds(wait, rank, other.op);
-        });
-        if (consumer == step_.ranks[rank.index()].end() || consumer->start <= op.start) return;
-        into[rank].push_back({index_, op.op, consumer->op, {from, until}});
+    }
+
+    [[nodiscard]] const TimelineOp& opAt(OpIndex index) const {
+        const Rank rank = graph_.rank(index);
+        return *ops_[rank.index()][at(index - graph_.firstOf(rank))];
+    }
+
+    /// The op on this rank that a transfer feeds, kNoOp if there is none.
+    [[nodiscard]] OpIndex consumerOf(const CommSpan& span, Rank rank) const {
+        if (span.stage.value < 0 || span.stage.value >= step_.pp * step_.vpp) return kNoOp;
+        if (span.microbatch.value < 0 || span.microbatch.value >= step_.microbatches) return kNoOp;
+        if (span.sequence < 0 || span.sequence >= graph_.sequenceSlices()) return kNoOp;
+        const OpKind kind = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
+        const OpIndex found = graph_.find(kind, span.microbatch, span.stage, span.sequence);
+        return found >= 0 && graph_.rank(found) == rank ? found : kNoOp;
+    }
+
+    /// By op: until when its rank received its input, or waited for it.
+    [[nodiscard]] std::vector<TimeNs> inputsThere(Rank rank) const {
+        std::vector<TimeNs> there(ops_[rank.index()].size(), TimeNs::min());
+        for (const CommSpan& span : step_.comm[rank.index()]) {
+            const OpIndex consumer = span.kind == CommKind::Send ? kNoOp : consumerOf(span, rank);
+            if (consumer == kNoOp) continue;
+            TimeNs& time = there[at(consumer - graph_.firstOf(rank))];
+            time = std::max(time, span.end);
+        }
+        return there;
     }
 
     const StepTimeline& step_;
     std::size_t index_;
+    OpGraph graph_;
+    std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
 };
 
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {

@@ -1,44 +1,44 @@
 #include "core/diagnose/clocks/transfers.h"
 
+#include "core/schedule/dependency.h"
+
 #include <algorithm>
-#include <tuple>
 
 namespace bubblescope {
-namespace {
-
-struct Side {
-    const CommSpan* span = nullptr;
-    Rank rank;
-};
-
-auto keyOf(const Side& side) {
-    const CommSpan& span = *side.span;
-    return std::tuple(span.payload, span.stage, span.microbatch, span.sequence);
-}
-
-} // namespace
 
 std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
-    std::vector<Side> sends;
-    std::vector<Side> receives;
-    for (std::size_t r = 0; r < step.comm.size(); ++r) {
-        for (const CommSpan& span : step.comm[r]) {
-            if (span.kind == CommKind::Send) sends.push_back({&span, Rank{r}});
-            if (span.kind == CommKind::Receive) receives.push_back({&span, Rank{r}});
+    // A place for every transfer that the step can have.
+    const int stages = step.pp * step.vpp;
+    std::int32_t slices = 1;
+    for (const auto& spans : step.comm) {
+        for (const CommSpan& span : spans) {
+            if (span.sequence < kMaxSequenceSlices) slices = std::max(slices, span.sequence + 1);
         }
     }
-    const auto before = [](const Side& a, const Side& b) { return keyOf(a) < keyOf(b); };
-    std::ranges::stable_sort(sends, before);
-    std::ranges::stable_sort(receives, before);
-    std::vector<MatchedTransfer> matched;
-    auto send = sends.begin();
-    for (auto receive = receives.begin(); receive != receives.end(); ++receive) {
-        if (receive != receives.begin() && keyOf(*receive) == keyOf(*(receive - 1))) continue;
-        send = std::lower_bound(send, sends.end(), *receive, before);
-        if (send == sends.end()) break;
-        if (keyOf(*send) == keyOf(*receive)) matched.push_back({send->rank, receive->rank, send->span, receive->span});
+    const auto rows = static_cast<std::size_t>(stages) * static_cast<std::size_t>(step.microbatches);
+    std::vector<MatchedTransfer> all(2 * rows * static_cast<std::size_t>(slices));
+    for (std::size_t r = 0; r < step.comm.size(); ++r) {
+        for (const CommSpan& span : step.comm[r]) {
+            const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&
+                               span.microbatch.value < step.microbatches && span.sequence >= 0 &&
+                               span.sequence < slices;
+            if (!known || span.kind == CommKind::Wait) continue;
+            const std::size_t row =
+                (static_cast<std::size_t>(span.payload) * static_cast<std::size_t>(stages) + span.stage.index()) *
+                    static_cast<std::size_t>(step.microbatches) +
+                span.microbatch.index();
+            MatchedTransfer& transfer =
+                all[row * static_cast<std::size_t>(slices) + static_cast<std::size_t>(span.sequence)];
+            const bool sends = span.kind == CommKind::Send;
+            const CommSpan*& side = sends ? transfer.send : transfer.receive;
+            if (side != nullptr) continue;
+            side = &span;
+            (sends ? transfer.from : transfer.to) = Rank{r};
+        }
     }
-    return matched;
+    std::erase_if(
+        all, [](const MatchedTransfer& transfer) { return transfer.send == nullptr || transfer.receive == nullptr; });
+    return all;
 }
 
 } // namespace bubblescope

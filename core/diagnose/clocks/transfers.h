@@ -15,7 +15,8 @@ struct MatchedTransfer {
 };
 
 /// The sends and receives that belong together, by payload, micro-batch, sequence slice and stage; of several
-/// equal ones the first counts. O(n log n).
+/// equal ones the first counts. Those of stages or micro-batches that the step does not have are left out. In that
+/// order; linear in transfers and in what the step can have of them.
 [[nodiscard]] std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step);
 
 } // namespace bubblescope
