@@ -66,12 +66,27 @@ Json adviceJson(const Options& options, TimeNs observed, const Advice& advice) {
     return {{"observed_ns", observed.count()},
             {"present", memoryJson(advice.present)},
             {"tried", advice.tried},
-            {"suggestions", suggestions}};
+            {"suggestions", suggestions},
+            {"larger_microbatches", advice.larger ? Json{{"microbatches", advice.larger->microbatches},
+                                                         {"break_even_op_time", advice.larger->break_even},
+                                                         {"activations", advice.larger->memory.activations}}
+                                                  : Json()}};
+}
+
+std::string largerText(const Advice& advice) {
+    if (!advice.larger) return {};
+    return paragraph(
+        "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
+                        "device gains with larger ones it does not tell. With {} twice as large the step "
+                        "gets shorter if ops then take less than {:.2f} times what they take now; it "
+                        "holds {:.2f} activations then.",
+                        advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
 }
 
 std::string adviceText(const Options& options, TimeNs observed, const Advice& advice) {
     std::string out = fmt::format("A step takes {}. {} orders were tried.\n", formatTime(observed), advice.tried);
-    if (advice.suggestions.empty()) return out + "None of them is predicted to save half a percent of it.\n";
+    if (advice.suggestions.empty())
+        return out + "None of them is predicted to save half a percent of it.\n" + largerText(advice);
     const bool bytes = advice.present.bytes.has_value();
     std::vector<Table::Column> columns{{"step"}, {"change"}, {"activations"}, {"", Table::Align::Left}};
     if (bytes) columns.insert(columns.begin() + 3, {"memory"});
@@ -99,7 +114,7 @@ std::string adviceText(const Options& options, TimeNs observed, const Advice& ad
                                   "taken to be as efficient as large ones, which devices are not quite. The model "
                                   "is {:.1f} % off on the unchanged steps.",
                                   100 * error));
-    return out + "\nEach in turn:\n" + commands;
+    return out + largerText(advice) + "\nEach in turn:\n" + commands;
 }
 
 CommandResult adviseOn(const Options& options) {

@@ -81,6 +81,20 @@ public:
         return {};
     }
 
+    /// A step of half as many micro-batches, each op of the time that it has now, scales with that time.
+    Result<std::optional<LargerMicrobatches>> larger(const Candidate& present) {
+        if (run_.microbatches % 2 != 0) return std::optional<LargerMicrobatches>{};
+        PipelineChange change;
+        change.microbatches = run_.microbatches / 2;
+        BUBBLESCOPE_ASSIGN(auto half, attempt(change));
+        if (!half || half->wall <= TimeNs{0}) return std::optional<LargerMicrobatches>{};
+        LargerMicrobatches result{*change.microbatches, 1, std::move(half->memory)};
+        result.break_even = static_cast<double>(present.wall.count()) / static_cast<double>(half->wall.count());
+        result.memory.activations *= 2;
+        result.memory.bytes.reset(); // sizes are those of a micro-batch as it ran
+        return std::optional(std::move(result));
+    }
+
     /// The shortest first; of equals those that change least.
     void sort() {
         const auto weight = [](const Candidate& c) {
@@ -233,6 +247,7 @@ Result<Advice> advise(const ReplayModel& run, const Schedule& order, const Model
 
     Advice advice;
     advice.present = present.memory;
+    BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
     advice.tried = search.tried();
     for (const Candidate* candidate : chosen(search.found(), present, options.most)) {
         Scenario scenario;

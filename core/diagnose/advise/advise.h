@@ -32,10 +32,19 @@ struct Suggestion {
     HeldMemory memory;
 };
 
+/// Micro-batches twice as large and half as many. A trace of one size does not tell what ops of another take, only what
+/// they may take.
+struct LargerMicrobatches {
+    int microbatches = 1;
+    double break_even = 1; ///< the step gets shorter if ops take less than so many times what they take now
+    HeldMemory memory;
+};
+
 struct Advice {
     HeldMemory present;
-    std::vector<Suggestion> suggestions; ///< the largest gain first; empty where nothing gains half a percent
-    int tried = 0;                       ///< orders simulated
+    std::optional<LargerMicrobatches> larger; ///< none where the order does not take half as many
+    std::vector<Suggestion> suggestions;      ///< the largest gain first; empty where nothing gains half a percent
+    int tried = 0;                            ///< orders simulated
 };
 
 /// Looks for the schedule, chunks, micro-batches and layers that shorten a run's step most: simulates every family and
