@@ -19,20 +19,23 @@ CommandResult whatIf(const Options& options) {
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
     BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
     BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
-    BUBBLESCOPE_ASSIGN(const StragglerStudy study, studyStragglers(model, options.replay.mostError()));
-    printProblems(run.problems);
+    const Result<StragglerStudy> study = studyStragglers(model, options.replay.mostError());
     if (options.changes.empty()) {
+        if (!study.ok()) return study.error();
+        printProblems(run.problems);
         if (options.json) {
-            printJson(studyJson(model, study));
+            printJson(studyJson(model, study.value()));
         } else {
-            printText(studyText(model, study));
+            printText(studyText(model, study.value()));
         }
         return 0;
     }
     BUBBLESCOPE_ASSIGN(const Prediction prediction,
                        predict(model, run.schedule, scenario, options.replay.cut(), options.replay.mostError()));
+    printProblems(run.problems);
     if (options.json) {
-        Json document = studyJson(model, study);
+        // Late starts keep the study from saying anything, not the scenario, where they stay.
+        Json document = study.ok() ? studyJson(model, study.value()) : Json{{"study_refused", study.error().text()}};
         document["scenario"] = predictionJson(options.changes, prediction);
         printJson(document);
     } else {

@@ -163,6 +163,7 @@ Json predictionJson(const std::vector<std::string>& changes, const Prediction& p
                      {"change_ns", prediction.change().count()},
                      {"change", prediction.relativeChange()},
                      {"model_error", prediction.quality.error()},
+                     {"late_starts_ns", prediction.late.count()},
                      {"microbatches_before", prediction.microbatches_before},
                      {"microbatches_after", prediction.microbatches_after},
                      {"ranks", ranks}};
@@ -198,6 +199,14 @@ std::string predictionText(const std::vector<std::string>& changes, const Predic
     out += paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are not "
                                      "clearly larger.",
                                      formatTime(prediction.before), percent(prediction.quality.error())));
+    if (prediction.late > prediction.before / 200) {
+        out +=
+            paragraph("", fmt::format("Ops begin later than they could, and no record says why: without that it would "
+                                      "take {} ({}) less. What of it makes steps long is taken to stay.",
+                                      formatTime(prediction.late),
+                                      percent(static_cast<double>(prediction.late.count()) /
+                                              static_cast<double>(prediction.before.count()))));
+    }
     Table ranks({{"rank"}, {"bubble before"}, {"after"}, {"change"}});
     for (const Prediction::RankBubble& rank : prediction.ranks) {
         ranks.row({fmt::format("{}", rank.rank.value), formatTime(rank.before), formatTime(rank.after),

@@ -140,7 +140,11 @@ TEST(WhatIfCommand, SaysNothingOfWhatItCannotReplay) {
     EXPECT_EQ(refused.exit_code, 3);
     EXPECT_THAT(refused.err, HasSubstr("% off"));
     EXPECT_THAT(refused.err, HasSubstr("--max-error"));
-    EXPECT_EQ(runProgram({"whatif", folder, "--max-error", "20"}).exit_code, 0);
+    EXPECT_EQ(runProgram({"whatif", folder, "--max-error", "30"}).exit_code, 0);
+    // A scenario keeps the late starts.
+    const auto scenario = runProgram({"whatif", folder, "--if", "stage:3=usual"});
+    EXPECT_EQ(scenario.exit_code, 0);
+    EXPECT_THAT(scenario.out, HasSubstr("Ops begin later than they could"));
 }
 
 } // namespace

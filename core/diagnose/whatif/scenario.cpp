@@ -47,6 +47,7 @@ Prediction compare(const ReplayModel& before, const std::vector<TimeNs>& duratio
     Prediction prediction;
     prediction.before = was.meanStep();
     prediction.after = would_be.meanStep();
+    prediction.late = prediction.before - Replay(before.graph(), withoutLateStarts(before)).meanStep();
     prediction.quality = {before.observed(), prediction.before};
     prediction.microbatches_before = before.microbatches;
     prediction.microbatches_after = after.microbatches;

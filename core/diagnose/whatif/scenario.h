@@ -20,6 +20,7 @@ struct Prediction {
     ReplayQuality quality; ///< of the model on the unchanged run
     TimeNs before{0};      ///< the unchanged run's mean step as replayed
     TimeNs after{0};       ///< the changed one's
+    TimeNs late{0};        ///< by how much the unchanged one is longer than without late starts
     std::vector<RankBubble> ranks;
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
     /// Of the run's size.

@@ -59,7 +59,7 @@ struct Groups {
         : by_replica(model.replicas.size()), by_rank(static_cast<std::size_t>(model.pp)) {
         for (NodeId id = 0; id < model.graph().size(); ++id) {
             const ReplayNode& node = model.graph().node(id);
-            if (node.op == ReplayOp::Meeting) continue;
+            if (node.op == ReplayOp::Meeting || node.op == ReplayOp::LateStart) continue;
             by_op[replayOpInfo(node.op).group].push_back(id);
             by_replica[static_cast<std::size_t>(node.replica)].push_back(id);
             by_rank[node.rank.index()].push_back(id);
@@ -111,6 +111,14 @@ Status checkReplay(const ReplayModel& model, const ReplayQuality& quality, doubl
         "--step, or accept more with --max-error");
 }
 
+std::vector<TimeNs> withoutLateStarts(const ReplayModel& model) {
+    std::vector<TimeNs> durations = model.timed.durations;
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        if (model.graph().node(id).op == ReplayOp::LateStart) durations[static_cast<std::size_t>(id)] = TimeNs{0};
+    }
+    return durations;
+}
+
 std::vector<TimeNs> idealDurations(const ReplayModel& model) {
     const std::vector<ReplayNode>& nodes = model.graph().nodes();
     std::array<std::vector<TimeNs>, kReplayOpCount> measured;
@@ -128,11 +136,12 @@ std::vector<TimeNs> idealDurations(const ReplayModel& model) {
 Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_error) {
     StragglerStudy study;
     const std::vector<TimeNs> ideal = idealDurations(model);
-    Exchange measured(model, model.timed.durations, ideal);
+    const std::vector<TimeNs> on_time = withoutLateStarts(model);
+    Exchange measured(model, on_time, ideal);
     study.quality = {model.observed(), measured.replay().meanStep()};
     BUBBLESCOPE_TRY(checkReplay(model, study.quality, most_error));
 
-    Exchange best(model, ideal, model.timed.durations);
+    Exchange best(model, ideal, on_time);
     const std::vector<TimeNs> times = measured.replay().stepTimes();
     const std::vector<TimeNs> ideal_times = best.replay().stepTimes();
     const TimeNs total = sumOf(times);

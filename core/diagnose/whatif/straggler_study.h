@@ -25,7 +25,8 @@ struct ReplayQuality {
 [[nodiscard]] Status checkReplay(const ReplayModel& model, const ReplayQuality& quality, double most);
 
 /// Who makes a job slower than it would be if equal work took equal time: the what-if analysis of Lin et al.,
-/// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25.
+/// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Late starts are left out, as
+/// the study leaves out launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
@@ -55,11 +56,14 @@ struct StragglerStudy {
     std::optional<double> m_s;
 };
 
+/// The measured times, but nothing starts late.
+[[nodiscard]] std::vector<TimeNs> withoutLateStarts(const ReplayModel& model);
+
 /// What each node takes in the ideal: the mean of its kind of op over all ranks, replicas, micro-batches and steps, for
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const ReplayModel& model);
 
-/// Errors: as checkReplay().
+/// Errors: as checkReplay(); without late starts the replay must be as long as the steps were.
 [[nodiscard]] Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_error = kMostReplayError);
 
 } // namespace bubblescope
