@@ -1,8 +1,10 @@
-// Analysis of a run, all that `analyze` says, on one thread: bubbles, closed forms, accounting, critical path, blame,
-// findings. The run is 64 ranks of 1F1B, or interleaved with 4 chunks, with jitter on every op and transfer, in steps
-// of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number of steps.
+// Analysis of a run, all that `analyze` does once it is loaded, on one thread: clocks, bubbles, closed forms,
+// accounting, critical path, blame, findings. The run is 64 ranks of 1F1B, or interleaved with 4 chunks, with jitter on
+// every op and transfer, in steps of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number
+// of steps.
 
 #include "core/cost/measured_times.h"
+#include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/report.h"
 #include "core/schedule/registry.h"
 #include "core/simulate/simulate.h"
@@ -45,9 +47,9 @@ std::int64_t opsOf(const Run& run) {
 }
 
 void analysis(benchmark::State& state, const Shape& shape) {
-    const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+    Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
     for (auto _ : state)
-        benchmark::DoNotOptimize(analyzeRun(run));
+        benchmark::DoNotOptimize(diagnoseRun(run).value());
     state.SetItemsProcessed(state.iterations() * opsOf(run));
     state.counters["ops"] = static_cast<double>(opsOf(run));
 }
@@ -75,16 +77,30 @@ void sizes(benchmark::internal::Benchmark* bench) {
     bench->Unit(benchmark::kMillisecond);
 }
 
-// 7 812 micro-batches in one step: a million ops that depend on each other.
+void findings(benchmark::State& state, const Shape& shape) {
+    const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+    const RunReport report = analyzeRun(run);
+    const Thresholds thresholds;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(
+            findAnomalies({run, report.steps, report.typical_step, report.clocks, thresholds, {}, {}}));
+    }
+    state.SetItemsProcessed(state.iterations() * opsOf(run));
+}
+
+// 7,812 micro-batches in one step: a million ops that depend on each other.
 BENCHMARK_CAPTURE(analysis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
-BENCHMARK_CAPTURE(analysis, 1f1b_one_long_step, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(analysis, 1f1b_step_of_122k, Shape{"1f1b", 976, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(analysis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(analysis, interleaved_v4, Shape{"interleaved", 64, 4})
     ->Arg(1)
     ->Arg(8)
     ->Arg(32)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(diagnosis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
-BENCHMARK_CAPTURE(diagnosis, 1f1b_one_long_step, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(findings, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
+BENCHMARK_CAPTURE(findings, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(diagnosis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bubbles, 1f1b, Shape{"1f1b", 64, 1})->Arg(128)->Unit(benchmark::kMillisecond);
 
 } // namespace
