@@ -36,8 +36,8 @@ struct DiagnosisOptions {
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
 };
 
-/// All that is done with a run once it is loaded, whoever asks: its ranks are put on one clock, and what there is to say
-/// is said. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
+/// All that is done with a run once it is loaded, whoever asks: its ranks are put on one clock, and what there is to
+/// say is said. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
 /// Errors: as alignClocks(), and Cancelled.
 [[nodiscard]] Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options = {},
                                             const JobControl* control = nullptr);
