@@ -18,8 +18,10 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
         const Rank rank{graph.rank[unit]};
         const TimelineOp* const ops = &step_.ranks[rank.index()][StepGraph::at(graph.op[unit])];
         if (ops->op.kind == OpKind::Optimizer) continue;
-        changed[unit] = std::max(TimeNs{0}, time(rank, *ops));
-        if (graph.pair[unit]) changed[unit] = std::max(changed[unit], time(rank, ops[1]));
+        // Off what the unit takes: of ops that overlap by the record the graph cuts the later one.
+        TimeNs faster = ops[0].duration() - time(rank, ops[0]);
+        if (graph.pair[unit]) faster = (faster + ops[1].duration() - time(rank, ops[1])) / 2;
+        changed[unit] = std::max(TimeNs{0}, changed[unit] - faster);
     }
     return length_ - replay_.run({changed, &graph.transfer, delays_});
 }

@@ -12,8 +12,9 @@ class StepCosts {
 public:
     explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
 
-    /// By what the step gets shorter if its ops, but optimizers, take `time(rank, op)`; negative if it gets longer. A
-    /// pair takes what the longer of its halves does.
+    /// By what the step gets shorter if its ops, but optimizers, take `time(rank, op)`; negative if it gets longer.
+    /// What one half of a pair takes is not known: of what a half would be faster, were it all of the pair, the pair is
+    /// faster by one half. For a stage or a rank, which have both kinds of halves, that adds up.
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// The same if no transfer from one rank to another takes longer than `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most);
