@@ -2,7 +2,9 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -15,8 +17,13 @@ namespace bubblescope {
 template <class Batch>
 class BatchQueue {
 public:
+    BatchQueue() = default;
+    /// Without a second thread: what is put is used at once.
+    explicit BatchQueue(std::function<bool(Batch&)> use) : use_(std::move(use)) {}
+
     /// Maker: hands over `batch`, which then holds what an earlier one held, or nothing. False: no more are wanted.
     [[nodiscard]] bool put(Batch& batch) {
+        if (use_) return use_(batch);
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return full_.size() < kMost || abandoned_; });
         if (abandoned_) return false;
@@ -60,6 +67,7 @@ public:
 private:
     static constexpr std::size_t kMost = 4;
 
+    std::function<bool(Batch&)> use_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Batch> full_; ///< oldest first
@@ -69,30 +77,49 @@ private:
     std::exception_ptr failure_;
 };
 
-/// Calls `make(queue)` on a thread of its own, which puts batches into the queue, and meanwhile `use(batch)` for each
-/// of them on the calling one, in order; `use` returns false to stop. Returns, or throws what either threw, when both
-/// have ended.
-template <class Batch, class Make, class Use>
-void madeAhead(const Make& make, const Use& use) {
-    BatchQueue<Batch> queue;
-    const std::jthread maker([&] {
-        std::exception_ptr failure;
-        try {
-            make(queue);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        queue.close(failure);
-    });
-    // Before the maker is waited for, whatever happens.
+/// Calls each of `makers` with a queue of its own, on a thread of its own, which puts batches into it, and meanwhile
+/// `use(batch)` for each of them on the calling thread: the first of each maker, then the second of each, and so on
+/// until the maker whose turn it is has no more; `use` returns false to stop. Returns, or throws what any of them
+/// threw, when all have ended.
+template <class Batch, class Use>
+void madeAhead(const std::vector<std::function<void(BatchQueue<Batch>&)>>& makers, const Use& use) {
+    std::deque<BatchQueue<Batch>> queues(makers.size());
+    std::vector<std::jthread> threads;
+    // Before the makers are waited for, whatever happens.
     struct Abandon {
-        BatchQueue<Batch>& queue;
-        ~Abandon() { queue.abandon(); }
-    } const abandon{queue};
+        std::deque<BatchQueue<Batch>>& queues;
+        std::vector<std::jthread>& threads;
+        ~Abandon() {
+            for (BatchQueue<Batch>& queue : queues)
+                queue.abandon();
+            threads.clear();
+        }
+    } const abandon{queues, threads};
+    for (std::size_t i = 0; i < makers.size(); ++i) {
+        threads.emplace_back([&make = makers[i], &queue = queues[i]] {
+            std::exception_ptr failure;
+            try {
+                make(queue);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            queue.close(failure);
+        });
+    }
     Batch batch;
-    while (queue.take(batch)) {
+    for (std::size_t turn = 0; !queues.empty() && queues[turn].take(batch); turn = (turn + 1) % queues.size()) {
         if (!use(batch)) return;
     }
+}
+
+/// With one maker, and where there is not `much` to make, on the calling thread alone.
+template <class Batch, class Make, class Use>
+void madeAhead(const Make& make, const Use& use, bool much = true) {
+    if (!much) {
+        BatchQueue<Batch> at_once(use);
+        return make(at_once);
+    }
+    madeAhead<Batch>(std::vector<std::function<void(BatchQueue<Batch>&)>>{std::cref(make)}, use);
 }
 
 } // namespace bubblescope

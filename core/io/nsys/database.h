@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/made_ahead.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,10 +21,13 @@ namespace bubblescope::nsys {
 /// Rows of a table, taken out of SQLite.
 class Rows {
 public:
+    bool damaged = false; ///< nothing after these can be read
+
     [[nodiscard]] std::size_t count() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
     [[nodiscard]] std::size_t bytes() const { return cells_.size() * sizeof(Cell) + texts_.size(); }
 
     void clear() {
+        damaged = false;
         columns_ = 0;
         cells_.clear();
         texts_.clear();
@@ -75,23 +80,31 @@ public:
     enum class End { Whole, Stopped, Damaged };
     /// Returns false to stop.
     using Take = std::function<bool(const Row&)>;
-    /// SQLite walks the table on a thread of its own, ahead of `take`, which the calling one calls. Hands over the rows
-    /// of a table, none where there is no such table. Tables differ from version to version: a column that this one
-    /// lacks reads as NULL. Damaged is also what gives more rows than the file has room for: its pages may name each
-    /// other in circles.
+    /// SQLite walks a large table on threads of its own, ahead of `take`, which the calling one calls. Hands over the
+    /// rows of a table, none where there is no such table. Tables differ from version to version: a column that this
+    /// one lacks reads as NULL. Damaged is also what gives more rows than the file has room for: its pages may name
+    /// each other in circles.
     End eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) const;
 
 private:
     struct Close {
         void operator()(sqlite3* connection) const;
     };
+    using Connection = std::unique_ptr<sqlite3, Close>;
     class Walk;
+    class Taker;
 
-    Database(sqlite3* connection, std::size_t most_rows);
+    explicit Database(std::string_view bytes);
+    /// Nothing if SQLite does not take the bytes.
+    [[nodiscard]] static Connection connect(std::string_view bytes);
     /// `query` hands its rows to the function take().
     End run(const std::string& query, const Take& take) const;
+    /// The largest rowid of a table; 0 where it has none, or no rowids.
+    [[nodiscard]] std::int64_t lastRow(std::string_view table) const;
 
-    std::unique_ptr<sqlite3, Close> connection_;
+    // A connection serves one thread at a time.
+    Connection connection_;
+    Connection other_;
     std::size_t most_rows_; ///< that the file has room for
     std::set<std::string, std::less<>> tables_;
 };

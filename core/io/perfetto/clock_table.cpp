@@ -76,7 +76,8 @@ void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
         }
     }
     any_snapshot_ = true;
-    ways_.clear();
+    routes_.clear();
+    last_ = nullptr;
 }
 
 std::vector<ClockTable::Key> ClockTable::wayFrom(Key clock) const {
@@ -97,29 +98,42 @@ std::vector<ClockTable::Key> ClockTable::wayFrom(Key clock) const {
     return way;
 }
 
+const ClockTable::Route& ClockTable::routeOf(Key key) {
+    if (last_ != nullptr && last_->key == key) return *last_;
+    const auto [route, is_new] = routes_.try_emplace(key);
+    last_ = &route->second;
+    if (!is_new) return *last_;
+    route->second.key = key;
+    if (const auto clock = clocks_.find(key); clock != clocks_.end()) route->second.clock = &clock->second;
+    route->second.known = !any_snapshot_ && key.second < fields::clock::kFirstOfSequence;
+    if (route->second.known) return *last_;
+    Key from = key;
+    for (const Key& to : wayFrom(key)) {
+        route->second.steps.push_back(&readings_.at(from).at(to));
+        from = to;
+    }
+    route->second.known = !route->second.steps.empty();
+    return *last_;
+}
+
 std::optional<TimeNs> ClockTable::traceTime(std::uint32_t sequence, std::optional<std::uint32_t> clock_id,
                                             std::int64_t timestamp) {
     const Key key = keyOf(sequence, clock_id.value_or(fields::clock::kBoottime));
     if (key == trace_) return TimeNs{timestamp};
+    const Route& route = routeOf(key);
     std::int64_t time = timestamp;
-    if (const auto clock = clocks_.find(key); clock != clocks_.end()) {
-        time = scaled(timestamp, clock->second.unit);
-        if (clock->second.counts_on) time = clock->second.now = bounded(clock->second.now + bounded(time));
+    if (route.clock != nullptr) {
+        time = scaled(timestamp, route.clock->unit);
+        if (route.clock->counts_on) time = route.clock->now = bounded(route.clock->now + bounded(time));
     }
-    if (!any_snapshot_ && key.second < fields::clock::kFirstOfSequence) return TimeNs{time};
-    const auto [known, is_new] = ways_.try_emplace(key);
-    if (is_new) known->second = wayFrom(key);
-    if (known->second.empty()) return std::nullopt;
-    Key from = key;
-    for (const Key& to : known->second) {
+    if (!route.known) return std::nullopt;
+    for (const std::vector<Reading>* const readings : route.steps) {
         // The last snapshot before this time, or the first there is.
-        const std::vector<Reading>& readings = readings_.at(from).at(to);
         const auto after =
-            std::upper_bound(readings.begin(), readings.end(), time,
+            std::upper_bound(readings->begin(), readings->end(), time,
                              [](std::int64_t value, const Reading& reading) { return value < reading.from; });
-        const Reading& reading = after == readings.begin() ? *after : *std::prev(after);
+        const Reading& reading = after == readings->begin() ? *after : *std::prev(after);
         time = bounded(bounded(time) - bounded(reading.from) + bounded(reading.to));
-        from = to;
     }
     return TimeNs{time};
 }

@@ -40,7 +40,16 @@ private:
         std::int64_t to;
     };
 
+    /// How a clock's time becomes the trace's.
+    struct Route {
+        Key key;
+        Clock* clock = nullptr;                         ///< nothing where no snapshot names it
+        bool known = false;                             ///< that there is a way
+        std::vector<const std::vector<Reading>*> steps; ///< the way's
+    };
+
     static Key keyOf(std::uint32_t sequence, std::uint32_t clock);
+    const Route& routeOf(Key key);
     /// The clocks to pass on the way to the trace's, which is the last; empty if there is no way.
     [[nodiscard]] std::vector<Key> wayFrom(Key clock) const;
 
@@ -49,7 +58,8 @@ private:
     bool trace_clock_told_ = false;
     std::map<Key, Clock> clocks_;
     std::map<Key, std::map<Key, std::vector<Reading>>> readings_; ///< of two clocks at once, in the file's order
-    std::map<Key, std::vector<Key>> ways_;                        ///< those asked for since the last snapshot
+    std::map<Key, Route> routes_;                                 ///< those asked for since the last snapshot
+    const Route* last_ = nullptr;                                 ///< packets of one clock come in runs
 };
 
 } // namespace bubblescope::perfetto

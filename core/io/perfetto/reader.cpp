@@ -134,12 +134,14 @@ void Reader::tellEnd(PacketBatch::End end) {
 }
 
 Status Reader::read(LoadProgress& progress) {
+    constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
     bool stopped = false;
-    madeAhead<PacketBatch>([this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); },
-                           [&](PacketBatch& batch) {
-                               stopped = !take(batch, progress);
-                               return !stopped;
-                           });
+    const auto decode = [this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); };
+    const auto use = [&](PacketBatch& batch) {
+        stopped = !take(batch, progress);
+        return !stopped;
+    };
+    madeAhead<PacketBatch>(decode, use, bytes_.size() > kWorthAThread);
     if (stopped) return cancelledError();
     if (packets_ == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",

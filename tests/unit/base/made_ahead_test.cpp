@@ -34,6 +34,22 @@ TEST(MadeAhead, HandsOverAllInOrder) {
     EXPECT_EQ(seen, all);
 }
 
+TEST(MadeAhead, NeedsNoThreadForLittle) {
+    const std::thread::id here = std::this_thread::get_id();
+    int used = 0;
+    madeAhead<Batch>(
+        [here](BatchQueue<Batch>& out) {
+            EXPECT_EQ(std::this_thread::get_id(), here);
+            EXPECT_EQ(produce(out, 100), 6) << "the seventh is not wanted any more";
+        },
+        [&used](const Batch& batch) {
+            EXPECT_EQ(batch.front(), used);
+            return ++used < 7;
+        },
+        false);
+    EXPECT_EQ(used, 7);
+}
+
 TEST(MadeAhead, StopsTheMakerWhenNoMoreIsWanted) {
     int made = 0;
     int used = 0;
@@ -54,6 +70,26 @@ TEST(MadeAhead, PassesOnWhatEitherThrows) {
     const auto endless = [](BatchQueue<Batch>& out) { produce(out, 1'000'000); };
     EXPECT_THROW(madeAhead<Batch>(endless, [](const Batch&) -> bool { throw std::logic_error("used badly"); }),
                  std::logic_error);
+}
+
+TEST(MadeAhead, TakesTurnsAmongMakers) {
+    const auto upTo = [](int first, int end) {
+        return [first, end](BatchQueue<Batch>& out) {
+            for (int i = first; i < end; i += 2) {
+                Batch batch{i};
+                if (!out.put(batch)) return;
+            }
+        };
+    };
+    std::vector<int> seen;
+    const std::vector<std::function<void(BatchQueue<Batch>&)>> makers{upTo(0, 101), upTo(1, 101)};
+    madeAhead<Batch>(makers, [&seen](const Batch& batch) {
+        seen.push_back(batch.front());
+        return true;
+    });
+    std::vector<int> all(101);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(seen, all) << "it ends with the first whose turn it is and that has no more";
 }
 
 TEST(MadeAhead, MayMakeNothing) {

@@ -87,6 +87,33 @@ TEST(NsysReader, ReadsDeviceWorkCallsAndRanges) {
     ASSERT_EQ(trace.instants().size(), 1U);
 }
 
+// Large tables are walked in pieces, by rowid.
+TEST(NsysReader, ReadsEveryRowOfALargeTableOnce) {
+    const test::ScratchFolder folder;
+    const std::string bytes = databaseOf(folder, R"sql(
+        CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, text TEXT);
+        INSERT INTO NVTX_EVENTS (rowid, start, end, eventType, globalTid, text)
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+            SELECT i, i * 10, i * 10 + 5, 59, 83886089, 'range ' || i FROM n;
+        INSERT INTO NVTX_EVENTS (rowid, start, end, eventType, globalTid, text)
+            VALUES (-7, 1, 2, 59, 83886089, 'first'), (30000, 300000, 300005, 59, 83886089, 'last');
+        DELETE FROM NVTX_EVENTS WHERE rowid BETWEEN 3000 AND 9000;
+    )sql");
+    const auto read = test::readBytes(folder, bytes);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const Trace& trace = *read.value().trace;
+    std::vector<std::string> expected{"first"};
+    for (int i = 1; i <= 20000; ++i) {
+        if (i < 3000 || i > 9000) expected.push_back("range " + std::to_string(i));
+    }
+    expected.emplace_back("last");
+    std::vector<std::string> seen;
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice)
+        seen.emplace_back(trace.name(slice));
+    EXPECT_EQ(seen, expected);
+}
+
 TEST(NsysReader, TellsOtherDatabasesFromExports) {
     const test::ScratchFolder folder;
     const auto read = test::readBytes(folder, databaseOf(folder, "CREATE TABLE notes (text TEXT)"));
