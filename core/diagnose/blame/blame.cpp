@@ -227,38 +227,27 @@ private:
         for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
             observed[StepGraph::at(unit)] = graph_.duration(unit);
         const TimeNs length = replay_.run({observed, &graph_.transfer, delays_});
-        const std::vector<TimeNs> idle = idleTimes(observed, length);
         for (Candidate& candidate : candidates) {
             Culprit& culprit = candidate.culprit;
             culprit.waits = rounded(candidate.waits);
-            // Of the three only what the culprit changes is copied.
-            std::vector<TimeNs> durations;
             std::array<std::vector<TimeNs>, 2> transfers;
             std::vector<TimeNs> delays;
-            switch (culprit.kind) {
-            case CulpritKind::SlowOp:
-            case CulpritKind::SlowStage: durations = withoutExcess(culprit, observed); break;
-            case CulpritKind::SlowLink: transfers = atTypicalTime(culprit); break;
-            case CulpritKind::LateStart: delays = onTime(culprit); break;
-            }
-            const std::vector<TimeNs>& ran = durations.empty() ? observed : durations;
-            const TimeNs without = replay_.run(
-                {ran, transfers[0].empty() ? &graph_.transfer : &transfers, delays.empty() ? delays_ : delays});
-            const std::vector<TimeNs> left = idleTimes(ran, without);
+            const bool of_ops = culprit.kind == CulpritKind::SlowOp || culprit.kind == CulpritKind::SlowStage;
+            if (of_ops) addExcess(culprit, -1, observed);
+            if (culprit.kind == CulpritKind::SlowLink) transfers = atTypicalTime(culprit);
+            if (culprit.kind == CulpritKind::LateStart) delays = onTime(culprit);
+            const TimeNs without =
+                replay_.run({observed, culprit.kind == CulpritKind::SlowLink ? &transfers : &graph_.transfer,
+                             culprit.kind == CulpritKind::LateStart ? delays : delays_});
+            if (of_ops) addExcess(culprit, 1, observed);
             culprit.saves = length - without;
-            for (std::size_t r = 0; r < idle.size(); ++r)
-                culprit.idle.push_back(idle[r] - left[r]);
+            // A rank's bubble is what its ops leave of the step.
+            culprit.idle.assign(graph_.last.size(), culprit.saves);
+            if (of_ops) culprit.idle[culprit.rank.index()] -= culprit.excess;
             result.ranking.push_back(std::move(culprit));
         }
         std::ranges::sort(result.ranking, std::ranges::greater{},
                           [](const Culprit& culprit) { return std::pair(culprit.saves, culprit.waits); });
-    }
-
-    [[nodiscard]] std::vector<TimeNs> idleTimes(const std::vector<TimeNs>& durations, TimeNs length) const {
-        std::vector<TimeNs> idle(graph_.last.size(), length);
-        for (std::size_t unit = 0; unit < durations.size(); ++unit)
-            idle[StepGraph::at(graph_.rank[unit])] -= durations[unit];
-        return idle;
     }
 
     [[nodiscard]] Chunk chunkOf(std::size_t unit) const {
@@ -319,16 +308,17 @@ private:
         return all;
     }
 
-    /// The observed durations without the excess of a slow op or stage.
-    [[nodiscard]] std::vector<TimeNs> withoutExcess(const Culprit& culprit, std::vector<TimeNs> durations) const {
+    /// Adds the excess of a slow op or stage to its ops' durations, `times` over.
+    void addExcess(const Culprit& culprit, int times, std::vector<TimeNs>& durations) const {
         const std::vector<TimeNs>& excess = excess_[indexOf(culprit.kind)];
-        for (std::size_t unit = 0; unit < durations.size(); ++unit) {
-            const bool concerned = culprit.unit
-                                       ? StepGraph::at(*culprit.unit) == unit
-                                       : graph_.rank[unit] == culprit.rank.value && chunkOf(unit) == culprit.chunk;
-            if (concerned) durations[unit] -= excess[unit];
+        if (culprit.unit) {
+            durations[StepGraph::at(*culprit.unit)] += times * excess[StepGraph::at(*culprit.unit)];
+            return;
         }
-        return durations;
+        for (std::size_t unit = 0; unit < durations.size(); ++unit) {
+            if (graph_.rank[unit] == culprit.rank.value && chunkOf(unit) == culprit.chunk)
+                durations[unit] += times * excess[unit];
+        }
     }
 
     /// All transfers, with those of a slow link no longer than is typical.

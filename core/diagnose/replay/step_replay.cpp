@@ -4,6 +4,22 @@
 #include <utility>
 
 namespace bubblescope {
+namespace {
+
+/// What each node takes. `crosses` is per place in the order, which is empty where it is that of the units.
+template <bool kTransfers, bool kDelays>
+void fill(const StepTimes& times, std::span<const UnitIndex> order, std::span<const std::uint8_t> crosses,
+          TimeNs* next) {
+    for (std::size_t place = 0; place < crosses.size(); ++place) {
+        const std::size_t unit = order.empty() ? place : StepGraph::at(order[place]);
+        const unsigned sides = crosses[place];
+        if ((sides & 1U) != 0) *next++ = kTransfers ? (*times.transfers)[0][unit] : TimeNs{0};
+        if ((sides & 2U) != 0) *next++ = kTransfers ? (*times.transfers)[1][unit] : TimeNs{0};
+        *next++ = times.durations[unit] + (kDelays ? times.delays[unit] : TimeNs{0});
+    }
+}
+
+} // namespace
 
 ObservedStep::ObservedStep(const StepTimeline& step, const StepKnowledge& known)
     : graph(step), latest(bindings(graph)), delays(splitDelays(step, graph, latest, known)) {}
@@ -34,15 +50,9 @@ StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
 }
 
 TimeNs StepReplay::run(const StepTimes& times) {
-    auto next = durations_.begin();
-    for (std::size_t place = 0; place < crosses_.size(); ++place) {
-        const std::size_t unit = order_.empty() ? place : StepGraph::at(order_[place]);
-        for (std::size_t side = 0; side < 2; ++side) {
-            if ((crosses_[place] >> side & 1U) != 0)
-                *next++ = times.transfers == nullptr ? TimeNs{0} : (*times.transfers)[side][unit];
-        }
-        *next++ = times.durations[unit] + (times.delays.empty() ? TimeNs{0} : times.delays[unit]);
-    }
+    const auto filled = times.transfers == nullptr ? (times.delays.empty() ? fill<false, false> : fill<false, true>)
+                                                   : (times.delays.empty() ? fill<true, false> : fill<true, true>);
+    filled(times, order_, crosses_, durations_.data());
     dependencies_.replay(durations_, ends_);
     TimeNs length{0};
     for (const NodeId node : last_)
