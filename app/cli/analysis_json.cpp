@@ -54,6 +54,7 @@ Json traceJson(const Run& run) {
         trace["backend"] = run.info->backend;
         trace["paced"] = run.info->paced;
         if (run.info->paced) trace["pace_tolerance_ns"] = run.info->pace_tolerance.count();
+        if (!run.info->faults.empty()) trace["planted_faults"] = run.info->faults;
     }
     return trace;
 }

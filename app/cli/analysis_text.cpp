@@ -79,6 +79,11 @@ std::string clocksText(const RunClocks& clocks) {
     return out;
 }
 
+std::string faultsText(const Run& run) {
+    if (!run.info || run.info->faults.empty()) return {};
+    return fmt::format("Planted faults: {}\n", run.info->faults);
+}
+
 std::string pacingText(const Run& run) {
     if (!run.info || run.info->source != "run") return {};
     if (!run.info->paced) return "Pacing: off, ops took as long as their maths\n";
@@ -208,7 +213,7 @@ std::string analysisText(const Run& run, const RunReport& report, std::optional<
         if (report.steps[i].index == step) shown_index = i;
     }
     const StepAnalysis* shown = &report.steps[shown_index];
-    std::string out = headText(run) + pacingText(run) + clocksText(report.clocks) + stepsText(report);
+    std::string out = headText(run) + pacingText(run) + faultsText(run) + clocksText(report.clocks) + stepsText(report);
     out += fmt::format("\nStep {}{}\n", stepName(*shown),
                        step ? "" : ", the one of median length (--step N shows another)");
     return out + ranksText(*shown) + positionsText(*shown) +

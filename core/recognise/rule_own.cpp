@@ -34,6 +34,7 @@ RunInfo runInfo(const Trace& trace, ArgSetId args) {
     info.vpp = number("vpp");
     info.placement = placementFromName(words("placement")).value_or(Placement::Loop);
     info.paced = trace.intArg(args, "paced").value_or(0) != 0;
+    info.faults = words("faults");
     info.pace_tolerance = TimeNs{trace.intArg(args, "pace_tolerance_ns").value_or(0)};
     return info;
 }

@@ -20,6 +20,7 @@ struct RunInfo {
     Placement placement = Placement::Loop;
     bool paced = false;       ///< ops were held to nominal times on an emulated device clock
     TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the real one
+    std::string faults;       ///< planted into the run on purpose, as they were given; empty = none
 
     /// What follows from the schedule that is run.
     [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {

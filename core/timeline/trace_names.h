@@ -15,8 +15,8 @@
 /// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
 ///   (the consumer's, see CommSpan), peer, step, sequence (only if not 0).
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
-///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns) and `rank` where the
-///   file holds one rank only.
+///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; faults only
+///   if there are any) and `rank` where the file holds one rank only.
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {
 

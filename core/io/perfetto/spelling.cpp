@@ -79,6 +79,7 @@ std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
         {"pace_tolerance_ns", number(info.pace_tolerance.count())},
     };
     if (rank) args.push_back({"rank", number(rank->value)});
+    if (!info.faults.empty()) args.push_back({"faults", std::string_view(info.faults)});
     return args;
 }
 
