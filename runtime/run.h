@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "runtime/fault/fault.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
@@ -26,6 +27,12 @@ struct RunConfig {
     bool paced = true;
     CostModel times;
     TimeNs pace_tolerance{10'000'000};
+    int replicas = 1; ///< of the pipeline (dp), each with micro-batches of its own; see RunMesh for their ranks
+    std::vector<Fault> faults; ///< planted into the run, and named in its trace
+    /// How long a rank may keep the others waiting: in an op beyond the op's nominal time, without a sign of life where
+    /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
+    /// it. The default is above what any op of a model that fits a CPU takes.
+    TimeNs timeout{60'000'000'000};
     std::filesystem::path out_dir; ///< one trace file per rank goes here; empty = record nothing
 };
 

@@ -25,6 +25,9 @@ struct Options {
     ModelOptions model;
     bool no_pace = false;
     std::string pace_tolerance;
+    int replicas = 1;
+    std::vector<std::string> faults;
+    std::string timeout;
     bool json = false;
 };
 
@@ -38,7 +41,14 @@ Result<runtime::RunConfig> configure(const Options& options) {
     if (!options.pace_tolerance.empty()) {
         BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
     }
+    if (!options.timeout.empty()) {
+        BUBBLESCOPE_ASSIGN(config.timeout, parseTime(options.timeout));
+    }
+    for (const std::string& fault : options.faults) {
+        BUBBLESCOPE_ASSIGN(config.faults.emplace_back(), runtime::parseFault(fault));
+    }
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
+    config.replicas = options.replicas;
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
@@ -106,6 +116,16 @@ void addRunCommand(CLI::App& app, Action& action) {
     command
         ->add_option("--pace-tolerance", options->pace_tolerance,
                      "Lateness above which a paced op ends when it really did (10ms)")
+        ->type_name("TIME");
+    command
+        ->add_option("--inject", options->faults,
+                     "Plant a fault: slow:rank=2,factor=1.3, op:F3.1,rank=1,add=5ms, link:0>1,latency=2ms and others, "
+                     "see the manual's page on running; repeat for more")
+        ->type_name("FAULT")
+        ->allow_extra_args(false);
+    command
+        ->add_option("--timeout", options->timeout,
+                     "End the run when a rank keeps the others waiting longer than this (60s)")
         ->type_name("TIME");
     options->model.add(*command);
     options->svg.add(*command);

@@ -4,6 +4,14 @@
 
 namespace bubblescope::runtime {
 
+void DeviceClock::pause(TimeNs time) {
+    if (paced()) {
+        free_at_ += time;
+    } else {
+        sleepUntil(host_.now() + time);
+    }
+}
+
 TimeNs DeviceClock::begin(TimeNs arrival, TimeNs nominal) const {
     const TimeNs ready = std::max(arrival, free_at_);
     return emulates(nominal) ? ready : std::max(ready, host_.now());

@@ -33,11 +33,19 @@ public:
         : host_(host), tolerance_(tolerance), aborted_(aborted) {}
 
     [[nodiscard]] bool paced() const { return tolerance_.has_value(); }
+    /// True if an op of that nominal time takes it on the emulated clock, not the host's time.
+    [[nodiscard]] bool emulates(TimeNs nominal) const { return paced() && nominal > TimeNs{0}; }
     /// End of the last op, or what alignTo() said.
     [[nodiscard]] TimeNs freeAt() const { return free_at_; }
 
     /// The device is not used before `time`.
     void alignTo(TimeNs time) { free_at_ = time; }
+
+    /// The device is not used for that long from now on, on the clock that ops go by.
+    void pause(TimeNs time);
+
+    /// Holds the calling thread until the host's clock shows `time`.
+    void sleepUntil(TimeNs time);
 
     /// When an op whose input arrives at `arrival` begins.
     [[nodiscard]] TimeNs begin(TimeNs arrival, TimeNs nominal) const;
@@ -52,9 +60,6 @@ public:
     TimeNs hold(TimeNs begin, TimeNs nominal);
 
 private:
-    [[nodiscard]] bool emulates(TimeNs nominal) const { return paced() && nominal > TimeNs{0}; }
-    void sleepUntil(TimeNs time);
-
     HostClock& host_;
     std::optional<TimeNs> tolerance_;
     const std::atomic<bool>& aborted_;

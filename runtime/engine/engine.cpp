@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -14,17 +13,18 @@
 namespace bubblescope::runtime {
 namespace {
 
-std::uint64_t opsOfRun(const EngineConfig& config) {
-    std::size_t ops = static_cast<std::size_t>(config.schedule.pp);
-    for (const auto& list : config.schedule.ranks) {
-        ops += static_cast<std::size_t>(
-            std::count_if(list.begin(), list.end(), [](const Op& op) { return op.kind != OpKind::Optimizer; }));
+std::uint64_t opsOfRun(const EngineConfig& config, const RunMesh& mesh) {
+    std::size_t ops = 0;
+    for (const Transport* const wires : config.ranks) {
+        const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(wires->rank()).index()];
+        ops += 1 + static_cast<std::size_t>(
+                       std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
     }
     return static_cast<std::uint64_t>(config.steps) * ops;
 }
 
-/// One thread per rank, until all of them have ended.
-void runRanks(RunState& state, std::deque<RankLoop>& loops) {
+/// One thread for each rank here, until all of them have ended.
+void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
     std::vector<std::thread> threads;
     threads.reserve(loops.size());
     try {
@@ -36,7 +36,8 @@ void runRanks(RunState& state, std::deque<RankLoop>& loops) {
         }
     } catch (const std::system_error& e) {
         // The ranks that did start would wait for this one for ever.
-        state.fail(runError(fmt::format("the thread of rank {} cannot be started: {}", threads.size(), e.what()),
+        Transport& wires = *config.ranks[threads.size()];
+        wires.fail(runError(fmt::format("the thread of rank {} cannot be started: {}", wires.rank().value, e.what()),
                             "fewer ranks need fewer threads"));
     }
     for (std::thread& thread : threads)
@@ -46,17 +47,16 @@ void runRanks(RunState& state, std::deque<RankLoop>& loops) {
 } // namespace
 
 Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control) {
-    control.total = opsOfRun(config);
     RunState state(config, control);
+    control.total = opsOfRun(config, state.mesh);
     std::deque<RankLoop> loops;
-    for (int r = 0; r < config.schedule.pp; ++r)
-        loops.emplace_back(state, Rank{r});
-    runRanks(state, loops);
-    if (std::optional<Error> error = state.takeError()) return std::move(*error);
+    for (std::size_t local = 0; local < config.ranks.size(); ++local)
+        loops.emplace_back(state, local);
+    runRanks(config, loops);
+    if (std::optional<Error> error = config.ranks.front()->error()) return std::move(*error);
 
     EngineResult result;
-    for (const std::vector<double>& shares : state.losses)
-        result.losses.push_back(std::accumulate(shares.begin(), shares.end(), 0.0));
+    result.losses = std::move(state.losses);
     result.stages = std::move(state.stages);
     for (const RankLoop& loop : loops) {
         result.memory.push_back(loop.counts().memory);

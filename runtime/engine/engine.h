@@ -6,12 +6,15 @@
 #include "core/schedule/schedule.h"
 #include "profiler/recorder/ring.h"
 #include "runtime/device/host_clock.h"
+#include "runtime/fault/fault.h"
 #include "runtime/model/stage_model.h"
+#include "runtime/transport/transport.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -24,34 +27,43 @@ struct EngineConfig {
     std::optional<TimeNs> pace_tolerance; ///< none = not paced
     HostClock& clock;
     StageFactory make_stage;
-    std::vector<profiler::RecordRing*> rings; ///< where each rank records; empty = nowhere
-    /// Called by rank 0 when all ranks have recorded all of a step; an error ends the run.
+    /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
+    std::vector<Transport*> ranks;
+    int replicas = 1;                         ///< of the pipeline; see RunMesh for how ranks are numbered
+    std::vector<profiler::RecordRing*> rings; ///< where each of `ranks` records; empty = nowhere
+    std::span<const Fault> faults;            ///< planted; checkFaults() has passed
+    /// What a planted death does to the rank's process; by default the run ends with an error that tells of it.
+    std::function<void()> die;
+    /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
     std::function<Status()> after_step;
 };
 
 struct EngineResult {
-    std::vector<double> losses;                      ///< per step
-    std::vector<std::unique_ptr<StageModel>> stages; ///< by stage, as trained
-    std::vector<MemoryUse> memory;                   ///< by rank, at the moment when its total was largest
-    std::int64_t ops = 0;                            ///< optimizer ops included
-    std::int64_t late_ops = 0;                       ///< ops whose end moved to the host's time
+    /// By step, each pipeline's share by its number, replica by replica; 0 where its last stage is elsewhere.
+    std::vector<std::vector<double>> losses;
+    /// By replica, then stage, as trained; null where it is elsewhere.
+    std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
+    std::vector<MemoryUse> memory; ///< of each of the ranks here, at the moment when its total was largest
+    std::int64_t ops = 0;          ///< of the ranks here, optimizer ops included
+    std::int64_t late_ops = 0;     ///< ops whose end moved to the host's time
     TimeNs max_lateness{0};
 };
 
-/// Executes the schedule `steps` times with one thread per rank. What it does depends on the lists alone; it knows no
-/// family. The two ops of an overlapped pair run as one: they begin when the inputs of both are there and
-/// end together, on paced runs after CostModel::overlapped, or after the sum of both.
+/// Executes the schedule `steps` times with one thread for each rank that runs here. What it does depends on the lists
+/// alone; it knows no family, and of the other ranks only what comes over the wires. The two ops of an
+/// overlapped pair run as one: they begin when the inputs of both are there and end together, on paced runs after
+/// CostModel::overlapped, or after the sum of both.
 ///
 /// Each rank runs its list, then all ranks run an optimizer op that begins on all of them when the last
 /// gradient anywhere is complete (as clipping by the global norm asks), so it lies behind the pipeline and
-/// fills no bubble. Where two pipelines hold the model twice, the copies' gradients are exchanged in between, which
-/// takes a transfer's latency, and summed as DataPlan says, so that the copies stay equal. The next step begins at one
-/// instant on all ranks, when all optimizer ops have ended. On paced runs an op without a nominal time, such as the
-/// optimizer by default, takes the host's time.
+/// fills no bubble. Where two pipelines, or replicas, hold the model more than once, the copies' gradients are
+/// exchanged in between, which takes a transfer's latency, and summed as DataPlan says, so that the copies stay equal.
+/// The next step begins at one instant on all ranks, when all optimizer ops have ended. On paced runs an op without a
+/// nominal time, such as the optimizer by default, takes the host's time.
 ///
-/// `control.total` is set to the number of ops, `control.done` counts them, `control.stop` is looked at
+/// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is looked at
 /// between ops. Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; what
-/// `after_step` returned.
+/// `after_step` returned; what a transport says of a rank that has died or hangs.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control);
 
 } // namespace bubblescope::runtime

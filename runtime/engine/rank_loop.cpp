@@ -9,56 +9,46 @@
 namespace bubblescope::runtime {
 namespace {
 
+constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
+
 /// How many ops from `index` on run as one.
 std::size_t togetherFrom(std::span<const Op> ops, std::size_t index) {
     return ops[index].overlapped && index + 1 < ops.size() && ops[index + 1].overlapped ? 2 : 1;
 }
 
-Payload payloadOf(const MessageKey& key) {
-    return key.content == Content::Activation ? Payload::Activation : Payload::Gradient;
-}
-
 } // namespace
 
 RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
-    : config(engine_config), plan(config.schedule), control(job_control),
-      mailboxes(static_cast<std::size_t>(config.schedule.pp)), barrier(config.schedule.pp),
-      losses(static_cast<std::size_t>(config.steps), std::vector<double>(static_cast<std::size_t>(plan.routes()))),
-      stages(static_cast<std::size_t>(config.schedule.stages())) {}
-
-void RunState::fail(Error error) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!error_) error_ = std::move(error);
-    }
-    aborted = true;
-    for (Mailbox& mailbox : mailboxes)
-        mailbox.abort();
-    barrier.abort();
+    : config(engine_config), mesh{config.schedule.pp, config.replicas}, plan(config.schedule, config.replicas),
+      control(job_control), losses(static_cast<std::size_t>(config.steps),
+                                   std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
+      stages(static_cast<std::size_t>(config.replicas)) {
+    for (auto& replica : stages)
+        replica.resize(static_cast<std::size_t>(config.schedule.stages()));
 }
 
-std::optional<Error> RunState::takeError() {
-    const std::lock_guard lock(mutex_);
-    return std::move(error_);
-}
-
-RankLoop::RankLoop(RunState& state, Rank rank)
-    : state_(state), schedule_(state.config.schedule), rank_(rank),
-      clock_(state.config.clock, state.config.pace_tolerance, state.aborted),
-      ring_(state.config.rings.empty() ? nullptr : state.config.rings[rank.index()]) {}
+RankLoop::RankLoop(RunState& state, std::size_t local)
+    : state_(state), schedule_(state.config.schedule), wires_(*state.config.ranks[local]),
+      rank_(state.mesh.rankOf(wires_.rank())), replica_(state.mesh.replicaOf(wires_.rank())),
+      wiring_(schedule_, state.plan, state.mesh, wires_.rank()), expected_(wiring_.expectedInStep()),
+      clock_(state.config.clock, state.config.pace_tolerance, wires_.ended()), faults_(state.config.faults, rank_),
+      record_(state.config.rings.empty() ? nullptr : state.config.rings[local], faults_, state.mesh),
+      ends_steps_(local == 0) {}
 
 void RankLoop::run() noexcept {
     try {
         runSteps();
-    } catch (const Aborted&) {
+    } catch (const Ended&) {
     } catch (const std::exception& e) {
-        state_.fail(runError(fmt::format("{} failed: {}", place(), e.what())));
+        wires_.fail(runError(fmt::format("{} failed: {}", place(), e.what())));
     } catch (...) {
-        state_.fail(runError(fmt::format("{} failed", place())));
+        wires_.fail(runError(fmt::format("{} failed", place())));
     }
+    report(Activity::Kind::Done);
 }
 
 void RankLoop::runSteps() {
+    report(Activity::Kind::Starting);
     buildStages();
     clock_.alignTo(meet(state_.config.clock.now()));
     for (step_ = 0; step_ < state_.config.steps; ++step_)
@@ -67,12 +57,14 @@ void RankLoop::runSteps() {
 
 void RankLoop::buildStages() {
     for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
-        state_.stages[stage.index()] = state_.config.make_stage(stage);
+        const Stage stage = wiring_.stageOf(Chunk{c});
+        state_.stages[static_cast<std::size_t>(replica_)][stage.index()] =
+            state_.config.make_stage(state_.plan.taskOf(stage, replica_));
     }
 }
 
 void RankLoop::runStep() {
+    wires_.expect(expected_);
     const std::span<const Op> ops = schedule_.ranks[rank_.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
@@ -87,6 +79,7 @@ void RankLoop::runStep() {
 
 void RankLoop::runTogether(std::span<const Op> ops) {
     checkStop();
+    meetFaults(ops);
     const TimeNs nominal = nominalTime(ops);
     Arrivals inputs;
     TimeNs ready = clock_.freeAt();
@@ -95,12 +88,16 @@ void RankLoop::runTogether(std::span<const Op> ops) {
         inputs.push_back(receiveInput(op));
         if (inputs.back()) ready = std::max(ready, inputs.back()->time);
     }
-    recordArrivals(inputs, ready);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (inputs[i]) record_.received(ops[i], *inputs[i], clock_.freeAt(), ready, step_);
+    }
     const TimeNs begin = clock_.begin(ready, nominal);
+    report(Activity::Kind::Computing, ops.front(), {}, begin + nominal);
     DeviceClock::End end;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
         Tensor output = compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor());
+        if (i + 1 == ops.size()) stretch(ops, begin, nominal);
         end = clock_.end(begin, nominal);
         noteMemory();
         // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
@@ -109,143 +106,183 @@ void RankLoop::runTogether(std::span<const Op> ops) {
     holdAndRecord(ops, begin, nominal, end);
 }
 
+void RankLoop::meetFaults(std::span<const Op> ops) {
+    if (faults_.none()) return;
+    for (const Op& op : ops) {
+        current_ = op;
+        const std::optional<FaultKind> last = faults_.endsBefore(op, step_);
+        if (last == FaultKind::Hang) hang();
+        if (last == FaultKind::Die) {
+            if (state_.config.die) state_.config.die();
+            wires_.fail(runError(fmt::format("{}: it died as it was told to", place()), "this is an injected fault"));
+            throw Ended{};
+        }
+        const TimeNs pause = faults_.pauseBefore(op, step_);
+        if (pause > TimeNs{0}) clock_.pause(pause);
+    }
+}
+
+void RankLoop::hang() {
+    report(Activity::Kind::Computing, *current_, {}, state_.config.clock.now());
+    constexpr TimeNs kAwhile{1'000'000'000};
+    while (!wires_.ended()) {
+        if (state_.control.stopRequested()) wires_.fail(cancelledError());
+        clock_.sleepUntil(state_.config.clock.now() + kAwhile);
+    }
+    throw Ended{};
+}
+
 TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
     const CostModel& times = state_.config.times;
-    if (ops.size() > 1 && times.overlapped) return *times.overlapped;
+    const auto usual = [&](const Op& op) { return times.opTime(op.kind, wiring_.stageOf(op)); };
     TimeNs sum{0};
+    TimeNs added{0};
+    for (const Op& op : ops) {
+        const TimeNs time = usual(op);
+        sum += time;
+        // What takes the host's time without faults does so with them, see stretch().
+        if (!faults_.none() && time > TimeNs{0}) added += faults_.opTime(op, step_, time) - time;
+    }
+    if (ops.size() > 1 && times.overlapped) sum = *times.overlapped;
+    return std::max(sum + added, TimeNs{0});
+}
+
+void RankLoop::stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal) {
+    if (faults_.none() || clock_.emulates(nominal)) return;
+    const TimeNs took = state_.config.clock.now() - began;
+    const auto parts = static_cast<std::int64_t>(ops.size());
+    TimeNs wanted{0};
     for (const Op& op : ops)
-        sum += times.opTime(op.kind, stageOf(op));
-    return sum;
+        wanted += faults_.opTime(op, step_, took / parts);
+    clock_.sleepUntil(began + wanted);
 }
 
-std::optional<RankLoop::Arrival> RankLoop::receiveInput(const Op& op) {
-    const bool forward = op.kind == OpKind::Forward;
-    if (!forward && !producesInputGradient(op.kind)) return std::nullopt;
-    const Stage stage = stageOf(op);
-    const Stage producer{stage.value + (forward ? -state_.plan.routes() : state_.plan.routes())};
-    if (producer.value < 0 || producer.value >= schedule_.stages()) return std::nullopt;
-    return receive({forward ? Content::Activation : Content::Gradient, producer, stage, op.microbatch, op.sequence});
+std::optional<Arrival> RankLoop::receiveInput(const Op& op) {
+    const std::optional<Wiring::Route> input = wiring_.inputOf(op);
+    if (!input) return std::nullopt;
+    return receive(op, input->peer, input->key);
 }
 
-RankLoop::Arrival RankLoop::receive(const MessageKey& key) {
-    std::optional<Mailbox::Taken> taken = state_.mailboxes[rank_.index()].take(key);
-    if (!taken) throw Aborted{};
-    Message& message = taken->message;
-    Arrival arrival{key, std::move(message.tensor), rankOf(key.producer), message.sent, message.sent};
-    if (arrival.from == rank_) return arrival;
+Arrival RankLoop::receive(const Op& op, Rank from, const MessageKey& key) {
+    report(Activity::Kind::Receiving, op, from);
+    std::optional<Taken> taken = wires_.receive(from, key);
+    if (!taken) throw Ended{};
+    const TimeNs time = arrivalOf(*taken, from);
+    return {key, std::move(taken->message.tensor), from, taken->message.sent, time, from == wires_.rank()};
+}
+
+TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
+    TimeNs time = taken.message.sent;
+    if (from == wires_.rank()) return time;
     if (clock_.paced()) {
-        arrival.time += state_.config.times.comm;
-    } else if (taken->waited) {
-        arrival.time = std::max(arrival.sent, state_.config.clock.now());
+        time += state_.config.times.comm;
+    } else if (taken.waited) {
+        time = std::max(time, state_.config.clock.now());
     }
-    return arrival;
-}
-
-void RankLoop::recordArrivals(const Arrivals& arrivals, TimeNs ready) {
-    const TimeNs free_at = clock_.freeAt();
-    for (const auto& arrival : arrivals) {
-        if (!arrival || arrival->from == rank_) continue;
-        recordComm(CommKind::Receive, arrival->key, arrival->from, arrival->sent, arrival->time);
-        if (ready > free_at) recordComm(CommKind::Wait, arrival->key, arrival->from, free_at, ready);
-    }
+    if (faults_.none()) return time;
+    const TimeNs planted = faults_.arrival(state_.mesh.rankOf(from), step_, time);
+    if (!clock_.paced()) clock_.sleepUntil(planted);
+    return planted;
 }
 
 Tensor RankLoop::compute(const Op& op, Tensor input) {
-    StageModel& stage = model(stageOf(op));
-    const Piece piece = state_.plan.pieceOf(op);
+    StageModel& stage = model(wiring_.stageOf(op));
+    const Piece piece = state_.plan.pieceOf(op, replica_);
+    if (!faults_.none() && input.size() > 0) faults_.flip(op, step_, FaultTensor::Input, input);
+    Tensor output;
     switch (op.kind) {
-    case OpKind::Forward: return stage.forward(piece, std::move(input));
-    case OpKind::Backward: {
-        Tensor gradient = stage.backwardInput(piece, std::move(input));
+    case OpKind::Forward: output = stage.forward(piece, std::move(input)); break;
+    case OpKind::Backward:
+        output = stage.backwardInput(piece, std::move(input));
         stage.backwardWeight(piece);
-        return gradient;
-    }
-    case OpKind::BackwardInput: return stage.backwardInput(piece, std::move(input));
+        break;
+    case OpKind::BackwardInput: output = stage.backwardInput(piece, std::move(input)); break;
     case OpKind::BackwardWeight: stage.backwardWeight(piece); break;
     case OpKind::Optimizer: break;
     }
-    return {};
+    if (!faults_.none() && output.size() > 0) faults_.flip(op, step_, FaultTensor::Output, output);
+    return output;
 }
 
 void RankLoop::sendOutput(const Op& op, Tensor output, TimeNs end) {
-    const bool forward = op.kind == OpKind::Forward;
-    if (!forward && !producesInputGradient(op.kind)) return;
-    const Stage stage = stageOf(op);
-    const Stage consumer{stage.value + (forward ? state_.plan.routes() : -state_.plan.routes())};
-    if (consumer.value < 0 || consumer.value >= schedule_.stages()) return;
-    const MessageKey key{forward ? Content::Activation : Content::Gradient, stage, consumer, op.microbatch,
-                         op.sequence};
-    const Rank peer = rankOf(consumer);
-    state_.mailboxes[peer.index()].put(key, {std::move(output), end});
-    if (peer == rank_) return;
+    const std::optional<Wiring::Route> route = wiring_.outputOf(op);
+    if (!route) return;
+    wires_.send(route->peer, route->key, {std::move(output), end});
+    if (route->peer == wires_.rank()) return;
     // Paced, the transfer is as long as its latency; otherwise as long as the hand-over took.
     const TimeNs sent = clock_.paced() ? end + state_.config.times.comm : std::max(end, state_.config.clock.now());
-    recordComm(CommKind::Send, key, peer, end, sent);
+    record_.sent(op, *route, end, sent, step_);
 }
 
-std::vector<Tensor> RankLoop::sumGradients(TimeNs& ready) {
-    const DataPlan& plan = state_.plan;
+std::vector<Tensor> RankLoop::sumGradients(const Op& op, TimeNs& ready) {
     std::vector<Tensor> own;
     for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
+        const Stage stage = wiring_.stageOf(Chunk{c});
         own.push_back(model(stage).takeGradient());
-        for (int route = 0; route < plan.routes(); ++route) {
-            const Stage copy = plan.copyOf(stage, route);
-            if (copy == stage) continue;
-            state_.mailboxes[rankOf(copy).index()].put({Content::GradientSum, stage, copy, {}}, {own.back(), ready});
+        for (const Wiring::Copy& copy : wiring_.copiesOf(stage)) {
+            if (!copy.own) wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), {own.back(), ready});
         }
     }
     std::vector<Tensor> sums;
-    for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
-        Tensor sum;
-        for (int route = 0; route < plan.routes(); ++route) {
-            const Stage copy = plan.copyOf(stage, route);
-            Tensor part;
-            if (copy == stage) {
-                part = std::move(own[Chunk{c}.index()]);
-            } else {
-                Arrival arrival = receive({Content::GradientSum, copy, stage, {}});
-                ready = std::max(ready, arrival.time);
-                part = std::move(arrival.tensor);
-            }
-            if (route == 0) {
-                sum = std::move(part);
-            } else {
-                sum += part;
-            }
-        }
-        sums.push_back(std::move(sum));
-    }
+    for (int c = 0; c < schedule_.vpp; ++c)
+        sums.push_back(sumOfCopies(op, wiring_.stageOf(Chunk{c}), std::move(own[Chunk{c}.index()]), ready));
     return sums;
+}
+
+Tensor RankLoop::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready) {
+    Tensor sum;
+    bool first = true;
+    for (const Wiring::Copy& copy : wiring_.copiesOf(stage)) {
+        Tensor part;
+        if (copy.own) {
+            part = std::move(own);
+        } else {
+            Arrival arrival = receive(op, copy.holder, Wiring::sumKey(copy.stage, stage));
+            ready = std::max(ready, arrival.time);
+            part = std::move(arrival.tensor);
+        }
+        if (std::exchange(first, false)) {
+            sum = std::move(part);
+        } else {
+            sum += part;
+        }
+    }
+    return sum;
 }
 
 void RankLoop::runOptimizer() {
     checkStop();
-    const Op op{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
-    current_ = op;
+    const std::span<const Op> op{&kOptimizer, 1};
+    current_ = kOptimizer;
+    meetFaults(op);
     // One op updates all of the rank's stages; its nominal time is that of the first.
-    const TimeNs nominal = nominalTime({&op, 1});
+    const TimeNs nominal = nominalTime(op);
     TimeNs ready = clock_.freeAt();
-    const std::vector<Tensor> sums = sumGradients(ready);
+    const std::vector<Tensor> sums = sumGradients(kOptimizer, ready);
     const TimeNs begin = clock_.begin(ready, nominal);
+    report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
     for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = schedule_.stageOf(rank_, Chunk{c});
+        const Stage stage = wiring_.stageOf(Chunk{c});
         model(stage).applyGradient(sums[Chunk{c}.index()]);
-        if (stage.value + state_.plan.routes() >= schedule_.stages()) {
-            state_.losses[static_cast<std::size_t>(step_)][static_cast<std::size_t>(state_.plan.routeOf(stage))] =
-                model(stage).takeLoss();
-        }
+        noteLoss(stage);
     }
-    holdAndRecord({&op, 1}, begin, nominal, clock_.end(begin, nominal));
+    stretch(op, begin, nominal);
+    holdAndRecord(op, begin, nominal, clock_.end(begin, nominal));
+}
+
+void RankLoop::noteLoss(Stage stage) {
+    const int routes = state_.plan.routes();
+    if (stage.value + routes < schedule_.stages()) return;
+    const int share = replica_ * routes + state_.plan.routeOf(stage);
+    state_.losses[static_cast<std::size_t>(step_)][static_cast<std::size_t>(share)] = model(stage).takeLoss();
 }
 
 void RankLoop::endStep() {
-    if (rank_.value != 0 || !state_.config.after_step) return;
+    if (!ends_steps_ || !state_.config.after_step) return;
     Status status = state_.config.after_step();
     if (status.ok()) return;
-    state_.fail(std::move(status).error());
-    throw Aborted{};
+    wires_.fail(std::move(status).error());
+    throw Ended{};
 }
 
 void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
@@ -255,38 +292,38 @@ void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nomin
         ++counts_.ops;
         counts_.late_ops += end.moved ? 1 : 0;
         state_.control.done.fetch_add(1, std::memory_order_relaxed);
-        if (ring_ == nullptr) continue;
-        ring_->push(profiler::SliceRecord::of(TimelineOp{op, begin, end.time, lateness}, stageOf(op), step_));
+        record_.op(TimelineOp{op, begin, end.time, lateness}, wiring_.stageOf(op), step_);
     }
 }
 
 void RankLoop::noteMemory() {
     MemoryUse now;
     for (int c = 0; c < schedule_.vpp; ++c)
-        now += model(schedule_.stageOf(rank_, Chunk{c})).memory();
+        now += model(wiring_.stageOf(Chunk{c})).memory();
     if (now.total() > counts_.memory.total()) counts_.memory = now;
 }
 
-void RankLoop::recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end) {
-    if (ring_ == nullptr) return;
-    const CommSpan span{kind, payloadOf(key), key.microbatch, key.consumer, peer, start, end, key.sequence};
-    ring_->push(profiler::SliceRecord::of(span, step_));
+void RankLoop::report(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) {
+    const TimeNs now = state_.config.clock.now();
+    wires_.report({kind, step_, op, peer, now, std::max(now, due)});
 }
 
 void RankLoop::checkStop() {
-    if (state_.control.stopRequested()) state_.fail(cancelledError());
-    if (state_.aborted.load(std::memory_order_relaxed)) throw Aborted{};
+    if (state_.control.stopRequested()) wires_.fail(cancelledError());
+    if (wires_.ended().load(std::memory_order_relaxed)) throw Ended{};
 }
 
 TimeNs RankLoop::meet(TimeNs time) {
-    const std::optional<TimeNs> latest = state_.barrier.meet(time);
-    if (!latest) throw Aborted{};
+    report(Activity::Kind::Meeting);
+    const std::optional<TimeNs> latest = wires_.meet(time);
+    if (!latest) throw Ended{};
     return *latest;
 }
 
 std::string RankLoop::place() const {
-    if (!current_) return fmt::format("rank {} (between ops of step {})", rank_.value, step_);
-    return fmt::format("rank {}, {} of step {}", rank_.value, opName(*current_), step_);
+    const std::string rank = fmt::format("rank {}", wires_.rank().value);
+    if (!current_) return fmt::format("{} (between ops of step {})", rank, step_);
+    return fmt::format("{}, {} of step {}", rank, opName(*current_), step_);
 }
 
 } // namespace bubblescope::runtime

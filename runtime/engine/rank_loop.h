@@ -2,12 +2,10 @@
 
 #include "runtime/device/device_clock.h"
 #include "runtime/engine/engine.h"
-#include "runtime/transport/inproc/mailbox.h"
-#include "runtime/transport/inproc/step_barrier.h"
+#include "runtime/engine/rank_record.h"
+#include "runtime/engine/wiring.h"
+#include "runtime/fault/rank_faults.h"
 
-#include <atomic>
-#include <deque>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,28 +13,16 @@
 
 namespace bubblescope::runtime {
 
-/// What the rank threads of one run share.
-class RunState {
-public:
+/// What the ranks of one run that run here share.
+struct RunState {
     RunState(const EngineConfig& engine_config, JobControl& job_control);
 
-    /// Keeps the first error and ends all ranks: nobody waits any more, holds end early.
-    void fail(Error error);
-    [[nodiscard]] std::optional<Error> takeError();
-
     const EngineConfig& config;
+    const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
-    std::atomic<bool> aborted{false};
-    std::deque<Mailbox> mailboxes; ///< by rank
-    StepBarrier barrier;
-    /// By step, each pipeline's share by its number; written by the ranks of the last stages.
-    std::vector<std::vector<double>> losses;
-    std::vector<std::unique_ptr<StageModel>> stages; ///< by stage; each written by its rank
-
-private:
-    std::mutex mutex_;
-    std::optional<Error> error_;
+    std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
+    std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
 };
 
 struct RankCounts {
@@ -49,26 +35,18 @@ struct RankCounts {
 /// One rank: executes its list of ops, whatever the schedule. Lives on the rank's thread.
 class RankLoop {
 public:
-    RankLoop(RunState& state, Rank rank);
+    /// `local` is its place among the ranks that run here.
+    RankLoop(RunState& state, std::size_t local);
 
-    /// All steps. Catches everything: a failure is reported to the state.
+    /// All steps. Catches everything: a failure is told to the other ranks.
     void run() noexcept;
 
     /// After run() has returned.
     [[nodiscard]] const RankCounts& counts() const { return counts_; }
 
 private:
-    /// Thrown to leave the loop when the run was ended elsewhere; the error is known already.
-    struct Aborted {};
-
-    /// A message as it reached this rank.
-    struct Arrival {
-        MessageKey key;
-        Tensor tensor;
-        Rank from;
-        TimeNs sent{0};
-        TimeNs time{0};
-    };
+    /// Thrown to leave the loop when the run has ended early; the transport knows why.
+    struct Ended {};
     using Arrivals = std::vector<std::optional<Arrival>>;
 
     void runSteps();
@@ -79,34 +57,50 @@ private:
     void runTogether(std::span<const Op> ops);
     void runOptimizer();
     void endStep();
+
+    /// Does what is planted before the ops; does not come back where that is death.
+    void meetFaults(std::span<const Op> ops);
+    [[noreturn]] void hang();
+    /// With what faults add to it.
     [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
+    /// Where ops take the host's time, faults take it too: waits until work that began then has taken long enough.
+    void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
+
     /// The data from the neighbouring stage; waits for it. Nothing where the op needs none.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);
-    /// Waits for a message, which comes from the rank of the producing stage.
-    [[nodiscard]] Arrival receive(const MessageKey& key);
-    /// Records what came from other ranks, and that the rank waited for it until `ready`.
-    void recordArrivals(const Arrivals& arrivals, TimeNs ready);
+    [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key);
+    /// When a message can be used that the wires handed out.
+    [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from);
     [[nodiscard]] Tensor compute(const Op& op, Tensor input);
     void sendOutput(const Op& op, Tensor output, TimeNs end);
-    /// Hands the rank's gradients to the copies of its stages in other pipelines and adds theirs, if there are
-    /// any: by chunk, the sums of all pipelines. `ready` grows to when the last of them is there.
-    [[nodiscard]] std::vector<Tensor> sumGradients(TimeNs& ready);
+    /// Hands the rank's gradients to the copies of its stages and adds theirs, if there are any: by chunk, the sums
+    /// of all. `ready` grows to when the last of them is there.
+    [[nodiscard]] std::vector<Tensor> sumGradients(const Op& op, TimeNs& ready);
+    [[nodiscard]] Tensor sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready);
     /// Holds the rank until the ops have ended, then records them.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
+
     void noteMemory();
-    void recordComm(CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end);
-    [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(rank_, op.chunk); }
-    [[nodiscard]] StageModel& model(Stage stage) { return *state_.stages[stage.index()]; }
-    [[nodiscard]] Rank rankOf(Stage stage) const { return locate(schedule_.placement, schedule_.pp, stage).rank; }
+    void noteLoss(Stage stage);
+    void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0});
+    [[nodiscard]] StageModel& model(Stage stage) {
+        return *state_.stages[static_cast<std::size_t>(replica_)][stage.index()];
+    }
     void checkStop();
     [[nodiscard]] TimeNs meet(TimeNs time);
     [[nodiscard]] std::string place() const;
 
     RunState& state_;
     const Schedule& schedule_;
-    Rank rank_;
+    Transport& wires_;
+    Rank rank_; ///< in its pipeline
+    int replica_;
+    Wiring wiring_;
+    std::vector<Expected> expected_; ///< in a step
     DeviceClock clock_;
-    profiler::RecordRing* ring_;
+    RankFaults faults_;
+    RankRecord record_;
+    bool ends_steps_; ///< calls after_step
     int step_ = 0;
     std::optional<Op> current_; ///< for messages about failures
     RankCounts counts_;

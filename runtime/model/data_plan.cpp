@@ -1,11 +1,13 @@
 #include "runtime/model/data_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::runtime {
 
-DataPlan::DataPlan(const Schedule& schedule)
-    : microbatches_(schedule.microbatches), places_(schedule.stages() / bubblescope::routes(schedule.placement)),
+DataPlan::DataPlan(const Schedule& schedule, int replicas)
+    : microbatches_(schedule.microbatches), replicas_(replicas),
+      places_(schedule.stages() / bubblescope::routes(schedule.placement)),
       routes_(static_cast<std::size_t>(bubblescope::routes(schedule.placement))) {
     const auto numbers = static_cast<std::size_t>(schedule.microbatches);
     for (Route& route : routes_)
@@ -17,26 +19,27 @@ DataPlan::DataPlan(const Schedule& schedule)
             slices_ = std::max(slices_, op.sequence + 1);
         }
     }
-    int next = 0;
     for (std::size_t number = 0; number < numbers; ++number) {
         for (Route& route : routes_) {
             int& sample = route.sample_of[number];
             if (sample < 0) continue;
-            sample = next++;
+            sample = samples_++;
             for (int slice = slices_; slice-- > 0;)
                 route.pieces.push_back({Microbatch{sample}, slice});
         }
     }
 }
 
-Piece DataPlan::pieceOf(const Op& op) const {
+Piece DataPlan::pieceOf(const Op& op, int replica) const {
     const Route& route = routes_[op.chunk.index() % routes_.size()];
-    return {Microbatch{route.sample_of[op.microbatch.index()]}, op.sequence};
+    return {Microbatch{replica * samples_ + route.sample_of[op.microbatch.index()]}, op.sequence};
 }
 
-StageTask DataPlan::taskOf(Stage stage) const {
-    const std::size_t route = static_cast<std::size_t>(routeOf(stage));
-    return {stage.value / routes(), places_, routes_[route].pieces, slices_, microbatches_};
+StageTask DataPlan::taskOf(Stage stage, int replica) const {
+    std::vector<Piece> pieces = routes_[static_cast<std::size_t>(routeOf(stage))].pieces;
+    for (Piece& piece : pieces)
+        piece.sample.value += replica * samples_;
+    return {stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_};
 }
 
 } // namespace bubblescope::runtime

@@ -21,7 +21,7 @@ struct StageTask {
     int places = 1;            ///< of its pipeline
     std::vector<Piece> pieces; ///< that pass it, in the order in which their gradients are summed
     int slices = 1;            ///< of each micro-batch's rows
-    int microbatches = 1;      ///< of the whole step; the gradient and the loss are means over them
+    int microbatches = 1;      ///< of the whole step, all replicas; the gradient and the loss are means over them
 };
 
 /// How a schedule's micro-batches map to the data, and in what order gradients are summed, which floats do
@@ -34,17 +34,20 @@ struct StageTask {
 /// The gradient of a stage is summed over its pieces by ascending micro-batch, within one from the last
 /// slice to the first (the order in which gradients of a split sequence come). Where there are two pipelines, each
 /// sums its own and the first's sum comes first. That order is the same whatever the order of execution;
-/// what is ready before its turn waits (see GradientSum). So every schedule of one pipeline and equal slices trains
-/// to the same bits. Two pipelines, or slices, group the same terms in another way and differ in the last bits.
+/// what is ready before its turn waits (see GradientSum). Replicas of the pipeline have m micro-batches each, the first
+/// one's come first in the data, and their sums are added in their order. So every schedule of one pipeline and equal
+/// slices trains to the same bits. Two pipelines, or slices, group the same terms in another way and differ in the last
+/// bits.
 class DataPlan {
 public:
     /// `schedule` must be valid; it is not kept.
-    explicit DataPlan(const Schedule& schedule);
+    explicit DataPlan(const Schedule& schedule, int replicas = 1);
 
-    [[nodiscard]] Piece pieceOf(const Op& op) const;
-    [[nodiscard]] StageTask taskOf(Stage stage) const;
+    [[nodiscard]] Piece pieceOf(const Op& op, int replica = 0) const;
+    [[nodiscard]] StageTask taskOf(Stage stage, int replica = 0) const;
 
     [[nodiscard]] int routes() const { return static_cast<int>(routes_.size()); }
+    [[nodiscard]] int replicas() const { return replicas_; }
     [[nodiscard]] int places() const { return places_; }
     [[nodiscard]] int slices() const { return slices_; }
     /// The pipeline that a stage belongs to.
@@ -58,7 +61,9 @@ private:
         std::vector<Piece> pieces;  ///< in the order of the sum
     };
 
-    int microbatches_;
+    int microbatches_; ///< of a replica
+    int samples_ = 0;  ///< of a replica's data
+    int replicas_;
     int places_;
     int slices_ = 1;
     std::vector<Route> routes_;

@@ -11,7 +11,7 @@ namespace bubblescope::runtime {
 class Synthetic {
 public:
     /// What numbers are for; different streams never share any.
-    enum class Stream : std::uint64_t { Weights = 1, Data = 2 };
+    enum class Stream : std::uint64_t { Weights = 1, Data = 2, Faults = 3 };
 
     explicit Synthetic(std::uint64_t seed) : seed_(seed) {}
 

@@ -1,23 +1,22 @@
 #include "runtime/transport/inproc/mailbox.h"
 
-#include <utility>
-
 namespace bubblescope::runtime {
 
-void Mailbox::put(const MessageKey& key, Message message) {
+void Mailbox::put(Rank from, const MessageKey& key, Message message) {
     {
         const std::lock_guard lock(mutex_);
         if (aborted_) return;
-        messages_.insert_or_assign(key, std::move(message));
+        messages_.insert_or_assign({from, key}, std::move(message));
     }
     arrived_.notify_one();
 }
 
-std::optional<Mailbox::Taken> Mailbox::take(const MessageKey& key) {
+std::optional<Taken> Mailbox::take(Rank from, const MessageKey& key) {
+    const Label label{from, key};
     std::unique_lock lock(mutex_);
-    auto found = messages_.find(key);
+    auto found = messages_.find(label);
     const bool waited = found == messages_.end();
-    arrived_.wait(lock, [&] { return aborted_ || (found = messages_.find(key)) != messages_.end(); });
+    arrived_.wait(lock, [&] { return aborted_ || (found = messages_.find(label)) != messages_.end(); });
     if (aborted_) return std::nullopt;
     Taken taken{std::move(found->second), waited};
     messages_.erase(found);

@@ -3,6 +3,7 @@
 #include "core/simulate/simulate.h"
 #include "runtime/engine/engine.h"
 #include "runtime/model/gpt_stage.h"
+#include "runtime/transport/inproc/wires.h"
 #include "tests/unit/runtime/fake_clock.h"
 
 #include <gtest/gtest.h>
@@ -32,23 +33,27 @@ inline CostModel someTimes(TimeNs comm) {
 
 /// A run of the engine on a fake host, and what its ranks recorded.
 struct EngineRun {
-    EngineRun(Schedule s, CostModel c) : schedule(std::move(s)), plan(schedule), costs(std::move(c)) {
+    EngineRun(Schedule s, CostModel c) : schedule(std::move(s)), costs(std::move(c)) {
         for (int r = 0; r < schedule.pp; ++r)
             rings.push_back(std::make_unique<profiler::RecordRing>(1 << 12));
         model.width = 4;
         model.heads = 1;
         model.sequence = 4;
-        make_stage = [this](Stage stage) { return std::make_unique<GptStage>(model, plan.taskOf(stage)); };
+        make_stage = [this](const StageTask& task) { return std::make_unique<GptStage>(model, task); };
     }
 
     Result<EngineResult> run() {
+        InProcessWires wires(schedule.pp, clock, std::nullopt);
         EngineConfig config{.schedule = schedule,
                             .times = costs,
                             .steps = steps,
                             .pace_tolerance = tolerance,
                             .clock = clock,
                             .make_stage = make_stage,
+                            .ranks = wires.ends(),
                             .rings = {},
+                            .faults = faults,
+                            .die = {},
                             .after_step = after_step};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
@@ -59,8 +64,8 @@ struct EngineRun {
     }
 
     Schedule schedule;
-    DataPlan plan;
     CostModel costs;
+    std::vector<Fault> faults;
     int steps = 2;
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;

@@ -91,7 +91,7 @@ TEST(Engine, CountsOpsAndLateOnes) {
     EngineRun run(test::scheduleOf("1f1b", 1, 4), someTimes(0ms));
     run.tolerance = 2ms;
     int calls = 0;
-    run.make_stage = [&](Stage stage) {
+    run.make_stage = [&](const StageTask& task) {
         // One forward of the first step takes the host 9 ms instead of 5.
         struct Slow final : StageModel {
             Slow(std::unique_ptr<StageModel> m, FakeClock& c, int& n) : model(std::move(m)), clock(c), count(n) {}
@@ -112,7 +112,7 @@ TEST(Engine, CountsOpsAndLateOnes) {
             FakeClock& clock;
             int& count;
         };
-        return std::make_unique<Slow>(std::make_unique<GptStage>(run.model, run.plan.taskOf(stage)), run.clock, calls);
+        return std::make_unique<Slow>(std::make_unique<GptStage>(run.model, task), run.clock, calls);
     };
     const Result<EngineResult> result = run.run();
     ASSERT_TRUE(result.ok());
@@ -147,7 +147,7 @@ TEST(Engine, AFailingRankEndsAllAndIsNamedWithItsOp) {
     for (const std::optional<TimeNs> tolerance : {std::optional<TimeNs>(test::kForgiving), std::optional<TimeNs>()}) {
         EngineRun run(test::scheduleOf("1f1b", 4, 8), someTimes(0ms));
         run.tolerance = tolerance;
-        run.make_stage = [](Stage stage) { return std::make_unique<FailingStage>(stage == Stage{1}); };
+        run.make_stage = [](const StageTask& task) { return std::make_unique<FailingStage>(task.place == 1); };
         const Result<EngineResult> result = run.run();
         ASSERT_FALSE(result.ok());
         EXPECT_EQ(result.error().kind, ErrorKind::Run);
@@ -159,8 +159,8 @@ TEST(Engine, AFailingRankEndsAllAndIsNamedWithItsOp) {
 
 TEST(Engine, AStageThatCannotBeBuiltIsNamed) {
     EngineRun run(test::scheduleOf("1f1b", 3, 3), someTimes(0ms));
-    run.make_stage = [](Stage stage) -> std::unique_ptr<StageModel> {
-        if (stage == Stage{2}) throw std::bad_alloc();
+    run.make_stage = [](const StageTask& task) -> std::unique_ptr<StageModel> {
+        if (task.place == 2) throw std::bad_alloc();
         return std::make_unique<FailingStage>(false);
     };
     const Result<EngineResult> result = run.run();
@@ -204,7 +204,7 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
     run.tolerance.reset();
     run.steps = 1;
     // The last rank's forwards take 7 ms of the host's time, the rest none.
-    run.make_stage = [&](Stage stage) -> std::unique_ptr<StageModel> {
+    run.make_stage = [&](const StageTask& task) -> std::unique_ptr<StageModel> {
         struct Slow final : StageModel {
             explicit Slow(FakeClock* c) : clock(c) {}
             Tensor forward(Piece, Tensor) override {
@@ -220,7 +220,7 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
             std::uint64_t digest(std::uint64_t hash) const override { return hash; }
             FakeClock* clock;
         };
-        return std::make_unique<Slow>(stage == Stage{1} ? &run.clock : nullptr);
+        return std::make_unique<Slow>(task.place == 1 ? &run.clock : nullptr);
     };
     ASSERT_TRUE(run.run().ok());
     TimeNs sent{0}, pair_end{0};

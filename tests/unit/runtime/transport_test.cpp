@@ -9,6 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
+constexpr Rank kSender{1};
 const MessageKey kKey{Content::Activation, Stage{1}, Stage{2}, Microbatch{1}};
 
 Message message(float value, std::int64_t sent) {
@@ -18,10 +19,10 @@ Message message(float value, std::int64_t sent) {
 TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
     Mailbox mailbox;
     const MessageKey gradient{Content::Gradient, Stage{3}, Stage{2}, Microbatch{1}};
-    mailbox.put(kKey, message(1.0F, 10));
-    mailbox.put(gradient, message(2.0F, 20));
-    const auto second = mailbox.take(gradient);
-    const auto first = mailbox.take(kKey);
+    mailbox.put(kSender, kKey, message(1.0F, 10));
+    mailbox.put(kSender, gradient, message(2.0F, 20));
+    const auto second = mailbox.take(kSender, gradient);
+    const auto first = mailbox.take(kSender, kKey);
     ASSERT_TRUE(first && second);
     EXPECT_EQ(second->message.tensor.host()(0, 0), 2.0F);
     EXPECT_EQ(first->message.tensor.host()(0, 0), 1.0F);
@@ -31,10 +32,10 @@ TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {
 
 TEST(Mailbox, WaitsForTheMessage) {
     Mailbox mailbox;
-    std::optional<Mailbox::Taken> taken;
-    std::thread consumer([&] { taken = mailbox.take(kKey); });
-    mailbox.put({Content::Activation, Stage{1}, Stage{2}, Microbatch{0}}, message(1.0F, 1));
-    mailbox.put(kKey, message(3.0F, 30));
+    std::optional<Taken> taken;
+    std::thread consumer([&] { taken = mailbox.take(kSender, kKey); });
+    mailbox.put(kSender, {Content::Activation, Stage{1}, Stage{2}, Microbatch{0}}, message(1.0F, 1));
+    mailbox.put(kSender, kKey, message(3.0F, 30));
     consumer.join();
     ASSERT_TRUE(taken);
     EXPECT_EQ(taken->message.sent, TimeNs{30});
@@ -42,13 +43,13 @@ TEST(Mailbox, WaitsForTheMessage) {
 
 TEST(Mailbox, AbortWakesTheWaitingRank) {
     Mailbox mailbox;
-    std::optional<Mailbox::Taken> taken = Mailbox::Taken{};
-    std::thread consumer([&] { taken = mailbox.take(kKey); });
+    std::optional<Taken> taken = Taken{};
+    std::thread consumer([&] { taken = mailbox.take(kSender, kKey); });
     mailbox.abort();
     consumer.join();
     EXPECT_FALSE(taken);
-    mailbox.put(kKey, message(1.0F, 1));
-    EXPECT_FALSE(mailbox.take(kKey)) << "nothing is taken after an abort";
+    mailbox.put(kSender, kKey, message(1.0F, 1));
+    EXPECT_FALSE(mailbox.take(kSender, kKey)) << "nothing is taken after an abort";
 }
 
 TEST(StepBarrier, GivesEveryRankTheLatestTimeOfItsRound) {

@@ -1,0 +1,75 @@
+#include "runtime/check_config.h"
+
+#include "core/schedule/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+namespace {
+
+Status checkModel(const RunConfig& config) {
+    const ModelConfig& model = config.model;
+    if (model.width < 1 || model.heads < 1 || model.sequence < 1 || model.batch < 1 || model.layers_per_stage < 1)
+        return usageError("the model's width, heads, sequence, batch and layers must be at least 1");
+    if (model.width % model.heads != 0) {
+        return usageError(fmt::format("a width of {} cannot be shared by {} heads", model.width, model.heads),
+                          "the width must be a multiple of the heads");
+    }
+    const int places = DataPlan(config.schedule).places();
+    if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
+        return usageError(fmt::format("layers are given for {} stages, the model has {}", model.cut.size(), places));
+    }
+    if (std::ranges::any_of(model.cut, [](int layers) { return layers < 0; }))
+        return usageError("a stage cannot have fewer than no layers");
+    const AdamWConfig& adamw = model.optimizer;
+    for (const float value : {adamw.learning_rate, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay}) {
+        if (!std::isfinite(value) || value < 0)
+            return usageError("the optimizer's numbers must be finite and not negative");
+    }
+    if (adamw.beta1 >= 1 || adamw.beta2 >= 1) return usageError("the optimizer's betas must be below 1");
+    return {};
+}
+
+Status checkNumbers(const RunConfig& config) {
+    if (config.steps < 1) return usageError("a run needs at least one step");
+    if (config.replicas < 1) return usageError("a run needs at least one replica");
+    if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
+    BUBBLESCOPE_TRY(checkModel(config));
+    if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");
+    const std::size_t named = config.times.stages.size();
+    if (named != 0 && named != static_cast<std::size_t>(config.schedule.stages())) {
+        return usageError(
+            fmt::format("times are given for {} stages, the schedule has {}", named, config.schedule.stages()));
+    }
+    return {};
+}
+
+Status checkSlices(const RunConfig& config) {
+    const int slices = DataPlan(config.schedule).slices();
+    if (config.model.sequence >= slices) return {};
+    return usageError(
+        fmt::format("a sequence of {} tokens cannot be cut into {} slices", config.model.sequence, slices),
+        fmt::format("give {} tokens or more", slices));
+}
+
+} // namespace
+
+Status checkConfig(const RunConfig& config) {
+    const std::vector<ScheduleProblem> problems = validate(config.schedule);
+    if (!problems.empty()) {
+        std::string message = "the schedule cannot be executed: " + problems.front().message;
+        if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
+        return inputError({}, std::move(message));
+    }
+    BUBBLESCOPE_TRY(checkNumbers(config));
+    BUBBLESCOPE_TRY(checkSlices(config));
+    return checkFaults(config.faults, config.schedule, config.steps);
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "profiler/recorder/ring.h"
+#include "runtime/engine/wiring.h"
+#include "runtime/fault/rank_faults.h"
+
+#include <optional>
+
+namespace bubblescope::runtime {
+
+/// A message as it reached a rank.
+struct Arrival {
+    MessageKey key;
+    Tensor tensor;
+    Rank from;
+    TimeNs sent{0};
+    TimeNs time{0};
+    bool local = false; ///< from the rank itself, which is no transfer
+};
+
+/// What a rank writes down of its ops and transfers; peers are written as ranks of the pipeline. Loses what faults say.
+class RankRecord {
+public:
+    /// `ring` may be null; references must outlive the record.
+    RankRecord(profiler::RecordRing* ring, const RankFaults& faults, const RunMesh& mesh)
+        : ring_(ring), faults_(faults), mesh_(mesh) {}
+
+    void op(const TimelineOp& done, Stage stage, int step) {
+        push(done.op, profiler::SliceRecord::of(done, stage, step), step);
+    }
+
+    /// A transfer to another rank.
+    void sent(const Op& op, const Wiring::Route& route, TimeNs start, TimeNs end, int step) {
+        comm(op, CommKind::Send, route.key, route.peer, start, end, step);
+    }
+
+    /// What came for an op, and that the rank, free at `free`, waited for it until `ready`.
+    void received(const Op& op, const Arrival& arrival, TimeNs free, TimeNs ready, int step) {
+        if (arrival.local) return;
+        comm(op, CommKind::Receive, arrival.key, arrival.from, arrival.sent, arrival.time, step);
+        if (ready > free) comm(op, CommKind::Wait, arrival.key, arrival.from, free, ready, step);
+    }
+
+private:
+    void comm(const Op& op, CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end, int step) {
+        const Payload payload = key.content == Content::Activation ? Payload::Activation : Payload::Gradient;
+        const CommSpan span{kind, payload, key.microbatch, key.consumer, mesh_.rankOf(peer), start, end, key.sequence};
+        push(op, profiler::SliceRecord::of(span, step), step);
+    }
+
+    void push(const Op& op, const profiler::SliceRecord& record, int step) {
+        if (ring_ == nullptr || (!faults_.none() && faults_.drops(op, step))) return;
+        ring_->push(record);
+    }
+
+    profiler::RecordRing* ring_;
+    const RankFaults& faults_;
+    const RunMesh& mesh_;
+};
+
+} // namespace bubblescope::runtime

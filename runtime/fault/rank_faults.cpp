@@ -1,0 +1,107 @@
+#include "runtime/fault/rank_faults.h"
+
+#include "runtime/model/synthetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+TimeNs scaled(TimeNs time, double factor) {
+    return TimeNs{std::llround(static_cast<double>(time.count()) * std::max(factor, 0.0))};
+}
+
+/// Two independent numbers in (0, 1) that follow from the seed and from which op of which rank and step it is.
+std::pair<double, double> chances(const Fault& fault, Rank rank, const Op& op, int step) {
+    std::uint64_t name = 0;
+    for (const std::int32_t part :
+         {rank.value, step, static_cast<std::int32_t>(op.kind), op.microbatch.value, op.chunk.value, op.sequence})
+        name = Synthetic(fault.seed).number(Synthetic::Stream::Faults, name + static_cast<std::uint32_t>(part) + 1);
+    const auto unit = [](std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1p-53; };
+    const std::uint64_t second = Synthetic(fault.seed).number(Synthetic::Stream::Faults, name);
+    return {unit(name), unit(second)};
+}
+
+/// By Box and Muller.
+double normal(std::pair<double, double> uniform) {
+    return std::sqrt(-2 * std::log(uniform.first)) * std::cos(2 * std::numbers::pi * uniform.second);
+}
+
+} // namespace
+
+RankFaults::RankFaults(std::span<const Fault> faults, Rank rank) : rank_(rank) {
+    for (const Fault& fault : faults) {
+        const bool link = fault.kind == FaultKind::Link || fault.kind == FaultKind::Stall;
+        if ((link ? fault.peers : fault.ranks).holds(rank.value)) faults_.push_back(fault);
+    }
+}
+
+TimeNs RankFaults::opTime(const Op& op, int step, TimeNs usual) const {
+    TimeNs time = usual;
+    for (const Fault& fault : faults_) {
+        if (strikes(fault, FaultKind::Slow, op, step) || strikes(fault, FaultKind::Op, op, step))
+            time = scaled(time, fault.factor) + fault.time;
+        if (strikes(fault, FaultKind::Jitter, op, step))
+            time = scaled(time, 1 + fault.share * normal(chances(fault, rank_, op, step)));
+    }
+    return time;
+}
+
+TimeNs RankFaults::pauseBefore(const Op& op, int step) const {
+    TimeNs pause{0};
+    for (const Fault& fault : faults_) {
+        if (strikes(fault, FaultKind::Pause, op, step)) pause += fault.time;
+    }
+    return pause;
+}
+
+TimeNs RankFaults::arrival(Rank from, int step, TimeNs arrival) {
+    for (std::size_t i = 0; i < faults_.size(); ++i) {
+        const Fault& fault = faults_[i];
+        if (!fault.ranks.holds(from.value) || !fault.steps.holds(step)) continue;
+        if (fault.kind == FaultKind::Link) arrival += fault.time;
+        if (fault.kind != FaultKind::Stall) continue;
+        Stalled& stalled = stalled_[{i, from}];
+        if (stalled.step != step) stalled = {step, arrival + fault.time};
+        arrival = std::max(arrival, stalled.until);
+    }
+    return arrival;
+}
+
+bool RankFaults::drops(const Op& op, int step) const {
+    return std::ranges::any_of(faults_, [&](const Fault& fault) {
+        return strikes(fault, FaultKind::Drop, op, step) && chances(fault, rank_, op, step).first < fault.share;
+    });
+}
+
+void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const {
+    constexpr std::int64_t kBits = 32;
+    for (const Fault& fault : faults_) {
+        if (!strikes(fault, FaultKind::Flip, op, step) || fault.tensor != which) continue;
+        const std::int64_t element = fault.bit / kBits;
+        if (element >= tensor.size()) {
+            throw std::out_of_range(
+                fmt::format("{}: the tensor has {} bits, the first of which is 0", fault.text, tensor.size() * kBits));
+        }
+        float& value = tensor.host().data()[element];
+        value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (std::uint32_t{1} << (fault.bit % kBits)));
+    }
+}
+
+std::optional<FaultKind> RankFaults::endsBefore(const Op& op, int step) const {
+    for (const Fault& fault : faults_) {
+        for (const FaultKind kind : {FaultKind::Die, FaultKind::Hang}) {
+            if (strikes(fault, kind, op, step)) return kind;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace bubblescope::runtime

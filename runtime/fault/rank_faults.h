@@ -1,0 +1,57 @@
+#pragma once
+
+#include "runtime/fault/fault.h"
+#include "runtime/transport/message.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// The faults of a run as one rank meets them. All follow from the faults, their seeds and the names of ops and steps
+/// alone, so that a run with the same faults meets the same. For the rank's thread.
+class RankFaults {
+public:
+    RankFaults(std::span<const Fault> faults, Rank rank);
+
+    /// True where nothing is planted: the common case.
+    [[nodiscard]] bool none() const { return faults_.empty(); }
+
+    /// How long an op takes that would take `usual`.
+    [[nodiscard]] TimeNs opTime(const Op& op, int step, TimeNs usual) const;
+
+    /// How long the rank does nothing before an op.
+    [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
+
+    /// When a transfer arrives that would arrive at `arrival`; to be asked once for each, in the order in which the
+    /// rank takes them.
+    [[nodiscard]] TimeNs arrival(Rank from, int step, TimeNs arrival);
+
+    /// Whether a record of an op, or of its transfers, is lost.
+    [[nodiscard]] bool drops(const Op& op, int step) const;
+
+    /// Flips the bits of the op's tensor that are to be flipped. Throws std::out_of_range for one beyond its end.
+    void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
+
+    /// Die or Hang, if the rank goes no further than this op.
+    [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
+
+private:
+    [[nodiscard]] static bool strikes(const Fault& fault, FaultKind kind, const Op& op, int step) {
+        return fault.kind == kind && fault.steps.holds(step) && fault.ops.matches(op);
+    }
+
+    std::vector<Fault> faults_; ///< those of this rank
+    Rank rank_;
+    struct Stalled {
+        int step = -1;
+        TimeNs until{0};
+    };
+    std::map<std::pair<std::size_t, Rank>, Stalled> stalled_; ///< by fault and sender
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,116 @@
+#include "runtime/check_config.h"
+#include "runtime/model/gpt_stage.h"
+#include "runtime/trained_stages.h"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// No pipeline, one thread, the order in which DataPlan sums.
+class Reference {
+public:
+    explicit Reference(const RunConfig& config)
+        : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
+        for (int replica = 0; replica < config.replicas; ++replica) {
+            for (int s = 0; s < config.schedule.stages(); ++s) {
+                stages_[static_cast<std::size_t>(replica)].push_back(
+                    std::make_unique<GptStage>(config.model, plan_.taskOf(Stage{s}, replica)));
+            }
+        }
+    }
+
+    /// One step; returns its loss.
+    double train() {
+        forEachCopy([&](int replica, int route) { trainRoute(replica, route); });
+        for (int place = 0; place < plan_.places(); ++place)
+            update(place);
+        double loss = 0.0;
+        forEachCopy([&](int replica, int route) { loss += at(plan_.places() - 1, replica, route).takeLoss(); });
+        return loss;
+    }
+
+    [[nodiscard]] Result<std::uint64_t> digest() const { return digestOf(stages_, plan_.routes()); }
+
+private:
+    /// The copies of the model in the order of their gradients' sum.
+    template <class Visit>
+    void forEachCopy(const Visit& visit) {
+        for (int replica = 0; replica < plan_.replicas(); ++replica) {
+            for (int route = 0; route < plan_.routes(); ++route)
+                visit(replica, route);
+        }
+    }
+
+    StageModel& at(int place, int replica, int route) {
+        return *stages_[static_cast<std::size_t>(replica)][Stage{place * plan_.routes() + route}.index()];
+    }
+
+    /// All micro-batches of a pipeline, one after the other: forward slice by slice, then back.
+    void trainRoute(int replica, int route) {
+        const std::vector<Piece> pieces = plan_.taskOf(Stage{route}, replica).pieces;
+        const auto slices = static_cast<std::size_t>(plan_.slices());
+        for (std::size_t first = 0; first < pieces.size(); first += slices) {
+            for (std::size_t i = slices; i-- > 0;)
+                forward(replica, route, pieces[first + i]);
+            for (std::size_t i = 0; i < slices; ++i)
+                backward(replica, route, pieces[first + i]);
+        }
+    }
+
+    void forward(int replica, int route, Piece piece) {
+        Tensor data;
+        for (int place = 0; place < plan_.places(); ++place)
+            data = at(place, replica, route).forward(piece, std::move(data));
+    }
+
+    void backward(int replica, int route, Piece piece) {
+        Tensor data;
+        for (int place = plan_.places(); place-- > 0;) {
+            data = at(place, replica, route).backwardInput(piece, std::move(data));
+            at(place, replica, route).backwardWeight(piece);
+        }
+    }
+
+    void update(int place) {
+        Tensor sum;
+        forEachCopy([&](int replica, int route) {
+            Tensor part = at(place, replica, route).takeGradient();
+            if (replica == 0 && route == 0) {
+                sum = std::move(part);
+            } else {
+                sum += part;
+            }
+        });
+        forEachCopy([&](int replica, int route) { at(place, replica, route).applyGradient(sum); });
+    }
+
+    DataPlan plan_;
+    TrainedStages stages_;
+};
+
+Result<RunSummary> trainReference(const RunConfig& config) {
+    Reference reference(config);
+    RunSummary summary;
+    for (int step = 0; step < config.steps; ++step)
+        summary.losses.push_back(reference.train());
+    BUBBLESCOPE_ASSIGN(summary.weights_digest, reference.digest());
+    return summary;
+}
+
+} // namespace
+
+Result<RunSummary> runReference(const RunConfig& config) {
+    BUBBLESCOPE_TRY(checkConfig(config));
+    try {
+        return trainReference(config);
+    } catch (const std::exception& e) {
+        return runError(std::string("the reference run failed: ") + e.what());
+    }
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,28 @@
+#include "runtime/trained_stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope::runtime {
+
+Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes) {
+    const auto other = std::ranges::find_if(hashes, [&](std::uint64_t hash) { return hash != hashes.front(); });
+    if (other == hashes.end()) return hashes.front();
+    return runError(fmt::format("copies of the model have parted: {:016x} and {:016x}", hashes.front(), *other));
+}
+
+Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes) {
+    std::vector<std::uint64_t> hashes;
+    for (const auto& replica : stages) {
+        const std::size_t first = hashes.size();
+        hashes.resize(first + static_cast<std::size_t>(routes), kFnvOffset);
+        for (std::size_t s = 0; s < replica.size(); ++s) {
+            std::uint64_t& hash = hashes[first + s % static_cast<std::size_t>(routes)];
+            hash = replica[s]->digest(hash);
+        }
+    }
+    return oneDigest(hashes);
+}
+
+} // namespace bubblescope::runtime

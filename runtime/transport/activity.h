@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+
+#include <cstdint>
+
+namespace bubblescope::runtime {
+
+/// What a rank is at. Times are those of its host's clock.
+struct Activity {
+    enum class Kind : std::uint8_t {
+        Starting,  ///< builds its stages
+        Computing, ///< is in `op`
+        Receiving, ///< waits for the input of `op`, which `peer` sends
+        Meeting,   ///< waits for all ranks between ops
+        Done,      ///< has run all steps
+    };
+
+    Kind kind = Kind::Starting;
+    std::int32_t step = 0;
+    Op op;
+    Rank peer;
+    TimeNs since{0};
+    TimeNs due{0}; ///< Computing: when the op ends if nothing is wrong; no earlier than `since`
+};
+
+} // namespace bubblescope::runtime

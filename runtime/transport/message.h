@@ -1,0 +1,45 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/time.h"
+#include "runtime/model/tensor.h"
+
+#include <cstdint>
+
+namespace bubblescope::runtime {
+
+enum class Content : std::uint8_t {
+    Activation,
+    Gradient,    ///< for the stage's output
+    GradientSum, ///< for the parameters, from another copy of the stage; names no micro-batch
+};
+
+/// What a message is for; unique among the messages from one rank to another within a step.
+struct MessageKey {
+    Content content = Content::Activation;
+    Stage producer;
+    Stage consumer;
+    Microbatch microbatch;
+    std::int32_t sequence = 0;
+
+    friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
+};
+
+struct Message {
+    Tensor tensor;
+    TimeNs sent{0}; ///< the producing op's end on its device clock
+};
+
+/// A message as its receiver finds it.
+struct Taken {
+    Message message;
+    bool waited = false; ///< it was not there yet when it was asked for
+};
+
+/// A message that a rank is going to take.
+struct Expected {
+    Rank from;
+    MessageKey key;
+};
+
+} // namespace bubblescope::runtime

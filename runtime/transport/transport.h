@@ -1,0 +1,54 @@
+#pragma once
+
+#include "core/base/error.h"
+#include "runtime/transport/activity.h"
+#include "runtime/transport/message.h"
+
+#include <atomic>
+#include <optional>
+#include <span>
+
+namespace bubblescope::runtime {
+
+/// One rank's end of the wires that join the ranks of a run, be they threads of one process or processes of many
+/// hosts. The rank's thread alone uses it; fail() and ended() are for any thread.
+///
+/// A run ends early for all ranks together: by fail() anywhere, or because a rank has died or hangs. Then nothing waits
+/// any more, receive() and meet() return nothing, and error() says what happened, naming the rank.
+///
+/// Times are those of the rank's own clock; a transport between clocks translates.
+class Transport {
+public:
+    virtual ~Transport() = default;
+
+    /// The end's own rank.
+    [[nodiscard]] virtual Rank rank() const = 0;
+
+    /// Which messages the rank will take until the next meeting, in the order in which it will, so that receives can
+    /// be posted before the data comes. Others may be taken as well.
+    virtual void expect(std::span<const Expected> messages) = 0;
+
+    /// Takes the message over and never waits for the receiver. `to` must be another rank or the own one.
+    virtual void send(Rank to, const MessageKey& key, Message message) = 0;
+
+    /// Waits for the message; nothing when the run has ended.
+    [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
+
+    /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
+    /// ended. Every message must have been taken.
+    [[nodiscard]] virtual std::optional<TimeNs> meet(TimeNs time) = 0;
+
+    /// Tells the others what the rank is at, for those who wonder why it does not answer. Cheap: once per op.
+    virtual void report(const Activity& activity) = 0;
+
+    /// Ends the run for all ranks with this error, unless it has ended already.
+    virtual void fail(Error error) = 0;
+
+    /// True once the run has ended early; holds look at it.
+    [[nodiscard]] virtual const std::atomic<bool>& ended() const = 0;
+
+    /// Why it ended; nothing if it did not.
+    [[nodiscard]] virtual std::optional<Error> error() const = 0;
+};
+
+} // namespace bubblescope::runtime
