@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/process_team.h"
 #include "core/base/result.h"
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,8 @@ void addMemoryCommand(CLI::App& app, Action& action);
 void addValidateCommand(CLI::App& app, Action& action);
 void addOverlapCommand(CLI::App& app, Action& action);
 void addPartitionCommand(CLI::App& app, Action& action);
-void addRunCommand(CLI::App& app, Action& action);
+/// `team`: the processes that are the ranks of a run, or null.
+void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team);
 void addConvertCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);
 void addAnalyzeCommand(CLI::App& app, Action& action);

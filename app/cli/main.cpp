@@ -17,7 +17,7 @@ constexpr int kUsage = 2;
 constexpr int kRunFailed = 4;
 
 /// Commands in which all processes of a job take part. Of the others the root does all.
-constexpr std::array<std::string_view, 0> kTogether{};
+constexpr std::array<std::string_view, 1> kTogether{"run"};
 
 bool isTogether(const CLI::App& app) {
     return std::ranges::any_of(kTogether,
@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
         printError(started.error().text());
         return exitCode(started.error().kind);
     }
-    const LaunchSession& session = *started.value();
+    LaunchSession& session = *started.value();
     CLI::App app("Bubblescope: where are the bubbles of a training pipeline, and how far are they from theory?",
                  "bubblescope");
     app.set_version_flag("--version", "bubblescope " BUBBLESCOPE_VERSION);
@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
     app.footer("Exit codes: 0 fine, 1 a finding that --fail-on asked to fail on, 2 wrong usage,\n"
                "3 unreadable or invalid input, 4 a run failed. `bubblescope COMMAND --help` tells more.");
     Action action;
-    addRunCommand(app, action);
+    addRunCommand(app, action, session.team());
     addAnalyzeCommand(app, action);
     addAnomaliesCommand(app, action);
     addDiffCommand(app, action);

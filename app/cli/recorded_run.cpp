@@ -1,11 +1,15 @@
 #include "app/cli/recorded_run.h"
 
 #include "app/cli/analysis_output.h"
+#include "runtime/agree.h"
+#include "runtime/run_processes.h"
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -34,13 +38,55 @@ private:
     std::filesystem::path path_;
 };
 
-Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem::path& folder) {
+bool severalProcesses(const ProcessTeam* team) {
+    return team != nullptr && team->size() > 1;
+}
+
+Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobControl& control, ProcessTeam& team) {
+    runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
+    if (ran.summary.ok()) return std::move(ran.summary);
+    const Error& error = ran.summary.error();
+    // main() lets the root speak for all, but each process may have its own view of what ended a run.
+    const bool says = error.kind == ErrorKind::Run && (!team.isRoot() || !ran.all_alive);
+    if (says) printError(fmt::format("rank {}: {}", team.rank(), error.text()));
+    if (!ran.all_alive) { // MPI would wait for the dead
+        std::fflush(nullptr);
+        std::_Exit(exitCode(error.kind));
+    }
+    return std::move(ran.summary);
+}
+
+Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem::path& folder, ProcessTeam* team) {
     config.out_dir = folder;
     JobControl control;
-    BUBBLESCOPE_ASSIGN(runtime::RunSummary training, runtime::runPipeline(config, control));
+    BUBBLESCOPE_ASSIGN(runtime::RunSummary training, severalProcesses(team) ? trainTogether(config, control, *team)
+                                                                            : runtime::runPipeline(config, control));
+    if (severalProcesses(team) && !team->isRoot()) return RecordedRun{std::move(training), {}, {}};
     BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
     BUBBLESCOPE_ASSIGN(RunReport report, diagnoseRun(run));
     return RecordedRun{std::move(training), std::move(run), std::move(report)};
+}
+
+/// The root's temporary folder, of which all are told.
+Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
+    const bool makes = !severalProcesses(team) || team->isRoot();
+    std::optional<TemporaryFolder> folder;
+    Status made;
+    if (makes) {
+        auto result = TemporaryFolder::make();
+        if (result.ok()) {
+            folder.emplace(std::move(result).value());
+        } else {
+            made = std::move(result).error();
+        }
+    }
+    std::filesystem::path path = folder ? folder->path() : std::filesystem::path();
+    if (severalProcesses(team)) {
+        BUBBLESCOPE_TRY(runtime::agree(made, *team));
+        BUBBLESCOPE_ASSIGN(path, team->broadcast(path.string()));
+    }
+    BUBBLESCOPE_TRY(made);
+    return recordInto(std::move(config), path, team);
 }
 
 Json memoryJson(const std::vector<runtime::MemoryUse>& memory) {
@@ -57,10 +103,9 @@ Json memoryJson(const std::vector<runtime::MemoryUse>& memory) {
 
 } // namespace
 
-Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out) {
-    if (!out.empty()) return recordInto(std::move(config), out);
-    BUBBLESCOPE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
-    return recordInto(std::move(config), folder.path());
+Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team) {
+    if (!out.empty()) return recordInto(std::move(config), out, team);
+    return recordForNow(std::move(config), team);
 }
 
 Json toJson(const RecordedRun& recorded) {

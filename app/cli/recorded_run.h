@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/cli/output.h"
+#include "core/base/process_team.h"
 #include "core/diagnose/report.h"
 #include "runtime/run.h"
 
@@ -15,8 +16,10 @@ struct RecordedRun {
     RunReport report;
 };
 
-/// Trains, records into the folder `out` and analyses; without one the trace is kept until that is done.
-[[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out);
+/// Trains, records into the folder `out` and analyses; without one the trace is kept until that is done. With a `team`
+/// of several processes each of them is a rank; the root alone analyses, the others come back with an empty analysis.
+/// Where the run fails each process says so, and where one has died the others end here with exit code 4.
+[[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
 /// The document of `run --json`: the analysis and the training.
 [[nodiscard]] Json toJson(const RecordedRun& recorded);

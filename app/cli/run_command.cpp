@@ -5,6 +5,7 @@
 #include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
+#include "runtime/agree.h"
 #include "runtime/run.h"
 
 #include <fmt/format.h>
@@ -54,11 +55,17 @@ Result<runtime::RunConfig> configure(const Options& options) {
     return config;
 }
 
-CommandResult runOne(runtime::RunConfig config, const Options& options) {
+Result<runtime::RunConfig> planOne(const Options& options) {
+    BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options));
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
+    return config;
+}
+
+CommandResult runOne(runtime::RunConfig config, const Options& options, ProcessTeam* team) {
     std::vector<RecordedRun> runs;
-    BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out));
+    BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
+    if (team != nullptr && !team->isRoot()) return 0;
     const RecordedRun& recorded = runs.front();
     printProblems(recorded.run.problems);
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
@@ -73,10 +80,14 @@ CommandResult runOne(runtime::RunConfig config, const Options& options) {
     return 0;
 }
 
-CommandResult compare(const runtime::RunConfig& base, const Options& options) {
-    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs,
-                       planComparison({options.schedule, options.compare, options.model}, base.times, base));
-    BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out));
+Result<std::vector<runtime::RunConfig>> planAll(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const runtime::RunConfig base, configure(options));
+    return planComparison({options.schedule, options.compare, options.model}, base.times, base);
+}
+
+CommandResult compare(const std::vector<runtime::RunConfig>& configs, const Options& options, ProcessTeam* team) {
+    BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out, team));
+    if (team != nullptr && !team->isRoot()) return 0;
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     if (options.json) {
         printJson(comparisonJson(runs));
@@ -87,15 +98,26 @@ CommandResult compare(const runtime::RunConfig& base, const Options& options) {
     return 0;
 }
 
-CommandResult run(const Options& options) {
-    BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options));
-    if (!options.compare.empty()) return compare(config, options);
-    return runOne(std::move(config), options);
+/// Processes may see different files: all can go on or none does.
+template <class Plan>
+Result<Plan> agreed(Result<Plan> plan, ProcessTeam* team) {
+    if (team == nullptr) return plan;
+    BUBBLESCOPE_TRY(runtime::agree(plan.ok() ? Status() : Status(plan.error()), *team));
+    return plan;
+}
+
+CommandResult run(const Options& options, ProcessTeam* team) {
+    if (options.compare.empty()) {
+        BUBBLESCOPE_ASSIGN(runtime::RunConfig config, agreed(planOne(options), team));
+        return runOne(std::move(config), options, team);
+    }
+    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs, agreed(planAll(options), team));
+    return compare(configs, options, team);
 }
 
 } // namespace
 
-void addRunCommand(CLI::App& app, Action& action) {
+void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team) {
     auto* const command =
         app.add_subcommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
     const auto options = std::make_shared<Options>();
@@ -118,6 +140,11 @@ void addRunCommand(CLI::App& app, Action& action) {
                      "Lateness above which a paced op ends when it really did (10ms)")
         ->type_name("TIME");
     command
+        ->add_option("--dp", options->replicas,
+                     "Replicas of the pipeline, which train on data of their own and add up their gradients (1)")
+        ->check(CLI::Range(1, 1024))
+        ->type_name("N");
+    command
         ->add_option("--inject", options->faults,
                      "Plant a fault: slow:rank=2,factor=1.3, op:F3.1,rank=1,add=5ms, link:0>1,latency=2ms and others, "
                      "see the manual's page on running; repeat for more")
@@ -130,7 +157,7 @@ void addRunCommand(CLI::App& app, Action& action) {
     options->model.add(*command);
     options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return run(*options); }; });
+    command->callback([&action, options, team] { action = [options, team] { return run(*options, team); }; });
 }
 
 } // namespace bubblescope::cli

@@ -133,7 +133,8 @@ Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& compari
     return configs;
 }
 
-Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs, const std::string& out) {
+Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs, const std::string& out,
+                                           ProcessTeam* team) {
     std::vector<RecordedRun> runs;
     std::map<std::string, int> named;
     for (const runtime::RunConfig& config : configs) {
@@ -141,7 +142,7 @@ Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>
         std::string name = schedule.name + (schedule.flavor.empty() ? "" : "-" + schedule.flavor);
         if (const int before = named[name]++; before > 0) name += fmt::format("-{}", before + 1);
         const std::string folder = out.empty() ? "" : (std::filesystem::path(out) / name).string();
-        BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(config, folder));
+        BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(config, folder, team));
         printProblems(runs.back().run.problems);
     }
     return runs;

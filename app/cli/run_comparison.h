@@ -26,9 +26,9 @@ struct Comparison {
 planComparison(const Comparison& comparison, const CostModel& times, const runtime::RunConfig& base);
 
 /// Makes the runs, each recorded in a folder of its name below `out` if that is not empty; of equal names the
-/// second gets a "-2".
+/// second gets a "-2". `team` as for recordRun().
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
-                                                         const std::string& out);
+                                                         const std::string& out, ProcessTeam* team);
 
 /// A table, and what became of the weights.
 [[nodiscard]] std::string comparisonText(const std::vector<RecordedRun>& runs);

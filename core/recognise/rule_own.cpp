@@ -9,15 +9,27 @@
 namespace bubblescope {
 namespace {
 
-std::optional<std::int64_t> rankOf(const Trace& trace, const Track& track) {
-    constexpr std::string_view kPrefix = "rank ";
-    const std::string_view process = trace.text(track.process_name);
-    if (process.starts_with(kPrefix)) {
-        std::int64_t rank = 0;
-        const auto parsed = std::from_chars(process.data() + kPrefix.size(), process.data() + process.size(), rank);
-        if (parsed.ec == std::errc{} && rank >= 0) return rank;
-    }
-    if (const auto rank = trace.files()[track.file].rank) return *rank;
+/// The number that follows `prefix` at the begin of `text`, which is cut off.
+std::optional<std::int64_t> numberAfter(std::string_view prefix, std::string_view& text) {
+    if (!text.starts_with(prefix)) return std::nullopt;
+    const std::string_view digits = text.substr(prefix.size());
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+    return number;
+}
+
+struct Home {
+    std::int64_t rank = 0;
+    std::int64_t replica = 0;
+};
+
+std::optional<Home> homeOf(const Trace& trace, const Track& track) {
+    std::string_view process = trace.text(track.process_name);
+    if (const auto rank = numberAfter("rank ", process))
+        return Home{*rank, numberAfter(" of replica ", process).value_or(0)};
+    if (const auto rank = trace.files()[track.file].rank) return Home{*rank};
     return std::nullopt;
 }
 
@@ -30,6 +42,7 @@ RunInfo runInfo(const Trace& trace, ArgSetId args) {
     info.schedule = words("schedule");
     info.flavor = words("flavor");
     info.pp = number("pp");
+    info.dp = number("dp");
     info.microbatches = number("microbatches");
     info.vpp = number("vpp");
     info.placement = placementFromName(words("placement")).value_or(Placement::Loop);
@@ -110,18 +123,20 @@ FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log) {
     FoundOps found;
     found.info = findRunInfo(trace, log);
     for (const Track& track : trace.tracks()) {
-        const auto rank = rankOf(trace, track);
-        for (SliceId slice = track.first_slice; rank && slice < track.end_slice; ++slice) {
+        const auto home = homeOf(trace, track);
+        for (SliceId slice = track.first_slice; home && slice < track.end_slice; ++slice) {
             const std::string_view category = trace.category(slice);
             if (category == trace_names::kOp) {
                 auto op = opOf(trace, slice);
                 if (!op) continue;
-                op->home = *rank;
+                op->home = home->rank;
+                op->replica = home->replica;
                 found.ops.push_back(*op);
             } else if (const auto kind = commKind(category)) {
                 auto comm = commOf(trace, slice, *kind);
                 if (!comm) continue;
-                comm->home = *rank;
+                comm->home = home->rank;
+                comm->replica = home->replica;
                 found.comm.push_back(*comm);
             }
         }

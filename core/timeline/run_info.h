@@ -15,6 +15,7 @@ struct RunInfo {
     std::string schedule; ///< family name
     std::string flavor;
     int pp = 1;
+    int dp = 1; ///< replicas of the pipeline
     int microbatches = 1;
     int vpp = 1;
     Placement placement = Placement::Loop;

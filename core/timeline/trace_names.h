@@ -5,9 +5,10 @@
 /// How a StepTimeline is spelled in our own trace files. Writers (simulate --out, the recorder) and the
 /// recogniser agree on these names and on nothing else.
 ///
-/// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R")
-/// with the child tracks "compute", "send activation", "send gradient", "receive activation", "receive gradient",
-/// "wait"; a child whose slices would overlap gets a second lane of the same name with " (2)".
+/// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R", or
+/// "rank R of replica D" where the pipeline has replicas, whose pids follow each other) with the child tracks
+/// "compute", "send activation", "send gradient", "receive activation", "receive gradient", "wait"; a child whose
+/// slices would overlap gets a second lane of the same name with " (2)".
 ///
 /// - category "op": slice named as opName(); args kind (string), microbatch, chunk, stage, step (ints),
 ///   lateness_ns and sequence (ints, only if not 0), overlapped (bool, only if true). Ops that hand over an
@@ -15,8 +16,10 @@
 /// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
 ///   (the consumer's, see CommSpan), peer, step, sequence (only if not 0).
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
-///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; faults only
-///   if there are any) and `rank` where the file holds one rank only.
+///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp
+///   only above 1, faults only if there are any) and `rank` where the file holds one rank only.
+/// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
+///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/diagnose/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {
 
@@ -26,6 +29,8 @@ inline constexpr std::string_view kReceive = "receive";
 inline constexpr std::string_view kWait = "wait";
 inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
+inline constexpr std::string_view kClock = "clock";
+inline constexpr std::string_view kPing = "ping";
 
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kGradient = "gradient";

@@ -30,18 +30,18 @@ std::optional<int> rankOfFile(const std::filesystem::path& file) {
 }
 
 /// Whoever loads a folder loads all traces in it, so those of an earlier, larger run must go.
-Status prepareDir(const std::filesystem::path& dir, int pp) {
+Status prepareDir(const std::filesystem::path& dir, int ranks) {
     std::error_code code;
     std::filesystem::create_directories(dir, code);
     if (code) return dirError(dir, "the folder cannot be created", code);
     std::vector<std::filesystem::path> stale;
     for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
         const std::optional<int> rank = rankOfFile(at->path());
-        if (rank && *rank >= pp) stale.push_back(at->path());
+        if (rank && *rank >= ranks) stale.push_back(at->path());
     }
     if (code) return dirError(dir, "the folder cannot be read", code);
     for (const auto& file : stale) {
-        std::filesystem::remove(file, code);
+        std::filesystem::remove(file, code); // or another process of the run has just done so
         if (code) return dirError(file, "the trace file of an earlier run cannot be removed", code);
     }
     return {};
@@ -50,11 +50,15 @@ Status prepareDir(const std::filesystem::path& dir, int pp) {
 } // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
-    BUBBLESCOPE_TRY(prepareDir(config.dir, config.info.pp));
+    const int ranks = config.info.pp * config.info.dp;
+    BUBBLESCOPE_TRY(prepareDir(config.dir, ranks));
     std::unique_ptr<Recorder> recorder(new Recorder);
     const ClockPair clocks = readClocks();
-    for (int r = 0; r < config.info.pp; ++r) {
-        BUBBLESCOPE_ASSIGN(RankSpool spool, RankSpool::create(config.dir, config.info, Rank{r}, clocks));
+    recorder->ranks_ = config.ranks;
+    for (int r = 0; config.ranks.empty() && r < ranks; ++r)
+        recorder->ranks_.push_back(Rank{r});
+    for (const Rank rank : recorder->ranks_) {
+        BUBBLESCOPE_ASSIGN(RankSpool spool, RankSpool::create(config.dir, config.info, rank, clocks));
         recorder->spools_.push_back(std::move(spool));
         recorder->rings_.push_back(std::make_unique<RecordRing>(config.ring_capacity));
     }
@@ -71,6 +75,14 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
 
 Recorder::~Recorder() {
     [[maybe_unused]] const Status ignored = close();
+}
+
+std::size_t Recorder::placeOf(Rank rank) const {
+    return static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+}
+
+RecordRing& Recorder::ring(Rank rank) {
+    return *rings_[placeOf(rank)];
 }
 
 void Recorder::requestFlush() {
@@ -103,6 +115,14 @@ void Recorder::keepError(Error error) {
 Status Recorder::status() const {
     const std::lock_guard lock(error_mutex_);
     return first_error_ ? Status(*first_error_) : Status();
+}
+
+void Recorder::addPings(std::span<const Ping> pings) {
+    const std::lock_guard lock(files_mutex_);
+    for (const Ping& ping : pings) {
+        Status appended = spools_[placeOf(Rank{ping.asker})].append(ping);
+        if (!appended.ok()) keepError(std::move(appended).error());
+    }
 }
 
 Status Recorder::close() {

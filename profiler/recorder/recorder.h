@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/diagnose/clocks/solve.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/ring.h"
 #include "profiler/spool/rank_spool.h"
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -18,7 +20,8 @@ namespace bubblescope::profiler {
 
 struct RecorderConfig {
     std::filesystem::path dir; ///< created where missing; trace files of an earlier run in it are replaced
-    RunInfo info;              ///< info.pp is the number of ranks
+    RunInfo info;              ///< has info.pp * info.dp ranks
+    std::vector<Rank> ranks;   ///< those that are recorded here, by their number in the whole run; empty = all
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
     /// How long a record may lie in memory: what a killed process loses. 0 = nothing is written unless
     /// flush() is called.
@@ -38,7 +41,8 @@ public:
     Recorder& operator=(const Recorder&) = delete;
     ~Recorder();
 
-    [[nodiscard]] RecordRing& ring(Rank rank) { return *rings_[rank.index()]; }
+    /// Of one of the ranks that are recorded here.
+    [[nodiscard]] RecordRing& ring(Rank rank);
 
     /// Asks for a flush soon and returns at once; for the ends of steps.
     void requestFlush();
@@ -53,21 +57,26 @@ public:
     /// Stops the recorder's thread and flushes; the last call to make, after the producers ended.
     [[nodiscard]] Status close();
 
+    /// Writes exchanges of clocks into the file of the rank that asked, which must be one of those recorded here.
+    void addPings(std::span<const Ping> pings);
+
     /// Records lost because a ring was full.
     [[nodiscard]] std::int64_t dropped() const;
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
     Recorder() = default;
+    [[nodiscard]] std::size_t placeOf(Rank rank) const;
     void keepError(Error error);
     void drainLoop(std::chrono::milliseconds interval);
     void stopThread();
 
+    std::vector<Rank> ranks_; ///< whose rings and spools these are
     std::vector<std::unique_ptr<RecordRing>> rings_;
 
     std::mutex files_mutex_; ///< guards what flushing uses
     std::vector<RankSpool> spools_;
-    std::vector<bool> failed_; ///< by rank
+    std::vector<bool> failed_; ///< by place in ranks_
     std::vector<SliceRecord> batch_;
 
     mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk

@@ -39,21 +39,24 @@ std::filesystem::path RankSpool::fileName(Rank rank) {
     return fmt::format("rank{}.pftrace", rank.value);
 }
 
-RankSpool::RankSpool(SpoolFile file, Rank rank, int stages, int apart)
-    : file_(std::move(file)), rank_(rank), stages_(stages), apart_(apart),
-      encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank)
+    : file_(std::move(file)), rank_(rank), replicas_(info.dp), stages_(info.pp * info.vpp),
+      apart_(routes(info.placement)), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                     ClockPair clocks) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
-    RankSpool spool(std::move(file), rank, info.pp * info.vpp, routes(info.placement));
+    RankSpool spool(std::move(file), info, rank);
+    const Rank in_pipeline{rank.value / info.dp};
+    std::string name = fmt::format("rank {}", in_pipeline.value);
+    if (info.dp > 1) name += fmt::format(" of replica {}", rank.value % info.dp);
     perfetto::Encoder& encoder = spool.encoder_;
-    encoder.process(spool.processUuid(), rank.value + 1, fmt::format("rank {}", rank.value), rank.value);
+    encoder.process(spool.processUuid(), rank.value + 1, name, rank.value);
     for (std::size_t track = 0; track < kTracks; ++track)
         spool.openLane(track);
     encoder.clockSnapshot(clocks.monotonic, clocks.realtime);
     encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent,
-                    perfetto::runArgs(info, rank));
+                    perfetto::runArgs(info, in_pipeline));
     BUBBLESCOPE_TRY(spool.file_.append(encoder.take()));
     return spool;
 }
@@ -65,6 +68,17 @@ Status RankSpool::append(std::vector<SliceRecord>& batch) {
     });
     for (const SliceRecord& record : batch)
         encode(record);
+    return file_.append(encoder_.take());
+}
+
+Status RankSpool::append(const Ping& ping) {
+    const std::array<perfetto::Arg, 6> args{{{"asker", std::int64_t{ping.asker}},
+                                             {"replier", std::int64_t{ping.replier}},
+                                             {"t0_ns", ping.t0.count()},
+                                             {"t1_ns", ping.t1.count()},
+                                             {"t2_ns", ping.t2.count()},
+                                             {"t3_ns", ping.t3.count()}}};
+    encoder_.instant(processUuid(), ping.t0, trace_names::kClock, trace_names::kPing, args);
     return file_.append(encoder_.take());
 }
 
@@ -111,10 +125,12 @@ std::uint64_t RankSpool::laneFor(const SliceRecord& record) {
 void RankSpool::encode(const SliceRecord& record) {
     const std::uint64_t track = laneFor(record);
     if (record.category == SliceRecord::Category::Op) {
+        // Replicas run the same ops: their transfers are told apart as if each had steps of its own.
+        const int step_of_all = record.step * replicas_ + rank_.value % replicas_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
                             perfetto::opArgs(op.op, record.stage, record.step, op.lateness),
-                            perfetto::opFlowIds(op.op, record.stage, stages_, apart_, record.step));
+                            perfetto::opFlowIds(op.op, record.stage, stages_, apart_, step_of_all));
     } else {
         const CommSpan span = record.asComm();
         const std::string_view category = perfetto::commCategory(span.kind);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/diagnose/clocks/solve.h"
 #include "core/io/perfetto/encoder.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/slice_record.h"
@@ -26,7 +27,8 @@ public:
     /// "rank<R>.pftrace"
     [[nodiscard]] static std::filesystem::path fileName(Rank rank);
 
-    /// Creates `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
+    /// `rank` counts all ranks of the run: the pipeline's rank times the replicas, plus the replica. Creates
+    /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
     /// clocks and what the run is. Error: Run, naming the file.
     [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                                   ClockPair clocks);
@@ -34,6 +36,9 @@ public:
     /// Appends a batch with one write; sorts it in place. Within a batch order does not matter; a slice that
     /// overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
+
+    /// An exchange of clocks in which this rank was the asker.
+    [[nodiscard]] Status append(const Ping& ping);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
@@ -46,7 +51,7 @@ private:
         TimeNs free_from{0};
     };
 
-    RankSpool(SpoolFile file, Rank rank, int stages, int apart);
+    RankSpool(SpoolFile file, const RunInfo& info, Rank rank);
 
     [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
     [[nodiscard]] std::uint64_t processUuid() const;
@@ -55,7 +60,8 @@ private:
     void encode(const SliceRecord& record);
 
     SpoolFile file_;
-    Rank rank_;
+    Rank rank_; ///< of the whole run
+    int replicas_;
     int stages_; ///< of the whole pipeline
     int apart_;  ///< between neighbouring stages, see routes()
     perfetto::Encoder encoder_;

@@ -50,6 +50,7 @@ void RankLoop::run() noexcept {
 void RankLoop::runSteps() {
     report(Activity::Kind::Starting);
     buildStages();
+    wires_.expect(expected_);
     clock_.alignTo(meet(state_.config.clock.now()));
     for (step_ = 0; step_ < state_.config.steps; ++step_)
         runStep();
@@ -64,7 +65,6 @@ void RankLoop::buildStages() {
 }
 
 void RankLoop::runStep() {
-    wires_.expect(expected_);
     const std::span<const Op> ops = schedule_.ranks[rank_.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
@@ -73,6 +73,7 @@ void RankLoop::runStep() {
     clock_.alignTo(meet(clock_.freeAt()));
     runOptimizer();
     current_.reset();
+    if (step_ + 1 < state_.config.steps) wires_.expect(expected_);
     clock_.alignTo(meet(clock_.freeAt()));
     endStep();
 }

@@ -24,8 +24,9 @@ public:
     /// The end's own rank.
     [[nodiscard]] virtual Rank rank() const = 0;
 
-    /// Which messages the rank will take until the next meeting, in the order in which it will, so that receives can
-    /// be posted before the data comes. Others may be taken as well.
+    /// Which messages the rank will take in the next step, in the order in which it will; to be called before the
+    /// meeting that begins the step, when all earlier messages have been taken. Receives can then be posted before the
+    /// data comes. Others may be taken as well.
     virtual void expect(std::span<const Expected> messages) = 0;
 
     /// Takes the message over and never waits for the receiver. `to` must be another rank or the own one.
@@ -35,7 +36,7 @@ public:
     [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
 
     /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
-    /// ended. Every message must have been taken.
+    /// ended.
     [[nodiscard]] virtual std::optional<TimeNs> meet(TimeNs time) = 0;
 
     /// Tells the others what the rank is at, for those who wonder why it does not answer. Cheap: once per op.

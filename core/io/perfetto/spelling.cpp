@@ -78,6 +78,7 @@ std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
         {"paced", info.paced},
         {"pace_tolerance_ns", number(info.pace_tolerance.count())},
     };
+    if (info.dp > 1) args.push_back({"dp", number(info.dp)});
     if (rank) args.push_back({"rank", number(rank->value)});
     if (!info.faults.empty()) args.push_back({"faults", std::string_view(info.faults)});
     return args;

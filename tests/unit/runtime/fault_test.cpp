@@ -99,7 +99,7 @@ TEST(ParseFault, SaysWhereAndWhatIsWrong) {
              Refused{"flip:B2,rank=1,bit=-1", "character 20", "is no bit"},
              Refused{"flip:B2,rank=1,bit=1,tensor=side", "character 29", "is no tensor"},
              Refused{"slow:rank=1,factor=2,from=5,to=3", "character 32", "before the first step"},
-             Refused{"slow:rank=1,factor=2,step=stepx", "character 27", "is no step"},
+             Refused{"slow:rank=1,factor=2,step=stepx", "character 31", "is no step"},
              Refused{"jitter:sigma=1%,seed=-1", "character 22", "is no seed"},
          }) {
         const Result<Fault> fault = parseFault(refused.text);

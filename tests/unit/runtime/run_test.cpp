@@ -84,6 +84,48 @@ TEST(RunPipeline, CutOfTheSameStagesDoesNotChangeABit) {
     EXPECT_EQ(four_ranks.weights_digest, v_shaped.weights_digest);
 }
 
+TEST(RunPipeline, ReplicasTrainTheReferencesWeightsBitForBit) {
+    for (const auto& schedule : {test::scheduleOf("1f1b", 2, 4), test::scheduleOf("interleaved", 2, 4, 2),
+                                 test::scheduleOf("dualpipe", 2, 4)}) {
+        for (const int replicas : {2, 3}) {
+            RunConfig config = configOf(schedule);
+            config.replicas = replicas;
+            const RunSummary pipeline = run(config);
+            const RunSummary plain = reference(config);
+            EXPECT_EQ(pipeline.losses, plain.losses) << schedule.name << " x " << replicas;
+            EXPECT_EQ(pipeline.weights_digest, plain.weights_digest) << schedule.name << " x " << replicas;
+            EXPECT_EQ(pipeline.memory.size(), static_cast<std::size_t>(2 * replicas));
+        }
+    }
+    // Two replicas of four micro-batches train on the data of one with eight, in another grouping.
+    RunConfig twice = configOf(test::scheduleOf("1f1b", 2, 4));
+    twice.replicas = 2;
+    const std::vector<double> one = run(configOf(test::scheduleOf("1f1b", 2, 8))).losses;
+    const std::vector<double> two = run(twice).losses;
+    for (std::size_t step = 0; step < one.size(); ++step)
+        EXPECT_NEAR(two[step], one[step], 1e-5 * one[step]);
+}
+
+TEST(RunPipeline, ReplicasAreToldApartInTheTrace) {
+    const bubblescope::test::ScratchFolder dir;
+    RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4));
+    config.replicas = 2;
+    config.out_dir = dir.path();
+    EXPECT_EQ(run(config).files.size(), 6U);
+    JobControl control;
+    const Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    EXPECT_TRUE(loaded.value().problems.empty()) << loaded.value().problems.front().message;
+    EXPECT_EQ(loaded.value().schedule.pp, 3);
+    EXPECT_EQ(loaded.value().schedule.name, "1f1b");
+    EXPECT_EQ(loaded.value().info.value().dp, 2);
+    ASSERT_EQ(loaded.value().steps.size(), 6U) << "three of each replica";
+    int of_second = 0;
+    for (const StepTimeline& step : loaded.value().steps)
+        of_second += step.replica == 1 ? 1 : 0;
+    EXPECT_EQ(of_second, 3);
+}
+
 TEST(RunPipeline, CutOfTheSameBlocksDoesNotChangeABit) {
     RunConfig thick = configOf(test::scheduleOf("1f1b", 2, 4)); // 2 stages of 2 blocks
     RunConfig thin = configOf(test::scheduleOf("interleaved", 2, 4, 2));

@@ -1,0 +1,64 @@
+#include "runtime/engine_setup.h"
+
+#include "runtime/model/gpt_stage.h"
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+RunInfo runInfo(const RunConfig& config) {
+    RunInfo info = RunInfo::of("run", config.schedule);
+    info.dp = config.replicas;
+    info.backend = "cpu";
+    info.paced = config.paced;
+    info.pace_tolerance = config.paced ? config.pace_tolerance : TimeNs{0};
+    for (const Fault& fault : config.faults)
+        info.faults += (info.faults.empty() ? "" : " ") + fault.text;
+    return info;
+}
+
+} // namespace
+
+Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config, std::vector<Rank> ranks) {
+    std::unique_ptr<profiler::Recorder> recorder;
+    if (config.out_dir.empty()) return recorder;
+    profiler::RecorderConfig recording;
+    recording.dir = config.out_dir;
+    recording.info = runInfo(config);
+    recording.ranks = std::move(ranks);
+    return profiler::Recorder::open(recording);
+}
+
+EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
+                          profiler::Recorder* recorder) {
+    EngineConfig engine{.schedule = config.schedule,
+                        .times = config.times,
+                        .steps = config.steps,
+                        .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
+                        .clock = clock,
+                        .make_stage = [&model = config.model](
+                                          const StageTask& task) { return std::make_unique<GptStage>(model, task); },
+                        .ranks = std::move(ranks),
+                        .replicas = config.replicas,
+                        .rings = {},
+                        .faults = config.faults,
+                        .die = {},
+                        .after_step = {}};
+    if (recorder == nullptr) return engine;
+    for (const Transport* const wires : engine.ranks)
+        engine.rings.push_back(&recorder->ring(wires->rank()));
+    engine.after_step = [recorder] {
+        recorder->requestFlush();
+        return recorder->status();
+    };
+    return engine;
+}
+
+double lossOf(const std::vector<double>& shares) {
+    return std::accumulate(shares.begin(), shares.end(), 0.0);
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,163 @@
+#include "runtime/run_processes.h"
+
+#include "runtime/agree.h"
+#include "runtime/check_config.h"
+#include "runtime/device/host_clock.h"
+#include "runtime/engine/wiring.h"
+#include "runtime/engine_setup.h"
+#include "runtime/trained_stages.h"
+#include "runtime/transport/mpi/mpi_wires.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// What the root must know of each rank, besides losses.
+struct RankShare {
+    MemoryUse memory;
+    std::int64_t ops = 0;
+    std::int64_t late_ops = 0;
+    TimeNs max_lateness{0};
+    std::int64_t dropped_records = 0;
+};
+
+template <class Value>
+std::string bytesOfValue(const Value& value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::string bytes(sizeof value, '\0');
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+}
+
+template <class Value>
+Value valueOf(std::string_view bytes) {
+    Value value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+/// A digest runs through all stages of a copy of the model: each stage's process goes on with what the one before it
+/// has come to.
+Result<std::uint64_t> digestAcross(const TrainedStages& stages, const RunConfig& config, ProcessTeam& team) {
+    const Schedule& schedule = config.schedule;
+    const RunMesh mesh{schedule.pp, config.replicas};
+    const auto routes_count = static_cast<std::size_t>(routes(schedule.placement));
+    std::vector<std::uint64_t> hashes(stages.size() * routes_count, kFnvOffset);
+    for (std::size_t replica = 0; replica < stages.size(); ++replica) {
+        for (std::size_t s = 0; s < stages[replica].size(); ++s) {
+            std::uint64_t& hash = hashes[replica * routes_count + s % routes_count];
+            const Rank owner =
+                mesh.world(locate(schedule.placement, schedule.pp, Stage{s}).rank, static_cast<int>(replica));
+            if (owner.value == team.rank()) hash = stages[replica][s]->digest(hash);
+            const std::vector<std::string> same(static_cast<std::size_t>(team.size()), bytesOfValue(hash));
+            BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.exchange(same));
+            hash = valueOf<std::uint64_t>(all[owner.index()]);
+        }
+    }
+    return oneDigest(hashes);
+}
+
+/// Each share of a loss is known to one rank and 0 on the others.
+Status addLosses(const std::vector<std::vector<double>>& own, ProcessTeam& team, RunSummary& summary) {
+    std::string bytes;
+    for (const std::vector<double>& shares : own)
+        bytes.append(reinterpret_cast<const char*>(shares.data()), shares.size() * sizeof(double));
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.gather(std::move(bytes)));
+    if (!team.isRoot()) return {};
+    std::size_t at = 0;
+    for (const std::vector<double>& step : own) {
+        std::vector<double> shares(step.size(), 0.0);
+        for (double& share : shares) {
+            for (const std::string& rank : all)
+                share += valueOf<double>(std::string_view(rank).substr(at));
+            at += sizeof(double);
+        }
+        summary.losses.push_back(lossOf(shares));
+    }
+    return {};
+}
+
+Status addShares(const RankShare& own, ProcessTeam& team, RunSummary& summary) {
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.gather(bytesOfValue(own)));
+    for (const std::string& bytes : all) {
+        const auto share = valueOf<RankShare>(bytes);
+        summary.memory.push_back(share.memory);
+        summary.ops += share.ops;
+        summary.late_ops += share.late_ops;
+        summary.max_lateness = std::max(summary.max_lateness, share.max_lateness);
+        summary.dropped_records += share.dropped_records;
+    }
+    return {};
+}
+
+Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* recorder, const RunConfig& config,
+                             ProcessTeam& team) {
+    RunSummary summary;
+    BUBBLESCOPE_TRY(addLosses(result.losses, team, summary));
+    BUBBLESCOPE_ASSIGN(summary.weights_digest, digestAcross(result.stages, config, team));
+    BUBBLESCOPE_TRY(addShares({result.memory.front(), result.ops, result.late_ops, result.max_lateness,
+                               recorder != nullptr ? recorder->dropped() : 0},
+                              team, summary));
+    for (int r = 0; recorder != nullptr && r < team.size(); ++r)
+        summary.files.push_back(config.out_dir / profiler::RankSpool::fileName(Rank{r}));
+    return summary;
+}
+
+Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
+    const int ranks = config.schedule.pp * config.replicas;
+    if (team.size() == ranks) return {};
+    return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),
+                      fmt::format("start it with mpirun -n {}, or with -n 1 for threads of one process", ranks));
+}
+
+Result<RunSummary> runRank(const RunConfig& config, JobControl& control, ProcessTeam& team, bool& all_alive) {
+    MonotonicClock clock;
+    std::unique_ptr<profiler::Recorder> recorder;
+    auto opened = openRecorder(config, {Rank{team.rank()}});
+    if (opened.ok()) recorder = std::move(opened).value();
+    BUBBLESCOPE_TRY(agree(opened.ok() ? Status() : Status(std::move(opened).error()), team));
+    const DataPlan plan(config.schedule, config.replicas);
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<MpiWires> wires,
+                       MpiWires::open(MPI_COMM_WORLD, {TagPlan(config.schedule, plan), clock, config.timeout, {}}));
+
+    EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get());
+    engine.die = [] { std::raise(SIGKILL); };
+    Result<EngineResult> ran = runEngine(engine, control);
+    all_alive = wires->leave();
+    if (recorder) recorder->addPings(wires->pings());
+    Status written = recorder ? recorder->close() : Status();
+    if (const auto error = wires->error()) return *error; // here or elsewhere, in the run or after it
+    if (!ran.ok()) return std::move(ran).error();
+    BUBBLESCOPE_TRY(agree(std::move(written), team));
+    return summarise(ran.value(), recorder.get(), config, team);
+}
+
+} // namespace
+
+ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, ProcessTeam& team) {
+    ProcessRun run{RunSummary{}, true};
+    Status fit = checkConfig(config);
+    if (fit.ok()) fit = checkTeam(config, team);
+    if (!fit.ok()) {
+        run.summary = std::move(fit).error();
+        return run;
+    }
+    try {
+        run.summary = runRank(config, control, team, run.all_alive);
+    } catch (const std::exception& e) {
+        run.summary = runError(fmt::format("rank {} cannot run: {}", team.rank(), e.what()));
+        run.all_alive = false; // the others may wait for this one
+    }
+    return run;
+}
+
+} // namespace bubblescope::runtime

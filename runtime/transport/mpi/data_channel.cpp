@@ -1,0 +1,153 @@
+#include "runtime/transport/mpi/data_channel.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// In front of a tensor's numbers. All processes of a job run the same program on machines of one kind.
+struct Header {
+    std::int64_t sent = 0;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+};
+
+void check(int code, const char* tried) {
+    if (code == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw std::runtime_error(std::string("MPI could not ") + tried + ": " +
+                             std::string(text, static_cast<std::size_t>(length)));
+}
+
+int byteCount(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw std::length_error("a tensor of more than 2 GiB does not fit an MPI message");
+    return static_cast<int>(bytes);
+}
+
+/// The process at the other end may be gone: MPI must not be waited for, nor lose memory that it may still use.
+void abandon(MPI_Request& request, std::vector<std::byte> buffer) {
+    int complete = 0;
+    if (MPI_Test(&request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS || complete != 0) return;
+    MPI_Request_free(&request);
+    [[maybe_unused]] auto* const kept = new std::vector<std::byte>(std::move(buffer));
+}
+
+Message unpack(const std::vector<std::byte>& buffer) {
+    Header header;
+    std::memcpy(&header, buffer.data(), sizeof header);
+    Matrix<float> values(header.rows, header.columns);
+    const auto bytes = static_cast<std::size_t>(bytesOf(values));
+    if (bytes != 0) std::memcpy(values.data(), buffer.data() + sizeof header, bytes);
+    return {Tensor(std::move(values)), TimeNs{header.sent}};
+}
+
+} // namespace
+
+DataChannel::DataChannel(MPI_Comm comm, const TagPlan& tags) : comm_(comm), tags_(tags) {}
+
+DataChannel::~DataChannel() {
+    for (auto& [label, incoming] : incoming_) {
+        MPI_Cancel(&incoming.request);
+        abandon(incoming.request, std::move(incoming.buffer));
+    }
+    for (Send& send : sends_)
+        abandon(send.request, std::move(send.buffer));
+}
+
+DataChannel::Buffer DataChannel::freeBuffer(std::size_t bytes) {
+    Buffer buffer;
+    if (!free_.empty()) {
+        buffer = std::move(free_.back());
+        free_.pop_back();
+    }
+    buffer.resize(bytes);
+    return buffer;
+}
+
+void DataChannel::expect(std::span<const Expected> messages) {
+    for (const Expected& message : messages) {
+        const Label label = labelOf(message.from, message.key);
+        const auto size = sizes_.find(label);
+        if (size == sizes_.end() || incoming_.contains(label) || arrived_.contains(label)) continue;
+        Incoming& incoming = incoming_[label];
+        incoming.buffer = freeBuffer(size->second);
+        check(MPI_Irecv(incoming.buffer.data(), byteCount(incoming.buffer.size()), MPI_BYTE, label.first, label.second,
+                        comm_, &incoming.request),
+              "post a receive");
+    }
+}
+
+void DataChannel::send(Rank to, const MessageKey& key, const Message& message) {
+    Matrix<float> copy; // of what is not on the host
+    if (!message.tensor.onHost()) copy = message.tensor.toHost();
+    const Matrix<float>& values = message.tensor.onHost() ? message.tensor.host() : copy;
+    const Header header{message.sent.count(), values.rows(), values.cols()};
+    const auto bytes = static_cast<std::size_t>(bytesOf(values));
+    const Label label = labelOf(to, key);
+    Send& send = sends_.emplace_back();
+    send.buffer = freeBuffer(sizeof header + bytes);
+    std::memcpy(send.buffer.data(), &header, sizeof header);
+    if (bytes != 0) std::memcpy(send.buffer.data() + sizeof header, values.data(), bytes);
+    check(MPI_Isend(send.buffer.data(), byteCount(send.buffer.size()), MPI_BYTE, label.first, label.second, comm_,
+                    &send.request),
+          "send");
+}
+
+void DataChannel::progress() {
+    for (auto send = sends_.begin(); send != sends_.end();) {
+        int complete = 0;
+        check(MPI_Test(&send->request, &complete, MPI_STATUS_IGNORE), "send");
+        if (complete == 0) {
+            ++send;
+            continue;
+        }
+        free_.push_back(std::move(send->buffer));
+        send = sends_.erase(send);
+    }
+    findUnexpected();
+    for (auto incoming = incoming_.begin(); incoming != incoming_.end();) {
+        int complete = 0;
+        check(MPI_Test(&incoming->second.request, &complete, MPI_STATUS_IGNORE), "receive");
+        if (complete == 0) {
+            ++incoming;
+            continue;
+        }
+        Buffer& buffer = incoming->second.buffer;
+        sizes_[incoming->first] = buffer.size();
+        arrived_.insert_or_assign(incoming->first, unpack(buffer));
+        free_.push_back(std::move(buffer));
+        incoming = incoming_.erase(incoming);
+    }
+}
+
+void DataChannel::findUnexpected() {
+    for (;;) {
+        int found = 0;
+        MPI_Message handle = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &handle, &status), "look for messages");
+        if (found == 0) return;
+        int bytes = 0;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        Incoming& incoming = incoming_[{status.MPI_SOURCE, status.MPI_TAG}];
+        incoming.buffer = freeBuffer(static_cast<std::size_t>(bytes));
+        check(MPI_Imrecv(incoming.buffer.data(), bytes, MPI_BYTE, &handle, &incoming.request), "receive");
+    }
+}
+
+std::optional<Message> DataChannel::take(Rank from, const MessageKey& key) {
+    const auto found = arrived_.find(labelOf(from, key));
+    if (found == arrived_.end()) return std::nullopt;
+    Message message = std::move(found->second);
+    arrived_.erase(found);
+    return message;
+}
+
+} // namespace bubblescope::runtime
