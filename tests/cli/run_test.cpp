@@ -123,6 +123,43 @@ TEST(RunCommand, SaysHowManyTokensSlicesNeed) {
     EXPECT_NE(result.err.find("give 9 tokens or more"), std::string::npos) << result.err;
 }
 
+TEST(RunCommand, PlantsFaultsAndSaysSo) {
+    const ScratchFolder scratch;
+    const auto result = runProgram(run("1f1b", "1",
+                                       {"--pace-tolerance", "1000s", "--inject", "slow:rank=1,factor=2", "--inject",
+                                        "op:F0,rank=0,step=1,add=1ms", "--out", scratch.file("trace")}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    EXPECT_EQ(document["trace"]["planted_faults"], "slow:rank=1,factor=2 op:F0,rank=0,step=1,add=1ms");
+    const auto& ranks = document["steps"][0]["ranks"];
+    EXPECT_GT(2 * ranks[1]["busy_ns"].get<std::int64_t>(), 3 * ranks[0]["busy_ns"].get<std::int64_t>());
+
+    const auto text = runProgram({"analyze", scratch.file("trace")});
+    EXPECT_NE(text.out.find("Planted faults: slow:rank=1,factor=2"), std::string::npos) << text.out;
+}
+
+TEST(RunCommand, SaysWhereAFaultIsWrong) {
+    const auto unknown = runProgram(run("1f1b", "1", {"--inject", "slow:rank=1,factor=2,speed=3"}));
+    EXPECT_EQ(unknown.exit_code, 2);
+    EXPECT_NE(unknown.err.find("character 22"), std::string::npos) << unknown.err;
+    const auto beyond = runProgram(run("1f1b", "1", {"--inject", "slow:rank=2,factor=2"}));
+    EXPECT_EQ(beyond.exit_code, 2);
+    EXPECT_NE(beyond.err.find("there is no rank 2"), std::string::npos) << beyond.err;
+}
+
+TEST(RunCommand, ADeadRankEndsTheRunWithFour) {
+    const auto result = runProgram(run("1f1b", "1", {"--no-pace", "--inject", "die:rank=1,step=1,op=F2"}));
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_NE(result.err.find("rank 1, F2.0 of step 1"), std::string::npos) << result.err;
+}
+
+TEST(RunCommand, TrainsReplicas) {
+    const auto result = runProgram(run("1f1b", "1", {"--no-pace", "--dp", "2"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.json()["training"]["peak_memory"].size(), 4U);
+    EXPECT_EQ(result.json()["trace"]["files"].size(), 4U);
+}
+
 TEST(RunCommand, FailsWithFourWhereItCannotRecord) {
     const ScratchFolder scratch;
     const std::string blocked = scratch.write("file", "not a directory").string() + "/below";
