@@ -26,9 +26,10 @@ public:
 } // namespace
 
 std::shared_ptr<Accelerator> testDevice() {
-    static const Result<std::shared_ptr<Accelerator>> gpu = openGpu(0);
-    if (!gpu.ok()) throw std::runtime_error(gpu.error().text());
-    return gpu.value();
+    // Never destroyed: CUDA is gone before the program's last destructors run.
+    static const auto* const gpu = new Result<std::shared_ptr<Accelerator>>(openGpu(0));
+    if (!gpu->ok()) throw std::runtime_error(gpu->error().text());
+    return gpu->value();
 }
 
 } // namespace bubblescope::runtime::test

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 namespace bubblescope::runtime::test {
 namespace {
@@ -49,7 +51,7 @@ TEST_F(Pool, WhatAnotherStreamUsedLastIsOverwrittenOnlyAfterIt) {
         EmulatedDevice device(seed);
         Accelerator::Stream home = device.makeStream();
         Accelerator::Stream reader = device.makeStream();
-        MemoryPool pool(device, home);
+        MemoryPool pool(device, home, 0);
         Buffer result = pool.take(4);
         device.zero(result.as<void>(), 4, home);
         Accelerator::Event filled = device.makeEvent(false);
@@ -68,6 +70,21 @@ TEST_F(Pool, WhatAnotherStreamUsedLastIsOverwrittenOnlyAfterIt) {
         EXPECT_EQ(*result.as<float>(), 1.0F) << seed;
         EXPECT_EQ(next.as<float>()[7], 2.0F);
     }
+}
+
+TEST_F(Pool, LeavesMemoryThatOthersUseAloneForAWhile) {
+    MemoryPool pool(device_, home_, 2);
+    std::vector<void*> freed;
+    for (int i = 0; i < 3; ++i) {
+        Buffer buffer = pool.take(100);
+        buffer.usedOn(other_);
+        freed.push_back(buffer.as<void>());
+    }
+    const Buffer oldest = pool.take(100);
+    EXPECT_EQ(oldest.as<void>(), freed[0]);
+    const Buffer fresh = pool.take(100);
+    EXPECT_EQ(std::count(freed.begin(), freed.end(), fresh.as<void>()), 0);
+    device_.finish(other_);
 }
 
 TEST_F(Pool, GivesBackOtherSizesWhereMemoryIsShort) {

@@ -20,8 +20,10 @@ Buffer::~Buffer() {
 
 MemoryPool::~MemoryPool() {
     for (const auto& [capacity, blocks] : free_) {
-        for (const Free& block : blocks) {
-            if (block.after != nullptr) device_.destroy(block.after);
+        for (void* const data : blocks.own)
+            device_.release(data);
+        for (const Busy& block : blocks.others) {
+            device_.destroy(block.until);
             device_.release(block.data);
         }
     }
@@ -34,17 +36,18 @@ Buffer MemoryPool::take(std::int64_t bytes) {
     if (bytes == 0) return buffer;
     const std::int64_t capacity = capacityFor(bytes);
     const std::lock_guard lock(mutex_);
-    std::vector<Free>& blocks = free_[capacity];
-    if (blocks.empty()) {
-        buffer.data_ = allocate(capacity);
-    } else {
-        const Free block = blocks.back();
-        blocks.pop_back();
-        if (block.after != nullptr) {
-            device_.wait(home_, block.after);
-            events_.push_back(block.after);
-        }
+    Free& blocks = free_[capacity];
+    if (!blocks.own.empty()) {
+        buffer.data_ = blocks.own.back();
+        blocks.own.pop_back();
+    } else if (blocks.others.size() > spare_) {
+        const Busy block = blocks.others.front();
+        blocks.others.pop_front();
+        device_.wait(home_, block.until);
+        events_.push_back(block.until);
         buffer.data_ = block.data;
+    } else {
+        buffer.data_ = allocate(capacity);
     }
     buffer.pool_ = this;
     buffer.bytes_ = bytes;
@@ -70,15 +73,17 @@ void* MemoryPool::allocate(std::int64_t capacity) {
 void MemoryPool::trim() {
     device_.finish(home_);
     for (auto& [capacity, blocks] : free_) {
-        for (const Free& block : blocks) {
-            if (block.after != nullptr) {
-                device_.finish(block.after);
-                events_.push_back(block.after);
-            }
-            device_.release(block.data);
+        for (const Busy& block : blocks.others) {
+            device_.finish(block.until);
+            events_.push_back(block.until);
+            blocks.own.push_back(block.data);
+        }
+        blocks.others.clear();
+        for (void* const data : blocks.own) {
+            device_.release(data);
             reserved_ -= capacity;
         }
-        blocks.clear();
+        blocks.own.clear();
     }
 }
 
@@ -86,15 +91,16 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::lock_guard lock(mutex_);
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
-    Free block{buffer.data_, nullptr};
     try {
-        if (buffer.last_ != home_) {
-            if (events_.empty()) events_.push_back(device_.makeEvent(false));
-            block.after = events_.back();
-            events_.pop_back();
-            device_.record(block.after, buffer.last_);
+        Free& blocks = free_[capacity];
+        if (buffer.last_ == home_) {
+            blocks.own.push_back(buffer.data_);
+            return;
         }
-        free_[capacity].push_back(block);
+        if (events_.empty()) events_.push_back(device_.makeEvent(false));
+        device_.record(events_.back(), buffer.last_);
+        blocks.others.push_back({buffer.data_, events_.back()});
+        events_.pop_back();
     } catch (...) {
         // The device has failed, which the next call on it reports; until then the memory stays out of use.
     }

@@ -2,7 +2,9 @@
 
 #include "runtime/device/accelerator/accelerator.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -49,13 +51,16 @@ private:
 
 /// Memory for the work of one stream, its home. Freed memory is used again without waiting for the device: what comes
 /// next on the home stream runs after what used it there, and where another stream used it last the home stream is made
-/// to wait for that one. Since training asks for the same sizes step after step, the device is asked for memory in the
+/// to wait for that one. So that it need not wait long, some such memory is left alone, the oldest of which is used
+/// when there is more. Since training asks for the same sizes step after step, the device is asked for memory in the
 /// first steps only.
 ///
 /// Buffers may be freed by any thread; take() is for the thread that feeds the home stream.
 class MemoryPool {
 public:
-    MemoryPool(Accelerator& device, Accelerator::Stream home) : device_(device), home_(home) {}
+    /// `spare`: how much memory of each size is left alone while other streams may still use it.
+    MemoryPool(Accelerator& device, Accelerator::Stream home, std::size_t spare = 4)
+        : device_(device), home_(home), spare_(spare) {}
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
     /// All buffers must be back and the device done with them.
@@ -72,9 +77,13 @@ public:
 
 private:
     friend class Buffer;
-    struct Free {
+    struct Busy {
         void* data;
-        Accelerator::Event after; ///< nullptr = the home stream's order is enough
+        Accelerator::Event until;
+    };
+    struct Free {
+        std::vector<void*> own;  ///< the home stream's order is enough
+        std::deque<Busy> others; ///< other streams use it until …; oldest first
     };
 
     void giveBack(Buffer& buffer) noexcept;
@@ -83,9 +92,10 @@ private:
 
     Accelerator& device_;
     Accelerator::Stream home_;
+    std::size_t spare_;
     mutable std::mutex mutex_;
-    std::map<std::int64_t, std::vector<Free>> free_; ///< by capacity
-    std::vector<Accelerator::Event> events_;         ///< to be used again
+    std::map<std::int64_t, Free> free_;      ///< by capacity
+    std::vector<Accelerator::Event> events_; ///< to be used again
     std::int64_t in_use_ = 0;
     std::int64_t peak_ = 0;
     std::int64_t reserved_ = 0;
