@@ -10,8 +10,6 @@
 #include "core/io/schedule_file.h"
 #include "core/io/sniff.h"
 #include "core/io/torchtitan/event_log.h"
-#include "core/io/trace_files.h"
-#include "core/trace/trace_builder.h"
 
 #include <algorithm>
 #include <deque>
@@ -75,7 +73,7 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
 /// Reads files side by side, a few ahead of the one that is taken next, and hands them over in order.
 class FileQueue {
 public:
-    FileQueue(const std::vector<InputFile>& files, JobControl& control) : files_(files), control_(control) {
+    FileQueue(std::span<const InputFile> files, JobControl& control) : files_(files), control_(control) {
         const std::size_t threads =
             std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
         for (std::size_t i = 0; i < threads; ++i)
@@ -108,7 +106,7 @@ private:
         ++next_;
     }
 
-    const std::vector<InputFile>& files_;
+    std::span<const InputFile> files_;
     JobControl& control_;
     std::size_t next_ = 0;
     std::deque<std::future<FilePart>> running_;
@@ -116,38 +114,58 @@ private:
 
 } // namespace
 
-Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
+Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control) {
     std::uint64_t total = 0;
     for (const InputFile& file : files)
         total += file.bytes;
     control.total = total;
     control.done = 0;
 
-    TraceBuilder builder;
-    DiagnosticLog log;
-    std::optional<Error> first_error;
-    std::size_t used = 0;
+    ReadFiles read;
     FileQueue queue(files, control);
     for (const InputFile& file : files) {
         FilePart part = queue.take();
+        FileOutcome& outcome = read.outcomes.emplace_back();
         if (part.status.ok()) {
-            ++used;
-            if (!builder.append(std::move(part.builder), control)) return cancelledError();
-            for (Diagnostic& entry : part.log.take())
-                log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
+            if (!read.builder.append(std::move(part.builder), control)) return cancelledError();
+            outcome.problems = part.log.take();
             continue;
         }
-        Error error = std::move(part.status).error();
-        if (error.kind == ErrorKind::Cancelled) return error;
-        builder.addFile({file.path, {}, std::nullopt});
-        log.add("unusable-file", error.where, error.message);
-        if (!first_error || (file.named && used == 0)) first_error = std::move(error);
+        outcome.unusable = std::move(part.status).error();
+        if (outcome.unusable->kind == ErrorKind::Cancelled) return cancelledError();
+        read.builder.addFile({file.path, {}, std::nullopt});
+    }
+    return read;
+}
+
+Status judgeFiles(std::span<const InputFile> files, std::vector<FileOutcome> outcomes, DiagnosticLog& log) {
+    std::optional<Error> first_error;
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        auto& [unusable, problems] = outcomes[i];
+        for (Diagnostic& entry : problems)
+            log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
+        if (!unusable) {
+            ++used;
+            continue;
+        }
+        log.add("unusable-file", unusable->where, unusable->message);
+        if (!first_error || (files[i].named && used == 0)) first_error = std::move(unusable);
     }
     if (used == 0) return *first_error;
+    return {};
+}
+
+Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
+    BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles(files, control));
+    DiagnosticLog log;
+    BUBBLESCOPE_TRY(judgeFiles(files, std::move(read.outcomes), log));
     if (control.stopRequested()) return cancelledError();
-    BUBBLESCOPE_ASSIGN(auto trace, builder.finish(log, control));
-    noteDanglingFlows(*trace, log);
+    BUBBLESCOPE_ASSIGN(auto trace, read.builder.finish(log, control));
+    std::vector<FlowEnds> flows;
+    flows.push_back(flowEnds(*trace));
+    noteDanglingFlows(std::move(flows), trace->files(), log);
     if (control.stopRequested()) return cancelledError();
     return ReadTraces{std::move(trace), log.take()};
 }

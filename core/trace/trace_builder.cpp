@@ -117,11 +117,23 @@ bool TraceBuilder::empty() const {
     return trace_.files_.empty() && trace_.tracks_.empty() && trace_.strings_.size() == 1 && trace_.args_.empty();
 }
 
-Result<std::shared_ptr<const Trace>> TraceBuilder::finish(DiagnosticLog& log, const JobControl& control) {
-    const bool whole = TraceFinisher(trace_, offsets_, log, control).run();
+Result<TraceExtent> TraceBuilder::settle(DiagnosticLog& log, const JobControl& control) {
+    TraceExtent extent;
+    if (!TraceFinisher(trace_, log, control).settle(offsets_, extent)) return cancelledError();
+    return extent;
+}
+
+Result<std::shared_ptr<const Trace>> TraceBuilder::finish(const TraceExtent& extent, DiagnosticLog& log,
+                                                          const JobControl& control) {
+    const bool whole = TraceFinisher(trace_, log, control).run(extent);
     TraceBuilder finished = std::exchange(*this, TraceBuilder{});
     if (!whole) return cancelledError();
     return std::make_shared<const Trace>(std::move(finished.trace_));
+}
+
+Result<std::shared_ptr<const Trace>> TraceBuilder::finish(DiagnosticLog& log, const JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const TraceExtent extent, settle(log, control));
+    return finish(extent, log, control);
 }
 
 } // namespace bubblescope

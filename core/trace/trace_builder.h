@@ -6,6 +6,7 @@
 #include "core/trace/load_sketch.h"
 #include "core/trace/trace.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -30,6 +31,18 @@ struct NewSlice {
     StringId name = 0;
     StringId category = 0;
     ArgSetId args = 0;
+};
+
+/// From the first to the last event on the clock of the files; `first` after `last` where there is none.
+struct TraceExtent {
+    TimeNs first = kFarthestTime;
+    TimeNs last = -kFarthestTime;
+
+    void include(const TraceExtent& other) {
+        first = std::min(first, other.first);
+        last = std::max(last, other.last);
+    }
+    [[nodiscard]] bool empty() const { return first > last; }
 };
 
 /// Collects what readers find in files, in any order, and turns it into a Trace. One thread at a time; several threads
@@ -75,8 +88,15 @@ public:
     /// the job is to stop; the builder is then not to be used.
     [[nodiscard]] bool append(TraceBuilder&& part, const JobControl& control);
 
+    /// Adds the files' offsets to their times, once nothing more will be added. Errors: Cancelled.
+    [[nodiscard]] Result<TraceExtent> settle(DiagnosticLog& log, const JobControl& control);
     /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
-    /// tracks of their own (diagnostic "overlap"). The builder is empty afterwards. Errors: Cancelled.
+    /// tracks of their own (diagnostic "overlap"). `extent` is what settle() gave; that of a larger trace, of which
+    /// this is a part, lets the times of all its parts count from one origin. The builder is empty afterwards.
+    /// Errors: Cancelled.
+    [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(const TraceExtent& extent, DiagnosticLog& log,
+                                                              const JobControl& control);
+    /// Both in one.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
     /// For traces so small that nobody would stop it.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }

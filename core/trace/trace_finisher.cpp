@@ -18,15 +18,18 @@ constexpr std::size_t kMaxLanes = 512;
 
 } // namespace
 
-bool TraceFinisher::run() {
-    return dropFarOffsets() && applyOffsets() && moveOriginToFirstEvent() && orderSlices() && spillOverlaps() &&
-           sortSlices() && bindFlows() && sortPoints();
+bool TraceFinisher::settle(std::vector<TimeNs>& offsets, TraceExtent& extent) {
+    return dropFarOffsets(offsets) && applyOffsets(offsets) && findExtent(extent);
+}
+
+bool TraceFinisher::run(const TraceExtent& extent) {
+    return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && bindFlows() && sortPoints();
 }
 
 // Clamping the sums would make all times of the file one.
-bool TraceFinisher::dropFarOffsets() {
-    if (std::ranges::all_of(offsets_, [](TimeNs offset) { return offset == TimeNs{0}; })) return true;
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(offsets_.size());
+bool TraceFinisher::dropFarOffsets(std::vector<TimeNs>& offsets) {
+    if (std::ranges::all_of(offsets, [](TimeNs offset) { return offset == TimeNs{0}; })) return true;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(offsets.size());
     const bool seen = inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             auto& [first, last] = ranges[trace_.tracks_[trace_.track_[i]].file];
@@ -35,25 +38,25 @@ bool TraceFinisher::dropFarOffsets() {
         }
     });
     if (!seen) return false;
-    for (std::size_t file = 0; file < offsets_.size(); ++file) {
-        const TimeNs offset{boundedTime(offsets_[file].count())};
+    for (std::size_t file = 0; file < offsets.size(); ++file) {
+        const TimeNs offset{boundedTime(offsets[file].count())};
         if (isWithinReach(TimeNs{ranges[file].first} + offset) && isWithinReach(TimeNs{ranges[file].second} + offset))
             continue;
         log_.add("bad-time", trace_.files_[file].path.string(),
                  "the base time that the file states does not fit its times and is not used");
-        offsets_[file] = TimeNs{0};
+        offsets[file] = TimeNs{0};
     }
     return true;
 }
 
-bool TraceFinisher::applyOffsets() {
+bool TraceFinisher::applyOffsets(const std::vector<TimeNs>& offsets) {
     const auto shift = [](TimeNs& time, TimeNs offset) {
         time = TimeNs{boundedTime(boundedTime(time.count()) + boundedTime(offset.count()))};
     };
-    const auto offsetOf = [&](TrackId track) { return offsets_[trace_.tracks_[track].file]; };
+    const auto offsetOf = [&](TrackId track) { return offsets[trace_.tracks_[track].file]; };
     for (CounterSeries& series : trace_.counters_) {
         for (TimeNs& time : series.times)
-            shift(time, offsets_[series.file]);
+            shift(time, offsets[series.file]);
     }
     return inPieces(trace_.start_.size(), control_,
                     [&](std::size_t begin, std::size_t end) {
@@ -73,39 +76,37 @@ bool TraceFinisher::applyOffsets() {
            });
 }
 
-bool TraceFinisher::moveOriginToFirstEvent() {
-    std::int64_t first = kTimeLimit;
-    std::int64_t last = -kTimeLimit;
-    const auto include = [&](std::int64_t from, std::int64_t to) {
-        first = std::min(first, from);
-        last = std::max(last, to);
-    };
+bool TraceFinisher::findExtent(TraceExtent& extent) const {
+    const auto include = [&extent](TimeNs from, TimeNs to) { extent.include({from, to}); };
     const bool seen = inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            include(trace_.start_[i], trace_.start_[i] + trace_.duration_[i]);
+            include(TimeNs{trace_.start_[i]}, TimeNs{trace_.start_[i] + trace_.duration_[i]});
     });
-    if (!seen) return false;
     for (const Instant& instant : trace_.instants_)
-        include(instant.time.count(), instant.time.count());
+        include(instant.time, instant.time);
     for (const CounterSeries& series : trace_.counters_) {
         for (const TimeNs time : series.times)
-            include(time.count(), time.count());
+            include(time, time);
     }
-    if (first > last) return true;
+    return seen;
+}
 
-    trace_.origin_ = TimeNs{first};
-    trace_.span_ = TimeNs{last - first};
+bool TraceFinisher::moveOrigin(const TraceExtent& extent) {
+    if (extent.empty()) return true;
+    const TimeNs first = extent.first;
+    trace_.origin_ = first;
+    trace_.span_ = extent.last - first;
     for (Instant& instant : trace_.instants_)
-        instant.time -= TimeNs{first};
+        instant.time -= first;
     for (FlowPoint& point : trace_.flow_points_)
-        point.time -= TimeNs{first};
+        point.time -= first;
     for (CounterSeries& series : trace_.counters_) {
         for (TimeNs& time : series.times)
-            time -= TimeNs{first};
+            time -= first;
     }
     return inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            trace_.start_[i] -= first;
+            trace_.start_[i] -= first.count();
     });
 }
 

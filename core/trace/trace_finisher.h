@@ -16,21 +16,22 @@ inline std::int64_t boundedTime(std::int64_t value) {
     return std::clamp(value, -kTimeLimit, kTimeLimit);
 }
 
-/// What TraceBuilder::finish() does: puts in order what readers added in theirs. On all cores where that helps.
+/// What TraceBuilder::settle() and finish() do: puts in order what readers added in theirs. On all cores where that
+/// helps. Each step returns false if the job is to stop; the trace is then not to be used.
 class TraceFinisher {
 public:
-    /// `offsets`: to be added to the times of each file; those that do not fit are set to 0.
-    TraceFinisher(Trace& trace, std::vector<TimeNs>& offsets, DiagnosticLog& log, const JobControl& control)
-        : trace_(trace), offsets_(offsets), log_(log), control_(control) {}
+    TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
+        : trace_(trace), log_(log), control_(control) {}
 
-    /// False if the job is to stop; the trace is then not to be used.
-    [[nodiscard]] bool run();
+    /// Adds `offsets` to the times of each file; those that do not fit are set to 0.
+    [[nodiscard]] bool settle(std::vector<TimeNs>& offsets, TraceExtent& extent);
+    [[nodiscard]] bool run(const TraceExtent& extent);
 
 private:
-    // Each returns false if the job is to stop.
-    bool dropFarOffsets();
-    bool applyOffsets();
-    bool moveOriginToFirstEvent();
+    bool dropFarOffsets(std::vector<TimeNs>& offsets);
+    bool applyOffsets(const std::vector<TimeNs>& offsets);
+    bool findExtent(TraceExtent& extent) const;
+    bool moveOrigin(const TraceExtent& extent);
     bool orderSlices();
     bool spillOverlaps();
     bool sortSlices();
@@ -45,7 +46,6 @@ private:
     bool permute(std::vector<T>& column) const;
 
     Trace& trace_;
-    std::vector<TimeNs>& offsets_;
     DiagnosticLog& log_;
     const JobControl& control_;
     std::vector<SliceId> order_; ///< by track, then start, longest first
