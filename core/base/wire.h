@@ -1,0 +1,191 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/error.h"
+#include "core/base/ids.h"
+#include "core/base/time.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+// Values as bytes, for other processes of the same program on the same kind of machine: not a file format. A struct
+// travels once there is `template <class Wire> void fields(Wire& wire, ItsType& value)` beside it, which calls wire()
+// with all its members. Bind them with `auto& [a, b] = value`: then a member that is added does not compile until it
+// travels too.
+
+/// Appends values to bytes.
+class WireWriter {
+public:
+    template <class... T>
+    void operator()(const T&... values) {
+        (put(values), ...);
+    }
+    [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+private:
+    template <class T>
+    void put(const T& value) {
+        if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+            raw(&value, sizeof value);
+        } else {
+            fields(*this, const_cast<T&>(value)); // one function for both directions; nothing is changed here
+        }
+    }
+    template <class Rep, class Period>
+    void put(const std::chrono::duration<Rep, Period>& value) {
+        put(value.count());
+    }
+    template <class Tag>
+    void put(const Id<Tag>& id) {
+        put(id.value);
+    }
+    void put(const std::string& text) {
+        put(std::uint64_t{text.size()});
+        raw(text.data(), text.size());
+    }
+    void put(const std::filesystem::path& path) { put(path.string()); }
+    template <class T>
+    void put(const std::optional<T>& value) {
+        put(value.has_value());
+        if (value) put(*value);
+    }
+    template <class T>
+    void put(const std::vector<T>& values) {
+        put(std::uint64_t{values.size()});
+        for (const T& value : values)
+            put(value);
+    }
+    template <class T, std::size_t N>
+    void put(const std::array<T, N>& values) {
+        for (const T& value : values)
+            put(value);
+    }
+    template <class A, class B>
+    void put(const std::pair<A, B>& value) {
+        (*this)(value.first, value.second);
+    }
+    template <class K, class V>
+    void put(const std::map<K, V>& values) {
+        put(std::uint64_t{values.size()});
+        for (const auto& [key, value] : values)
+            (*this)(key, value);
+    }
+    void raw(const void* from, std::size_t count) { bytes_.append(static_cast<const char*>(from), count); }
+
+    std::string bytes_;
+};
+
+/// Reads them back in the same order. Beyond the end all values are their defaults, and failed() tells.
+class WireReader {
+public:
+    explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+
+    template <class... T>
+    void operator()(T&... values) {
+        (get(values), ...);
+    }
+    [[nodiscard]] bool failed() const { return failed_; }
+    [[nodiscard]] bool done() const { return !failed_ && rest_.empty(); }
+
+private:
+    template <class T>
+    void get(T& value) {
+        if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+            if (have(sizeof value)) std::memcpy(&value, take(sizeof value).data(), sizeof value);
+        } else {
+            fields(*this, value);
+        }
+    }
+    template <class Rep, class Period>
+    void get(std::chrono::duration<Rep, Period>& value) {
+        Rep count{};
+        get(count);
+        value = std::chrono::duration<Rep, Period>(count);
+    }
+    template <class Tag>
+    void get(Id<Tag>& id) {
+        get(id.value);
+    }
+    void get(std::string& text) {
+        const std::size_t count = length(1);
+        text = take(count);
+    }
+    void get(std::filesystem::path& path) {
+        std::string text;
+        get(text);
+        path = text;
+    }
+    template <class T>
+    void get(std::optional<T>& value) {
+        bool there = false;
+        get(there);
+        value.reset();
+        if (there) get(value.emplace());
+    }
+    template <class T>
+    void get(std::vector<T>& values) {
+        values.clear();
+        const std::size_t count = length(1);
+        for (std::size_t i = 0; i < count && !failed_; ++i)
+            get(values.emplace_back());
+    }
+    template <class T, std::size_t N>
+    void get(std::array<T, N>& values) {
+        for (T& value : values)
+            get(value);
+    }
+    template <class A, class B>
+    void get(std::pair<A, B>& value) {
+        (*this)(value.first, value.second);
+    }
+    template <class K, class V>
+    void get(std::map<K, V>& values) {
+        values.clear();
+        const std::size_t count = length(1);
+        for (std::size_t i = 0; i < count && !failed_; ++i) {
+            K key{};
+            get(key);
+            get(values[std::move(key)]);
+        }
+    }
+
+    /// How many of at least `least` bytes each follow.
+    [[nodiscard]] std::size_t length(std::size_t least) {
+        std::uint64_t count = 0;
+        get(count);
+        return count <= rest_.size() / least ? count : (failed_ = true, 0);
+    }
+    [[nodiscard]] bool have(std::size_t count) { return rest_.size() >= count || !(failed_ = true); }
+    std::string_view take(std::size_t count) {
+        const std::string_view taken = rest_.substr(0, count);
+        rest_.remove_prefix(count);
+        return taken;
+    }
+
+    std::string_view rest_;
+    bool failed_ = false;
+};
+
+template <class Wire>
+void fields(Wire& wire, Error& value) {
+    auto& [kind, message, where, hint] = value;
+    wire(kind, message, where, hint);
+}
+template <class Wire>
+void fields(Wire& wire, Diagnostic& value) {
+    auto& [kind, count, where, message] = value;
+    wire(kind, count, where, message);
+}
+
+} // namespace bubblescope
