@@ -97,7 +97,7 @@ CommandResult info(const Options& options) {
                        }));
     const std::vector<FileSummary> files = summarize(*read.trace);
     BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.mesh());
-    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(*read.trace, mesh));
+    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), mesh));
     printProblems(read.problems);
     if (options.json) {
         Json document;

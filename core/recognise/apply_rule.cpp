@@ -1,8 +1,5 @@
 #include "core/recognise/apply_rule.h"
 
-#include "core/recognise/profiler_marks.h"
-#include "core/recognise/rule_matches.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +16,15 @@ namespace {
 /// the host, over all streams.
 class MirroredRanges {
 public:
-    MirroredRanges(const std::vector<RuleMatch>& matches, const Trace& trace) {
-        std::map<std::pair<TrackId, StringId>, std::size_t> seen;
-        SliceId last = kNoId;
+    explicit MirroredRanges(const std::vector<RuleMatch>& matches) {
+        std::map<std::pair<std::uint64_t, StringId>, std::size_t> seen;
+        const RuleMatch* last = nullptr;
         for (const RuleMatch& match : matches) {
-            if (!match.on_device || match.slice == last) continue; // the other half of a pair
-            last = match.slice;
-            const StringId name = trace.sliceNames()[match.slice];
-            auto& spans = spans_[{trace.tracks()[match.track].file, name}];
-            const std::size_t k = seen[{match.track, name}]++;
-            const GpuWork::Span span{trace.start(match.slice), trace.end(match.slice)};
+            if (!match.on_device || (last != nullptr && match.isPairWith(*last))) continue; // the other half of a pair
+            last = &match;
+            auto& spans = spans_[{match.file, match.name}];
+            const std::size_t k = seen[{match.row(), match.name}]++;
+            const GpuWork::Span span{match.start, match.end};
             if (k == spans.size()) spans.push_back(span);
             spans[k].start = std::min(spans[k].start, span.start);
             spans[k].end = std::max(spans[k].end, span.end);
@@ -47,30 +43,29 @@ private:
 
 class Applier {
 public:
-    Applier(const RecognitionRule& rule, const Trace& trace, LazyGpuWork& gpu, DiagnosticLog& log)
-        : rule_(rule), trace_(trace), gpu_(gpu), log_(log) {}
+    Applier(const RecognitionRule& rule, const RuleMatches& matches, const std::vector<ProfilerMarks>& marks,
+            std::span<const TraceFile> files, DiagnosticLog& log)
+        : rule_(rule), names_(matches.names), matches_(matches.matches), marks_(marks), files_(files),
+          mirrored_(matches.matches), log_(log) {}
 
     FoundOps apply() {
-        const std::vector<RuleMatch> matches = matchRule(rule_, trace_, log_);
-        if (matches.empty()) return {};
+        if (matches_.empty()) return {};
         found_.parts = rule_.tellsStages() ? Parts::Stages : rule_.one_stage_a_rank ? Parts::OneAHome : Parts::Chunks;
         const auto tells = [this](const std::optional<NamePattern>& pattern) {
             return pattern && pattern->count(RuleField::RankId) > 0;
         };
         found_.homes_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&
                                   rule_.args[static_cast<std::size_t>(RuleField::RankId)].empty();
-        marks_ = profilerMarks(trace_);
-        numberHomes(matches);
-        mirrored_.emplace(matches, trace_);
+        numberHomes();
         std::set<std::uint32_t> on_host;
-        for (const RuleMatch& match : matches) {
+        for (const RuleMatch& match : matches_) {
             const bool op = match.kind && *match.kind != OpKind::Optimizer;
-            if (op && !match.on_device) on_host.insert(fileOf(match));
+            if (op && !match.on_device) on_host.insert(match.file);
         }
-        for (const RuleMatch& match : matches) {
+        for (const RuleMatch& match : matches_) {
             // Where the host was recorded, what is mirrored says when, not what.
-            if (match.on_device && on_host.contains(fileOf(match))) continue;
-            if (match.transfer != nullptr)
+            if (match.on_device && on_host.contains(match.file)) continue;
+            if (match.transfer)
                 addTransfer(match);
             else
                 addOp(match);
@@ -81,13 +76,11 @@ public:
 
 private:
     /// One op or transfer of a step, whichever step that is.
-    using Which = std::tuple<std::int64_t, std::int64_t, TrackId, int, std::int64_t, std::int64_t, std::int64_t>;
+    using Which = std::tuple<std::int64_t, std::int64_t, std::uint64_t, int, std::int64_t, std::int64_t, std::int64_t>;
     using Arrival = std::tuple<std::int64_t, std::int64_t, std::int64_t, Payload, std::int64_t, std::int64_t>;
 
-    [[nodiscard]] std::uint32_t fileOf(const RuleMatch& match) const { return trace_.tracks()[match.track].file; }
-
-    void numberHomes(const std::vector<RuleMatch>& matches) {
-        for (const RuleMatch& match : matches) {
+    void numberHomes() {
+        for (const RuleMatch& match : matches_) {
             if (match.kind) place_of_home_.emplace(match.home, 0);
             several_parts_ = several_parts_ || (match.kind && match.part > 0);
             has_weight_ops_ = has_weight_ops_ || match.kind == OpKind::BackwardWeight;
@@ -99,22 +92,22 @@ private:
 
     std::optional<std::int64_t> stepOf(const RuleMatch& match) {
         if (match.step) return match.step;
-        const ProfilerMarks& marks = marks_[fileOf(match)];
+        const ProfilerMarks& marks = marks_[match.file];
         if (!marks.steps.empty() && !match.on_device) {
-            const auto step = stepAt(marks, trace_.start(match.slice));
+            const auto step = stepAt(marks, match.start);
             if (!step) {
                 log_.add("outside-step",
-                         fmt::format("{}, '{}' at {} ns", trace_.files()[fileOf(match)].path.string(),
-                                     trace_.name(match.slice), trace_.start(match.slice).count()),
+                         fmt::format("{}, '{}' at {} ns", files_[match.file].path.string(), names_.text(match.name),
+                                     match.start.count()),
                          "ops outside of the profiler's steps are left out");
             }
             return step;
         }
         const int what =
             match.kind ? static_cast<int>(*match.kind)
-                       : 8 + 4 * static_cast<int>(match.transfer->kind) + static_cast<int>(match.transfer->payload);
+                       : 8 + 4 * static_cast<int>(spelling(match).kind) + static_cast<int>(spelling(match).payload);
         // On a device an op is there once on every stream that it used.
-        const Which which{match.home, match.replica, match.on_device ? match.track : 0, what, match.microbatch,
+        const Which which{match.home, match.replica, match.on_device ? match.row() : 0, what, match.microbatch,
                           match.part, match.sequence};
         return seen_[which]++;
     }
@@ -122,7 +115,7 @@ private:
     void addTransfer(const RuleMatch& match) {
         const auto step = stepOf(match);
         if (!step) return;
-        const RecognitionRule::TransferSpelling& transfer = *match.transfer;
+        const RecognitionRule::TransferSpelling& transfer = spelling(match);
         FoundComm comm;
         comm.home = match.home;
         comm.replica = match.replica;
@@ -131,20 +124,24 @@ private:
         comm.payload = transfer.payload;
         comm.microbatch = match.microbatch;
         comm.sequence = match.sequence;
-        comm.start = trace_.start(match.slice);
-        comm.end = trace_.end(match.slice);
+        comm.start = match.start;
+        comm.end = match.end;
         // The slice names its own stage; a receive's is the consumer, a send's lies before it.
         const std::int64_t stage = rule_.tellsStages() ? match.part : placeOf(match.home);
         const std::int64_t ahead = transfer.payload == Payload::Activation ? 1 : -1;
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
         if (transfer.kind == CommKind::Receive) {
             // The scope only posts the receive; gloo's own annotation lasts until the data are there.
-            if (const auto posted = receivePostedIn(marks_[fileOf(match)], comm.start, comm.end)) {
+            if (const auto posted = receivePostedIn(marks_[match.file], comm.start, comm.end)) {
                 comm.end = std::max(comm.end, posted->end);
                 arrivals_[arrivalOf(match, *step, transfer.payload)] = posted->end;
             }
         }
         found_.comm.push_back(comm);
+    }
+
+    [[nodiscard]] const RecognitionRule::TransferSpelling& spelling(const RuleMatch& match) const {
+        return rule_.transfers[*match.transfer];
     }
 
     static Arrival arrivalOf(const RuleMatch& match, std::int64_t step, Payload payload) {
@@ -157,12 +154,11 @@ private:
     }
 
     void addOp(const RuleMatch& match) {
-        const bool second_half = match.overlapped && match.slice == pair_;
+        const bool second_half = match.overlapped && pair_ != nullptr && match.isPairWith(*pair_);
         const auto step = second_half ? pair_step_ : stepOf(match);
-        pair_ = match.slice;
+        pair_ = &match;
         pair_step_ = step;
-        const StringId name = trace_.sliceNames()[match.slice];
-        std::size_t& count = occurrences_[{fileOf(match), name}];
+        std::size_t& count = occurrences_[{match.file, match.name}];
         if (!second_half) ++count;
         if (!step) return;
         FoundOp op;
@@ -175,22 +171,21 @@ private:
         op.part = match.part;
         op.sequence = match.sequence;
         op.overlapped = match.overlapped;
-        op.start = trace_.start(match.slice);
-        op.end = trace_.end(match.slice);
+        op.start = match.start;
+        op.end = match.end;
         if (match.on_device) return addOnDevice(op);
         if (!takeDeviceTimes(op, match, count - 1)) cutWait(op, match);
         found_.ops.push_back(op);
     }
 
-    bool takeDeviceTimes(FoundOp& op, const RuleMatch& match, std::size_t occurrence) {
-        const Track& track = trace_.tracks()[match.track];
-        if (const auto work = gpu_.get().launchedIn(track.file, GpuWork::processOf(trace_, track), op.start, op.end)) {
-            op.start = work->start;
-            op.end = work->end;
-            op.device_idle = work->idle;
+    bool takeDeviceTimes(FoundOp& op, const RuleMatch& match, std::size_t occurrence) const {
+        if (match.device) {
+            op.start = match.device->start;
+            op.end = match.device->end;
+            op.device_idle = match.device->idle;
             return true;
         }
-        const auto span = mirrored_->find(track.file, trace_.sliceNames()[match.slice], occurrence);
+        const auto span = mirrored_.find(match.file, match.name, occurrence);
         if (!span) return false;
         op.start = span->start;
         op.end = span->end;
@@ -210,7 +205,7 @@ private:
     /// On a CPU with gloo an op's range contains the wait for its input: it is cut off and recorded as a wait.
     void cutWait(FoundOp& op, const RuleMatch& match) {
         const bool forward = op.kind == OpKind::Forward;
-        const ProfilerMarks& marks = marks_[fileOf(match)];
+        const ProfilerMarks& marks = marks_[match.file];
         if (marks.receives.empty() || (!forward && !producesInputGradient(op.kind))) return;
         const Payload payload = payloadOf(op.kind);
         const std::int64_t stage = rule_.tellsStages() ? op.part : placeOf(op.home);
@@ -233,19 +228,20 @@ private:
         // With one chunk a rank, the order of transfers is that of the micro-batches.
         const bool chunks_untold = found_.parts == Parts::Chunks && several_parts_;
         if (!chunks_untold || found_.comm.empty()) return;
-        log_.add("unassigned-transfer", trace_.files().front().path.string(),
+        log_.add("unassigned-transfer", files_.front().path.string(),
                  "transfers do not say which chunk they belong to and are left out",
                  static_cast<std::int64_t>(found_.comm.size()));
         found_.comm.clear();
     }
 
     const RecognitionRule& rule_;
-    const Trace& trace_;
-    LazyGpuWork& gpu_;
+    const StringPool& names_;
+    const std::vector<RuleMatch>& matches_;
+    const std::vector<ProfilerMarks>& marks_;
+    std::span<const TraceFile> files_;
+    MirroredRanges mirrored_;
     DiagnosticLog& log_;
     FoundOps found_;
-    std::vector<ProfilerMarks> marks_;
-    std::optional<MirroredRanges> mirrored_;
     std::map<std::int64_t, std::int64_t> place_of_home_;
     bool several_parts_ = false;
     bool has_weight_ops_ = false;
@@ -253,14 +249,15 @@ private:
     std::map<std::pair<std::int64_t, Which>, std::size_t> on_device_;
     std::map<std::pair<std::uint32_t, StringId>, std::size_t> occurrences_;
     std::map<Arrival, TimeNs> arrivals_;
-    SliceId pair_ = kNoId; ///< the range whose first half was last
+    const RuleMatch* pair_ = nullptr; ///< the range whose first half was last
     std::optional<std::int64_t> pair_step_;
 };
 
 } // namespace
 
-FoundOps applyRule(const RecognitionRule& rule, const Trace& trace, LazyGpuWork& gpu, DiagnosticLog& log) {
-    return Applier(rule, trace, gpu, log).apply();
+FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches, const std::vector<ProfilerMarks>& marks,
+                   std::span<const TraceFile> files, DiagnosticLog& log) {
+    return Applier(rule, matches, marks, files, log).apply();
 }
 
 } // namespace bubblescope

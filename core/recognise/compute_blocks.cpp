@@ -41,7 +41,8 @@ void extend(Draft& draft, const HostEvent& event, TimeNs links_end) {
 std::uint64_t callNumber(const HostEvent& event) {
     const auto direction = event.direction ? static_cast<std::uint64_t>(*event.direction) + 1 : 0;
     const auto peer = static_cast<std::uint64_t>(event.peer.value_or(-1) + 1) & 0xffffffU;
-    return std::uint64_t{event.name} << 32 | peer << 8 | direction;
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U; // of Fibonacci hashing
+    return event.call ^ (peer << 8 | direction) * kSpread;
 }
 
 /// The work that three of four blocks of a kind do not exceed: small ones are many at times, but not that many.

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -57,7 +58,22 @@ struct FoundOps {
     bool homes_are_global = false; ///< homes are global ranks of the job, whose places in a mesh may be known
 };
 
-/// Ops as our own files tell them.
-[[nodiscard]] FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log);
+class TraceShare;
+
+/// What our own files in a share of a trace tell.
+struct OwnMarks {
+    struct Statement {
+        TimeNs time{0};
+        std::uint32_t file = 0;
+        RunInfo info;
+    };
+    std::vector<Statement> statements; ///< of the run that made a file, by time
+    std::vector<FoundOp> ops;          ///< by file
+    std::vector<FoundComm> comm;       ///< by file
+};
+[[nodiscard]] OwnMarks ownMarks(const TraceShare& share);
+
+/// Ops as our own files tell them; none where there are no such files. `shares` are those of a whole trace.
+[[nodiscard]] FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

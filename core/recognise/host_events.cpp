@@ -58,6 +58,14 @@ std::int64_t globalRank(std::int64_t peer, std::int64_t own, const std::vector<s
     return member && *member != own ? *member : peer;
 }
 
+/// FNV-1a: names are told apart by it, in every file alike.
+std::uint64_t numberOf(std::string_view name) {
+    std::uint64_t number = 0xcbf29ce484222325U;
+    for (const char c : name)
+        number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    return number;
+}
+
 using Scopes = std::map<std::int64_t, std::vector<GpuWork::Span>>; ///< by thread, by start, disjoint
 
 void addScope(std::vector<GpuWork::Span>& scopes, TimeNs start, TimeNs end) {
@@ -157,7 +165,7 @@ private:
         event.at = trace_.start(slice);
         event.host_end = trace_.end(slice);
         event.work = {trace_.start(slice), trace_.end(slice)};
-        event.name = trace_.sliceNames()[slice];
+        event.call = numberOf(trace_.name(slice));
         event.direction = send ? CommKind::Send : CommKind::Receive;
         return transfers_[way].emplace_back(event);
     }
@@ -195,17 +203,18 @@ private:
             HostEvent event;
             event.at = event.host_end = launch.time;
             event.work = launch.work;
-            event.name = trace_.sliceNames()[launch.first];
+            const std::string_view kernel = trace_.name(launch.first);
             const bool backward = autograd_.empty() ? !transferring.empty() && !transferring.contains(thread)
                                                     : within(autograd_, thread, launch.time);
             if (launch.kind == WorkKind::PointToPoint)
                 event.deed = Deed::Transfer;
             else if (launch.kind == WorkKind::Collective)
                 event.deed = Deed::Collective;
-            else if (within(optimizer_, thread, launch.time) || isOptimizerKernel(trace_.text(event.name)))
+            else if (within(optimizer_, thread, launch.time) || isOptimizerKernel(kernel))
                 event.deed = Deed::Optimizer;
             else
                 event.deed = backward ? Deed::Backward : Deed::Forward;
+            if (event.deed == Deed::Transfer || event.deed == Deed::Collective) event.call = numberOf(kernel);
             out_.events.push_back(event);
         }
     }
@@ -231,7 +240,6 @@ private:
                 event.at = trace_.start(slice);
                 event.host_end = trace_.end(slice);
                 event.work = {trace_.start(slice), trace_.end(slice)};
-                event.name = trace_.sliceNames()[slice];
                 if (within(optimizer_, thread, event.at))
                     event.deed = Deed::Optimizer;
                 else

@@ -15,11 +15,11 @@ enum class Deed : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collect
 
 struct HostEvent {
     Deed deed = Deed::Forward;
-    TimeNs at{0};        ///< on the host
-    TimeNs host_end{0};  ///< of the call
-    GpuWork::Span work;  ///< on the device; on a CPU the host's own
-    bool linked = false; ///< a forward whose gradients autograd took later: no optimizer, no buffers made
-    StringId name = 0;   ///< of the call or kernel
+    TimeNs at{0};           ///< on the host
+    TimeNs host_end{0};     ///< of the call
+    GpuWork::Span work;     ///< on the device; on a CPU the host's own
+    bool linked = false;    ///< a forward whose gradients autograd took later: no optimizer, no buffers made
+    std::uint64_t call = 0; ///< of a transfer or collective: a number of its name, in all files the same
     // Of a transfer, where they are known.
     std::optional<CommKind> direction;
     std::optional<std::int64_t> peer; ///< global rank

@@ -1,7 +1,7 @@
 #include "core/recognise/infer_ops.h"
 
 #include "core/recognise/fit_evidence.h"
-#include "core/recognise/profiler_marks.h"
+#include "core/recognise/trace_share.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,24 +31,7 @@ void append(RankBlocks& blocks, RankBlocks&& more) {
     blocks.on_device = blocks.on_device || more.on_device;
 }
 
-/// Only ranks that both computed and transferred something can be part of a pipeline.
-RanksBlocks blocksByRank(const Trace& trace, const GpuWork& gpu) {
-    DiagnosticLog unused; // no pipeline, no news
-    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(trace, unused);
-    std::vector<RankBlocks> files;
-    for (std::uint32_t file = 0; file < trace.files().size(); ++file) {
-        const std::int64_t rank = rank_of_file[file];
-        const HostEvents events = hostEvents(trace, file, rank, gpu);
-        const bool transfers = std::any_of(events.events.begin(), events.events.end(),
-                                           [](const HostEvent& event) { return event.deed == Deed::Transfer; });
-        if (!transfers) continue;
-        RankBlocks blocks = computeBlocks(events, rank);
-        for (ComputeBlock& block : blocks.blocks) {
-            const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end);
-            block.device_idle = work ? work->idle : TimeNs{0};
-        }
-        if (!blocks.blocks.empty()) files.push_back(std::move(blocks));
-    }
+RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
     std::stable_sort(files.begin(), files.end(), [](const RankBlocks& a, const RankBlocks& b) {
         return a.blocks.front().host_start < b.blocks.front().host_start;
     });
@@ -162,16 +145,15 @@ void addOps(const ObservedStep& step, const Schedule& schedule, FoundOps& found,
     }
 }
 
-std::map<std::int64_t, Marks> marksByRank(const Trace& trace) {
-    DiagnosticLog unused;
-    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(trace, unused);
-    const std::vector<ProfilerMarks> files = profilerMarks(trace);
-    std::map<std::int64_t, Marks> marks;
+std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, const std::vector<ProfilerMarks>& marks) {
+    DiagnosticLog unused; // no pipeline, no news
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
+    std::map<std::int64_t, Marks> by_rank;
     for (std::size_t file = 0; file < files.size(); ++file) {
-        Marks& of_rank = marks[rank_of_file[file]];
-        of_rank.insert(of_rank.end(), files[file].steps.begin(), files[file].steps.end());
+        Marks& of_rank = by_rank[rank_of_file[file]];
+        of_rank.insert(of_rank.end(), marks[file].steps.begin(), marks[file].steps.end());
     }
-    return marks;
+    return by_rank;
 }
 
 std::string percent(double share) {
@@ -212,14 +194,34 @@ std::string seenOrder(const ObservedPipeline& observed) {
 
 } // namespace
 
-Inference inferOps(const Trace& trace, const GpuWork& gpu, const LoadOptions& options,
+std::vector<RankBlocks> blocksOfFiles(TraceShare& share) {
+    const GpuWork& gpu = share.gpu();
+    std::vector<RankBlocks> files;
+    for (std::uint32_t file = 0; file < share.trace().files().size(); ++file) {
+        const std::int64_t rank = share.rankOf(file);
+        const HostEvents events = hostEvents(share.trace(), file, rank, gpu);
+        const bool transfers = std::any_of(events.events.begin(), events.events.end(),
+                                           [](const HostEvent& event) { return event.deed == Deed::Transfer; });
+        if (!transfers) continue;
+        RankBlocks blocks = computeBlocks(events, rank);
+        for (ComputeBlock& block : blocks.blocks) {
+            const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end);
+            block.device_idle = work ? work->idle : TimeNs{0};
+        }
+        if (!blocks.blocks.empty()) files.push_back(std::move(blocks));
+    }
+    return files;
+}
+
+Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,
+                   const std::vector<ProfilerMarks>& file_marks, const LoadOptions& options,
                    const std::optional<RankPlaces>& places, DiagnosticLog& log) {
     Inference out;
-    const RanksBlocks ranks = blocksByRank(trace, gpu);
+    const RanksBlocks ranks = blocksByRank(std::move(file_blocks));
     if (ranks.empty()) return out;
     const Groups groups = places ? groupsByPlace(ranks, *places) : groupsByPeer(ranks);
     if (groups.empty()) return out;
-    const std::map<std::int64_t, Marks> marks = marksByRank(trace);
+    const std::map<std::int64_t, Marks> marks = marksByRank(files, file_marks);
 
     ObservedPipeline observed;
     std::string step_evidence;
@@ -288,7 +290,7 @@ Inference inferOps(const Trace& trace, const GpuWork& gpu, const LoadOptions& op
     out.explanation.evidence = sentences(*fit, observed);
     out.explanation.evidence.push_back(step_evidence);
     out.explanation.alternatives = std::move(fit->alternatives);
-    const std::string where = trace.files().front().path.string();
+    const std::string where = files.front().path.string();
     log.add("inferred", where,
             fmt::format("ops are not annotated: their micro-batches are told by the order of compute between sends and "
                         "receives ({} ops on {} ranks)",

@@ -1,12 +1,15 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/recognise/compute_blocks.h"
 #include "core/recognise/found_ops.h"
-#include "core/recognise/gpu_work.h"
+#include "core/recognise/profiler_marks.h"
 #include "core/recognise/run.h"
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace bubblescope {
 
@@ -20,7 +23,14 @@ struct Inference {
 /// whose order, transfers and dependencies explain those of all steps says which block is which op. A schedule or
 /// family in `options` takes the place of the registry's. `places` tells pipelines apart where it is known; else the
 /// peers of transfers do.
-[[nodiscard]] Inference inferOps(const Trace& trace, const GpuWork& gpu, const LoadOptions& options,
+/// `files` has the trace's files, `file_blocks` those of blocksOfFiles() in the same order, and `file_marks` one
+/// entry a file.
+[[nodiscard]] Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,
+                                 const std::vector<ProfilerMarks>& file_marks, const LoadOptions& options,
                                  const std::optional<RankPlaces>& places, DiagnosticLog& log);
+
+/// The blocks of those of a share's files that both computed and transferred something: only they can be part of a
+/// pipeline.
+[[nodiscard]] std::vector<RankBlocks> blocksOfFiles(TraceShare& share);
 
 } // namespace bubblescope

@@ -1,18 +1,18 @@
-#include "core/io/read_trace.h"
 #include "core/recognise/apply_rule.h"
 #include "core/recognise/assemble.h"
-#include "core/recognise/found_ops.h"
 #include "core/recognise/infer_ops.h"
 #include "core/recognise/match_schedule.h"
+#include "core/recognise/questions.h"
 #include "core/recognise/replicas.h"
 #include "core/recognise/run.h"
+#include "core/recognise/trace_shares.h"
 #include "core/timeline/typical_costs.h"
-#include "core/trace/trace.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -27,32 +27,37 @@ std::string nameInput(const std::vector<std::filesystem::path>& paths) {
     return paths.size() <= 1 ? first : fmt::format("{} and {} more", first, paths.size() - 1);
 }
 
+using Categories = std::vector<std::pair<std::string, std::size_t>>; ///< with their numbers of slices
+
 /// "cpu_op 5000, user_annotation 180": the commonest categories.
-std::string categorySummary(const Trace& trace) {
+std::string categorySummary(const std::vector<Categories>& shares) {
     constexpr std::size_t kShown = 6;
-    std::map<StringId, std::size_t> counts;
-    for (const StringId category : trace.sliceCategories())
-        ++counts[category];
-    std::vector<std::pair<StringId, std::size_t>> order(counts.begin(), counts.end());
+    std::map<std::string, std::size_t> counts;
+    for (const Categories& share : shares) {
+        for (const auto& [category, count] : share)
+            counts[category] += count;
+    }
+    Categories order(counts.begin(), counts.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string out;
     for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
-        const std::string_view name = trace.text(order[i].first);
+        const std::string& name = order[i].first;
         out += fmt::format("{}{} {}", i == 0 ? "" : ", ", name.empty() ? "(none)" : name, order[i].second);
     }
     if (order.size() > kShown) out += fmt::format(" and {} more", order.size() - kShown);
     return out;
 }
 
-Error nothingRecognised(const Trace& trace, const std::string& where, const std::string& why_not) {
+Result<FoundOps> nothingRecognised(TraceShares& shares, const std::string& where, const std::string& why_not) {
     std::vector<std::string> looked_for;
     for (const RecognitionRule& rule : builtinRules()) {
         looked_for.push_back(fmt::format("'{}' ({})", rule.ops.front().name.text(), rule.name));
     }
-    const std::string found = trace.sliceCount() == 0 ? std::string("no slices at all")
-                                                      : fmt::format("{} slices of the categories {}",
-                                                                    trace.sliceCount(), categorySummary(trace));
-    const bool kineto = std::any_of(trace.files().begin(), trace.files().end(),
+    BUBBLESCOPE_ASSIGN(const std::vector<Categories> categories, shares.ask(CategoriesOf{}));
+    const std::string found = shares.sliceCount() == 0 ? std::string("no slices at all")
+                                                       : fmt::format("{} slices of the categories {}",
+                                                                     shares.sliceCount(), categorySummary(categories));
+    const bool kineto = std::any_of(shares.files().begin(), shares.files().end(),
                                     [](const TraceFile& file) { return file.format == "kineto"; });
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
@@ -64,14 +69,14 @@ Error nothingRecognised(const Trace& trace, const std::string& where, const std:
                : "--rules teaches other names");
 }
 
-void describeInput(const Trace& trace, Run& run) {
-    for (const TraceFile& file : trace.files()) {
+void describeInput(const TraceShares& shares, Run& run) {
+    for (const TraceFile& file : shares.files()) {
         if (file.format.empty()) continue; // could not be used
         run.files.push_back(file.path);
         if (run.format.empty()) run.format = file.format;
     }
-    run.slices = static_cast<std::int64_t>(trace.sliceCount());
-    run.span = trace.span();
+    run.slices = static_cast<std::int64_t>(shares.sliceCount());
+    run.span = shares.span();
 }
 
 /// Homes that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
@@ -106,31 +111,47 @@ bool holdsOps(const FoundOps& found) {
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
+/// What the shares of a trace say of each of its files.
+template <class T>
+std::vector<T> byFile(std::vector<std::vector<T>> shares) {
+    std::vector<T> files;
+    for (std::vector<T>& share : shares)
+        std::ranges::move(share, std::back_inserter(files));
+    return files;
+}
+
+Result<std::vector<ProfilerMarks>> askMarks(TraceShares& shares) {
+    BUBBLESCOPE_ASSIGN(auto marks, shares.ask(ProfilerMarksOf{}));
+    return byFile(std::move(marks));
+}
+
 /// By our own marks, the user's rules, the built-in ones, else by inference.
-Result<FoundOps> recognise(const LoadOptions& options, const std::string& where, Run& run, DiagnosticLog& log) {
-    const Trace& trace = *run.trace;
-    BUBBLESCOPE_ASSIGN(run.places, rankPlaces(trace, options.mesh));
-    if (FoundOps own = findOwnOps(trace, log); holdsOps(own)) {
+Result<FoundOps> recognise(TraceShares& shares, const LoadOptions& options, const std::string& where, Run& run,
+                           DiagnosticLog& log) {
+    const std::span<const TraceFile> files = shares.files();
+    BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, options.mesh));
+    BUBBLESCOPE_ASSIGN(std::vector<OwnMarks> own_marks, shares.ask(OwnMarksOf{}));
+    if (FoundOps own = joinOwnMarks(std::move(own_marks), files, log); holdsOps(own)) {
         run.annotation = "Bubblescope";
         return own;
     }
-    LazyGpuWork gpu(trace);
-    const auto apply = [&](const RecognitionRule& rule) {
-        FoundOps found = applyRule(rule, trace, gpu, log);
-        if (!holdsOps(found)) return std::optional<FoundOps>{};
+    for (std::size_t i = 0; i < options.rules.size() + builtinRules().size(); ++i) {
+        const RecognitionRule& rule = shares.own().rule(i);
+        BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, shares.ask(RuleFindsOf{i}));
+        const RuleMatches matches = joinFinds(rule, std::move(finds), files, log);
+        if (matches.matches.empty()) continue;
+        BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, askMarks(shares));
+        FoundOps found = applyRule(rule, matches, marks, files, log);
+        if (!holdsOps(found)) continue;
         run.annotation = rule.name;
         if (!rule.format.empty()) run.format = rule.format;
         if (found.homes_are_global && run.places) placeHomes(found, *run.places, where, log);
-        return std::optional(std::move(found));
-    };
-    for (const RecognitionRule& rule : options.rules) {
-        if (auto found = apply(rule)) return std::move(*found);
+        return found;
     }
-    for (const RecognitionRule& rule : builtinRules()) {
-        if (auto found = apply(rule)) return std::move(*found);
-    }
-    Inference inferred = inferOps(trace, gpu.get(), options, run.places, log);
-    if (inferred.found.ops.empty()) return nothingRecognised(trace, where, inferred.why_not);
+    BUBBLESCOPE_ASSIGN(std::vector<std::vector<RankBlocks>> blocks, shares.ask(BlocksOf{}));
+    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, askMarks(shares));
+    Inference inferred = inferOps(files, byFile(std::move(blocks)), marks, options, run.places, log);
+    if (inferred.found.ops.empty()) return nothingRecognised(shares, where, inferred.why_not);
     run.annotation = "inferred from the order of compute and transfers";
     run.explanation = std::move(inferred.explanation);
     return std::move(inferred.found);
@@ -205,21 +226,23 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
-} // namespace
-
-Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
-    BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control));
-    const std::string where = nameInput(paths);
+Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
+                 TeamLead* lead) {
     DiagnosticLog log;
-    for (Diagnostic& entry : read.problems)
-        log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<TraceShares> shares,
+                       TraceShares::read(paths, control, options.rules, lead, log));
+    const std::string where = nameInput(paths);
     if (control.stopRequested()) return cancelledError();
 
     Run run;
-    run.trace = read.trace;
-    describeInput(*run.trace, run);
-    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(options, where, run, log));
+    if (lead == nullptr)
+        run.trace = shares->own().sharedTrace();
+    else
+        run.shares = shares;
+    describeInput(*shares, run);
+    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(*shares, options, where, run, log));
     run.info = found.info;
+    shares->own().forgetGpu(); // this process has the most to hold from here on
     if (control.stopRequested()) return cancelledError();
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));
@@ -229,6 +252,22 @@ Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl&
     BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
     run.problems = log.take();
     return run;
+}
+
+} // namespace
+
+std::span<const TraceFile> Run::inputs() const {
+    if (shares != nullptr) return shares->files();
+    return trace != nullptr ? trace->files() : std::span<const TraceFile>{};
+}
+
+Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
+    return load(paths, control, options, nullptr);
+}
+
+Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
+                    TeamLead& lead) {
+    return load(paths, control, options, &lead);
 }
 
 } // namespace bubblescope

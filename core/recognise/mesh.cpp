@@ -173,16 +173,16 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
     return mesh;
 }
 
-Result<std::optional<RankPlaces>> rankPlaces(const Trace& trace, const std::optional<Mesh>& mesh) {
+Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, const std::optional<Mesh>& mesh) {
     DiagnosticLog unused;
-    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(trace, unused);
+    const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
     RankPlaces by_groups{"process groups", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_names{"file names", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_mesh{"mesh", mesh ? mesh->sizes : MeshNumbers{}, {}};
     bool groups = true;
     bool names = true;
-    for (std::size_t file = 0; file < trace.files().size(); ++file) {
-        const TraceFile& of = trace.files()[file];
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        const TraceFile& of = files[file];
         if (of.format.empty()) continue; // could not be used
         const std::int64_t rank = rank_of_file[file];
         if (mesh) {

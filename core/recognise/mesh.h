@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ struct RankPlaces {
 /// By the user's mesh, else by what all files say of their process groups, else by names of all files such as
 /// "trace_pp1_dp0.json". Nothing where none of these tells the pipeline rank. Error: Input when the mesh is too small
 /// for a rank.
-[[nodiscard]] Result<std::optional<RankPlaces>> rankPlaces(const Trace& trace, const std::optional<Mesh>& mesh);
+[[nodiscard]] Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files,
+                                                           const std::optional<Mesh>& mesh);
 
 } // namespace bubblescope

@@ -48,10 +48,10 @@ std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, Tim
     return last;
 }
 
-std::vector<std::int64_t> ranksOfFiles(const Trace& trace, DiagnosticLog& log) {
+std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log) {
     std::vector<std::int64_t> ranks;
-    for (const TraceFile& file : trace.files()) {
-        if (!file.rank && trace.files().size() > 1) {
+    for (const TraceFile& file : files) {
+        if (!file.rank && files.size() > 1) {
             log.add("unknown-rank", file.path.string(),
                     "files do not say which rank wrote them; they are numbered in their order");
         }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -32,6 +33,6 @@ struct ProfilerMarks {
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
 /// The global rank of each file. Those that do not say which wrote them are numbered in their order.
-[[nodiscard]] std::vector<std::int64_t> ranksOfFiles(const Trace& trace, DiagnosticLog& log);
+[[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -1,11 +1,13 @@
 #include "core/recognise/rule_matches.h"
 
 #include "core/recognise/profiler_marks.h"
+#include "core/recognise/trace_share.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
-#include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace bubblescope {
@@ -14,7 +16,7 @@ namespace {
 /// Which of a rule's names a text is spelled as.
 struct Spelled {
     const RecognitionRule::OpSpelling* op = nullptr;
-    const RecognitionRule::TransferSpelling* transfer = nullptr;
+    std::optional<std::uint32_t> transfer; ///< number of RecognitionRule::transfers
     NameParts parts;
 };
 
@@ -28,25 +30,20 @@ struct Place {
 
 class Matcher {
 public:
-    Matcher(const RecognitionRule& rule, const Trace& trace)
-        : rule_(rule), trace_(trace), number_(trace.strings().size(), kUnknown) {}
+    Matcher(const RecognitionRule& rule, TraceShare& share)
+        : rule_(rule), share_(share), trace_(share.trace()), number_(trace_.strings().size(), kUnknown) {}
 
-    std::vector<RuleMatch> match(DiagnosticLog& log) {
+    RuleFinds match() {
         chooseCategories();
         if (!rule_.categories.empty() && wanted_.empty()) return {};
-        rank_of_file_ = ranksOfFiles(trace_, log_);
-        std::vector<RuleMatch> matches;
-        for (TrackId track = 0; track < trace_.tracks().size(); ++track)
-            readTrack(track, matches);
-        if (std::none_of(matches.begin(), matches.end(),
-                         [](const RuleMatch& match) { return match.kind && *match.kind != OpKind::Optimizer; }))
-            return {};
-        if (rule_.rank == RankSource::Processes) numberProcesses(matches);
-        std::stable_sort(matches.begin(), matches.end(), [this](const RuleMatch& a, const RuleMatch& b) {
-            return trace_.start(a.slice) < trace_.start(b.slice);
-        });
-        report(log);
-        return matches;
+        for (const TrackId track : share_.tracksByFile())
+            readTrack(track);
+        std::ranges::stable_sort(found_.matches, {}, &RuleMatch::start);
+        for (RuleMatch& match : found_.matches) {
+            const bool op = match.kind && !match.on_device;
+            if (op) match.device = launchedBy(match);
+        }
+        return std::move(found_);
     }
 
 private:
@@ -61,7 +58,12 @@ private:
         if (mirrored_ != 0) wanted_.insert(mirrored_);
     }
 
-    void readTrack(TrackId id, std::vector<RuleMatch>& matches) {
+    [[nodiscard]] std::optional<GpuWork::Work> launchedBy(const RuleMatch& match) {
+        const Track& track = trace_.tracks()[match.track];
+        return share_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end);
+    }
+
+    void readTrack(TrackId id) {
         const Track& track = trace_.tracks()[id];
         std::optional<Place> place;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
@@ -72,13 +74,24 @@ private:
             if (!place) place = placeOf(track);
             if (!place->used) return;
             RuleMatch match;
-            match.slice = slice;
+            match.file = share_.fileOf(track);
             match.track = id;
+            match.slice = slice;
+            match.name = nameOf(trace_.sliceNames()[slice]);
+            match.start = trace_.start(slice);
+            match.end = trace_.end(slice);
+            match.pid = track.pid;
             match.on_device = category == mirrored_ && mirrored_ != 0;
             match.home = place->home;
             match.replica = place->replica;
-            addMatch(*spelled, match, matches);
+            addMatch(*spelled, match);
         }
+    }
+
+    std::uint32_t nameOf(StringId name) {
+        const auto [known, is_new] = name_.try_emplace(name, static_cast<std::uint32_t>(found_.names.size()));
+        if (is_new) found_.names.emplace_back(trace_.text(name));
+        return known->second;
     }
 
     const Spelled* spelling(StringId name) {
@@ -93,10 +106,10 @@ private:
 
     [[nodiscard]] std::optional<Spelled> spell(std::string_view name) const {
         for (const auto& op : rule_.ops) {
-            if (auto parts = op.name.match(name)) return Spelled{&op, nullptr, *parts};
+            if (auto parts = op.name.match(name)) return Spelled{&op, std::nullopt, *parts};
         }
-        for (const auto& transfer : rule_.transfers) {
-            if (auto parts = transfer.name.match(name)) return Spelled{nullptr, &transfer, *parts};
+        for (std::uint32_t i = 0; i < rule_.transfers.size(); ++i) {
+            if (auto parts = rule_.transfers[i].name.match(name)) return Spelled{nullptr, i, *parts};
         }
         return std::nullopt;
     }
@@ -112,7 +125,7 @@ private:
             return std::optional<std::int64_t>{};
         };
         if (told(RuleField::TensorRank).value_or(0) != 0) {
-            ++other_tensor_ranks_; // they compute the same ops at the same time
+            ++found_.other_tensor_ranks; // they compute the same ops at the same time
             return place;
         }
         const auto rank = told(RuleField::RankId);
@@ -125,7 +138,7 @@ private:
 
     [[nodiscard]] std::int64_t sourceRank(const Track& track) const {
         switch (rule_.rank) {
-        case RankSource::File: return rank_of_file_[track.file];
+        case RankSource::File: return share_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
         case RankSource::Processes: // numbered when all are known
@@ -137,7 +150,7 @@ private:
     [[nodiscard]] std::optional<std::int64_t> field(RuleField which, const Spelled& spelled, std::size_t of,
                                                     SliceId slice) const {
         if (const auto& named = spelled.parts.get(which, of)) return named;
-        const auto& args = spelled.transfer != nullptr ? rule_.transfer_args : rule_.args;
+        const auto& args = spelled.transfer ? rule_.transfer_args : rule_.args;
         const std::string& arg = args[static_cast<std::size_t>(which)];
         return arg.empty() ? std::nullopt : trace_.intArg(trace_.sliceArgs()[slice], arg);
     }
@@ -150,7 +163,7 @@ private:
         return known == rule_.kinds.end() ? std::nullopt : std::optional(known->second);
     }
 
-    void addMatch(const Spelled& spelled, RuleMatch match, std::vector<RuleMatch>& matches) {
+    void addMatch(const Spelled& spelled, RuleMatch match) {
         match.transfer = spelled.transfer;
         const std::size_t ops = spelled.op != nullptr && spelled.op->kinds.size() == 2 ? 2 : 1;
         match.overlapped = ops == 2;
@@ -159,7 +172,7 @@ private:
                 match.kind = spelled.op->kinds.empty() ? kindByWord(spelled, match.slice) : spelled.op->kinds[of];
                 if (!match.kind) continue; // a word that means no op
             }
-            if (fill(match, spelled, of)) matches.push_back(match);
+            if (fill(match, spelled, of)) found_.matches.push_back(match);
         }
     }
 
@@ -167,11 +180,11 @@ private:
         const auto get = [&](RuleField which) { return field(which, spelled, of, match.slice); };
         const bool optimizer = match.kind == OpKind::Optimizer;
         match.step = get(RuleField::StepId);
-        const auto& args = spelled.transfer != nullptr ? rule_.transfer_args : rule_.args;
+        const auto& args = spelled.transfer ? rule_.transfer_args : rule_.args;
         const bool steps_told = !args[static_cast<std::size_t>(RuleField::StepId)].empty();
         const auto microbatch = get(RuleField::MicrobatchId);
         if ((!microbatch && !optimizer) || (steps_told && !match.step)) {
-            ++unlabelled_;
+            ++found_.unlabelled;
             return false;
         }
         match.microbatch = optimizer ? 0 : *microbatch;
@@ -183,63 +196,90 @@ private:
         return true;
     }
 
-    /// Processes in ascending order are the pipeline's ranks, unless their files know better.
-    void numberProcesses(std::vector<RuleMatch>& matches) {
-        using Process = std::pair<std::uint32_t, std::int64_t>;
-        const auto processOf = [this](const RuleMatch& match) {
-            const Track& track = trace_.tracks()[match.track];
-            return Process(track.file, track.pid);
-        };
-        std::map<Process, std::int64_t> homes;
-        for (const RuleMatch& match : matches)
-            homes.emplace(processOf(match), 0);
-        std::int64_t next = 0;
-        for (auto& [process, home] : homes) {
-            const auto stated = trace_.files()[process.first].rank;
-            guessed_ = guessed_ || (!stated && homes.size() > 1);
-            home = stated ? *stated : next;
-            ++next;
-        }
-        for (RuleMatch& match : matches)
-            match.home = homes.at(processOf(match));
-    }
-
-    void report(DiagnosticLog& log) {
-        const std::string where = trace_.files().front().path.string();
-        for (Diagnostic& entry : log_.take())
-            log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
-        if (unlabelled_ > 0) {
-            log.add("unlabelled-op", where, "slices named like ops that lack their micro-batch or step are left out",
-                    unlabelled_);
-        }
-        if (guessed_) {
-            log.add("guessed-ranks", where,
-                    "ranges do not say their rank; processes in the order of their numbers are taken for ranks");
-        }
-        if (other_tensor_ranks_ > 0) {
-            log.add("tensor-parallel", where,
-                    "threads of further tensor-parallel ranks are not shown: the first stands for its group",
-                    other_tensor_ranks_);
-        }
-    }
-
     const RecognitionRule& rule_;
+    TraceShare& share_;
     const Trace& trace_;
     std::vector<std::int32_t> number_; ///< by name: its spelling
     std::vector<Spelled> spellings_;
+    std::unordered_map<StringId, std::uint32_t> name_; ///< number in RuleFinds::names
     std::set<StringId> wanted_;
     StringId mirrored_ = 0;
-    std::vector<std::int64_t> rank_of_file_;
-    std::int64_t unlabelled_ = 0;
-    std::int64_t other_tensor_ranks_ = 0;
-    bool guessed_ = false;
-    DiagnosticLog log_; ///< of no interest if the rule finds nothing
+    RuleFinds found_;
 };
+
+bool hasOps(const RuleFinds& found) {
+    return std::ranges::any_of(found.matches,
+                               [](const RuleMatch& match) { return match.kind && *match.kind != OpKind::Optimizer; });
+}
+
+/// Processes in ascending order are the pipeline's ranks, unless their files know better. Whether that was a guess.
+bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
+    using Process = std::pair<std::uint32_t, std::int64_t>;
+    std::map<Process, std::int64_t> homes;
+    for (const RuleMatch& match : matches)
+        homes.emplace(Process(match.file, match.pid), 0);
+    std::int64_t next = 0;
+    bool guessed = false;
+    for (auto& [process, home] : homes) {
+        const auto stated = files[process.first].rank;
+        guessed = guessed || (!stated && homes.size() > 1);
+        home = stated ? *stated : next;
+        ++next;
+    }
+    for (RuleMatch& match : matches)
+        match.home = homes.at(Process(match.file, match.pid));
+    return guessed;
+}
+
+/// Renames to numbers that all shares have in common.
+void takeOver(RuleFinds&& share, RuleMatches& all) {
+    std::vector<StringId> names;
+    for (const std::string& name : share.names)
+        names.push_back(all.names.intern(name));
+    for (RuleMatch& match : share.matches)
+        match.name = names[match.name];
+    if (all.matches.empty())
+        all.matches = std::move(share.matches);
+    else
+        std::ranges::move(share.matches, std::back_inserter(all.matches));
+}
 
 } // namespace
 
-std::vector<RuleMatch> matchRule(const RecognitionRule& rule, const Trace& trace, DiagnosticLog& log) {
-    return Matcher(rule, trace).match(log);
+RuleFinds findByRule(const RecognitionRule& rule, TraceShare& share) {
+    return Matcher(rule, share).match();
+}
+
+RuleMatches joinFinds(const RecognitionRule& rule, std::vector<RuleFinds> shares, std::span<const TraceFile> files,
+                      DiagnosticLog& log) {
+    RuleMatches all;
+    if (std::ranges::none_of(shares, hasOps)) return all;
+    std::int64_t unlabelled = 0;
+    std::int64_t other_tensor_ranks = 0;
+    for (RuleFinds& share : shares) {
+        unlabelled += share.unlabelled;
+        other_tensor_ranks += share.other_tensor_ranks;
+        takeOver(std::move(share), all);
+    }
+    if (shares.size() > 1) std::ranges::stable_sort(all.matches, {}, &RuleMatch::start);
+    const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
+
+    const std::string where = files.front().path.string();
+    (void)ranksOfFiles(files, log); // tells if they are not known
+    if (unlabelled > 0) {
+        log.add("unlabelled-op", where, "slices named like ops that lack their micro-batch or step are left out",
+                unlabelled);
+    }
+    if (guessed) {
+        log.add("guessed-ranks", where,
+                "ranges do not say their rank; processes in the order of their numbers are taken for ranks");
+    }
+    if (other_tensor_ranks > 0) {
+        log.add("tensor-parallel", where,
+                "threads of further tensor-parallel ranks are not shown: the first stands for its group",
+                other_tensor_ranks);
+    }
+    return all;
 }
 
 } // namespace bubblescope

@@ -1,10 +1,14 @@
 #include "core/recognise/found_ops.h"
+#include "core/recognise/trace_share.h"
 #include "core/timeline/trace_names.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -56,21 +60,28 @@ bool sameRun(const RunInfo& a, const RunInfo& b) {
     return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
 }
 
-std::optional<RunInfo> findRunInfo(const Trace& trace, DiagnosticLog& log) {
-    std::optional<RunInfo> found;
+std::vector<OwnMarks::Statement> statementsIn(const TraceShare& share) {
+    const Trace& trace = share.trace();
+    std::vector<OwnMarks::Statement> found;
     for (const Instant& instant : trace.instants()) {
         if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent) {
             continue;
         }
-        RunInfo info = runInfo(trace, instant.args);
-        if (!found) {
-            found = std::move(info);
-        } else if (!sameRun(*found, info)) {
-            log.add("mixed-runs", trace.files()[trace.tracks()[instant.track].file].path.string(),
-                    "files of different runs were loaded together; the first one's settings are used");
-        }
+        found.push_back({instant.time, share.fileOf(trace.tracks()[instant.track]), runInfo(trace, instant.args)});
     }
     return found;
+}
+
+std::optional<RunInfo> firstInfo(std::vector<OwnMarks::Statement> statements, std::span<const TraceFile> files,
+                                 DiagnosticLog& log) {
+    if (statements.empty()) return std::nullopt;
+    std::ranges::stable_sort(statements, {}, &OwnMarks::Statement::time);
+    for (const OwnMarks::Statement& other : statements) {
+        if (sameRun(statements.front().info, other.info)) continue;
+        log.add("mixed-runs", files[other.file].path.string(),
+                "files of different runs were loaded together; the first one's settings are used");
+    }
+    return std::move(statements.front().info);
 }
 
 std::optional<FoundOp> opOf(const Trace& trace, SliceId slice) {
@@ -119,10 +130,12 @@ std::optional<FoundComm> commOf(const Trace& trace, SliceId slice, CommKind kind
 
 } // namespace
 
-FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log) {
-    FoundOps found;
-    found.info = findRunInfo(trace, log);
-    for (const Track& track : trace.tracks()) {
+OwnMarks ownMarks(const TraceShare& share) {
+    const Trace& trace = share.trace();
+    OwnMarks found;
+    found.statements = statementsIn(share);
+    for (const TrackId id : share.tracksByFile()) {
+        const Track& track = trace.tracks()[id];
         const auto home = homeOf(trace, track);
         for (SliceId slice = track.first_slice; home && slice < track.end_slice; ++slice) {
             const std::string_view category = trace.category(slice);
@@ -141,6 +154,24 @@ FoundOps findOwnOps(const Trace& trace, DiagnosticLog& log) {
             }
         }
     }
+    return found;
+}
+
+FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> files, DiagnosticLog& log) {
+    FoundOps found;
+    std::vector<OwnMarks::Statement> statements;
+    const auto append = [](auto& to, auto& from) {
+        if (to.empty())
+            to = std::move(from);
+        else
+            std::ranges::move(from, std::back_inserter(to));
+    };
+    for (OwnMarks& share : shares) {
+        append(statements, share.statements);
+        append(found.ops, share.ops);
+        append(found.comm, share.comm);
+    }
+    found.info = firstInfo(std::move(statements), files, log);
     return found;
 }
 

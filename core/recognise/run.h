@@ -13,12 +13,16 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace bubblescope {
 
+class TeamLead;
 class Trace;
+class TraceShares;
+struct TraceFile;
 
 /// The first op at which an observed order leaves the schedule it is closest to.
 struct Departure {
@@ -67,8 +71,12 @@ struct Run {
     std::vector<StepTimeline> steps;  ///< complete steps, in order
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
-    TimeNs span{0};                     ///< first to last event
-    std::shared_ptr<const Trace> trace; ///< the raw slices
+    TimeNs span{0};                      ///< first to last event
+    std::shared_ptr<const Trace> trace;  ///< the raw slices; null where several processes hold them
+    std::shared_ptr<TraceShares> shares; ///< asks those processes for what is not here; else null
+
+    /// Those that were to be read; one that could not be used has no format.
+    [[nodiscard]] std::span<const TraceFile> inputs() const;
 };
 
 /// Loads files (or every trace file below a directory), merges them into one trace and recognises its
@@ -77,5 +85,12 @@ struct Run {
 /// remains or no pipeline op is found; Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                   const LoadOptions& options = {});
+
+/// The same by several processes, of which this one leads and the others serveShare() (trace_shares.h): each reads
+/// some of the files and recognises what is in them, and only that travels. The run is the one that a single process
+/// loads, but for its raw slices, which stay where they were read. `lead` must outlive the run. Errors: also Run, where
+/// a process fails.
+[[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                                  const LoadOptions& options, TeamLead& lead);
 
 } // namespace bubblescope
