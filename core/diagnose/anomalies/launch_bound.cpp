@@ -1,7 +1,9 @@
+#include "core/diagnose/anomalies/launch_bound.h"
+
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/clocks/rank_files.h"
 #include "core/diagnose/statistics/robust.h"
-#include "core/trace/trace.h"
+#include "core/recognise/trace_shares.h"
 
 #include <fmt/format.h>
 
@@ -31,12 +33,8 @@ public:
         }
         kernels_ = std::move(merged);
     }
-    struct Use {
-        TimeNs busy{0};
-        std::size_t stretches = 0; ///< of busy time
-    };
-    [[nodiscard]] Use within(TimeInterval op) const {
-        Use use;
+    [[nodiscard]] DeviceUse within(TimeInterval op) const {
+        DeviceUse use;
         auto at = std::ranges::lower_bound(kernels_, op.start, {}, &TimeInterval::end);
         for (; at != kernels_.end() && at->start < op.end; ++at) {
             use.busy += std::min(at->end, op.end) - std::max(at->start, op.start);
@@ -49,47 +47,85 @@ private:
     std::vector<TimeInterval> kernels_;
 };
 
-} // namespace
-
-void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
-    if (!input.run.trace) return;
-    const Trace& trace = *input.run.trace;
-    const StringId kernel = trace.strings().find("kernel");
-    if (kernel == 0) return;
-    const auto files = rankFiles(input.run);
+/// Calls visit(file, rank, op) for each op of which it is known which file has its device's kernels.
+template <class Visit>
+void forOpsOfKnownFiles(const Run& run, const Visit& visit) {
+    const auto files = rankFiles(run);
     std::map<std::uint32_t, int> ranks_of_file;
     for (const auto& [key, file] : files)
         ++ranks_of_file[file];
-    std::map<std::uint32_t, DeviceTime> devices;
-    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-        if (trace.sliceCategories()[slice] != kernel) continue;
-        devices[trace.tracks()[trace.sliceTracks()[slice]].file].add({trace.start(slice), trace.end(slice)});
+    for (const StepTimeline& step : run.steps) {
+        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+            const auto file = files.find({step.replica, Rank{r}});
+            // A file of several ranks does not say whose kernel is whose.
+            if (file == files.end() || ranks_of_file[file->second] != 1) continue;
+            for (const TimelineOp& op : step.ranks[r]) {
+                if (op.op.kind != OpKind::Optimizer && op.duration().count() > 0) visit(file->second, Rank{r}, op);
+            }
+        }
     }
-    for (auto& [file, device] : devices)
+}
+
+} // namespace
+
+Result<HasKernels::Answer> HasKernels::answer(TraceShare& share) const {
+    return Kernels{share.trace().strings().find("kernel") != 0};
+}
+
+Result<DeviceUseIn::Answer> DeviceUseIn::answer(TraceShare& share) const {
+    const Trace& trace = share.trace();
+    const StringId kernel = trace.strings().find("kernel");
+    std::map<std::uint32_t, DeviceTime> devices;
+    for (SliceId slice = 0; kernel != 0 && slice < trace.sliceCount(); ++slice) {
+        if (trace.sliceCategories()[slice] != kernel) continue;
+        const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
+        devices[share.fileOf(track)].add({trace.start(slice), trace.end(slice)});
+    }
+    Answer answer;
+    for (auto& [file, device] : devices) {
+        const auto of_file = ops.find(file);
+        if (of_file == ops.end()) continue;
         device.finish();
+        for (const auto& [start, end] : of_file->second)
+            answer[file].push_back(device.within({start, end}));
+    }
+    return answer;
+}
+
+void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
+    if (std::ranges::none_of(askRun(input.run, HasKernels{}), &Kernels::any)) return;
+
+    DeviceUseIn question;
+    struct Asked {
+        std::uint32_t file;
+        std::size_t place; ///< among the file's ops
+        Rank rank;
+        Chunk chunk;
+        TimeNs duration;
+    };
+    std::vector<Asked> asked;
+    forOpsOfKnownFiles(input.run, [&](std::uint32_t file, Rank rank, const TimelineOp& op) {
+        auto& ops = question.ops[file];
+        asked.push_back({file, ops.size(), rank, op.op.chunk, op.duration()});
+        ops.emplace_back(op.start, op.end);
+    });
+    DeviceUseIn::Answer uses;
+    for (DeviceUseIn::Answer& share : askRun(input.run, question))
+        uses.merge(share);
 
     struct Gaps {
         std::vector<double> shares;
         TimeNs idle{0};
     };
     std::map<std::tuple<Rank, Chunk>, Gaps> by_stage;
-    for (const StepTimeline& step : input.run.steps) {
-        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            const auto file = files.find({step.replica, Rank{r}});
-            // A file of several ranks does not say whose kernel is whose.
-            if (file == files.end() || ranks_of_file[file->second] != 1) continue;
-            const auto device = devices.find(file->second);
-            if (device == devices.end()) continue;
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind == OpKind::Optimizer || op.duration().count() <= 0) continue;
-                const DeviceTime::Use use = device->second.within({op.start, op.end});
-                if (use.stretches < kFewestKernels) continue;
-                Gaps& gaps = by_stage[{Rank{r}, op.op.chunk}];
-                gaps.shares.push_back(1 - static_cast<double>(use.busy.count()) /
-                                              static_cast<double>(op.duration().count()));
-                gaps.idle += op.duration() - use.busy;
-            }
-        }
+    for (const Asked& op : asked) {
+        const auto device = uses.find(op.file);
+        if (device == uses.end()) continue;
+        const DeviceUse& use = device->second[op.place];
+        if (use.stretches < kFewestKernels) continue;
+        Gaps& gaps = by_stage[{op.rank, op.chunk}];
+        gaps.shares.push_back(1 - static_cast<double>(use.busy.count()) / static_cast<double>(op.duration.count()));
+        gaps.idle += op.duration - use.busy;
     }
     for (const auto& [stage, gaps] : by_stage) {
         const double share = statistics::median(gaps.shares);

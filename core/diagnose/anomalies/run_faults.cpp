@@ -1,7 +1,8 @@
 #include "core/diagnose/anomalies/input.h"
+#include "core/diagnose/anomalies/memory_peaks.h"
 #include "core/diagnose/clocks/transfers.h"
 #include "core/diagnose/statistics/change_point.h"
-#include "core/trace/trace.h"
+#include "core/recognise/trace_shares.h"
 
 #include <fmt/format.h>
 
@@ -143,19 +144,26 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
     }
 }
 
-void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
-    if (!input.run.trace || input.memory_estimate.empty()) return;
-    const Trace& trace = *input.run.trace;
-    std::map<std::uint32_t, double> peak_of_file;
+Result<MemoryPeaks::Answer> MemoryPeaks::answer(TraceShare& share) const {
+    const Trace& trace = share.trace();
+    Answer peak_of_file;
     for (const CounterSeries& series : trace.counters()) {
         std::string name(trace.text(series.name));
         std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
         if (name.find("memory") == std::string::npos || series.values.empty()) continue;
-        double& peak = peak_of_file[series.file];
+        double& peak = peak_of_file[share.firstFile() + series.file];
         peak = std::max(peak, *std::ranges::max_element(series.values));
     }
+    return peak_of_file;
+}
+
+void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
+    if (input.memory_estimate.empty()) return;
+    MemoryPeaks::Answer peak_of_file;
+    for (MemoryPeaks::Answer& share : askRun(input.run, MemoryPeaks{}))
+        peak_of_file.merge(share);
     for (const auto& [file, peak] : peak_of_file) {
-        const auto global = trace.files()[file].rank;
+        const auto global = input.run.inputs()[file].rank;
         if (!global || static_cast<std::size_t>(*global) >= input.memory_estimate.size()) continue;
         const auto estimate = static_cast<double>(input.memory_estimate[static_cast<std::size_t>(*global)]);
         if (estimate <= 0 || peak <= estimate * (1 + input.limits.memory_excess)) continue;

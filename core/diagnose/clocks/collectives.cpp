@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -73,18 +74,20 @@ std::vector<bool> callAllToAllOnly(const Trace& trace) {
 
 } // namespace
 
-std::vector<MatchedCollective> matchCollectives(const Trace& trace) {
+Result<CollectivesOf::Answer> CollectivesOf::answer(TraceShare& share) const {
+    const Trace& trace = share.trace();
     const StringId kernels = trace.strings().find("kernel");
     const StringId annotations = trace.strings().find("user_annotation");
     const std::vector<bool> all_to_all = callAllToAllOnly(trace);
-    std::map<std::pair<StringId, bool>, std::optional<std::string>> kind_of_name; // most slices share few names
-    std::map<std::string, std::map<std::uint32_t, std::vector<CollectiveSpan>>> sequences;
+    // Most slices share few names.
+    std::map<std::tuple<StringId, StringId, bool>, std::optional<std::string>> kind_of_name;
+    Answer sequences;
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         const StringId category = trace.sliceCategories()[slice];
         if (category == 0 || (category != kernels && category != annotations)) continue;
         const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
         const StringId name = trace.sliceNames()[slice];
-        const auto [known, fresh] = kind_of_name.try_emplace({name, all_to_all[file]});
+        const auto [known, fresh] = kind_of_name.try_emplace({category, name, all_to_all[file]});
         if (fresh) {
             known->second =
                 category == kernels ? kindOfKernel(trace.text(name), all_to_all[file]) : kindOnHost(trace.text(name));
@@ -93,8 +96,18 @@ std::vector<MatchedCollective> matchCollectives(const Trace& trace) {
         const std::string group =
             trace.textArg(trace.sliceArgs()[slice], "Process Group Ranks")
                 .value_or(trace.textArg(trace.sliceArgs()[slice], "Process Group Name").value_or(""));
-        sequences[fmt::format("{} {}", *known->second, group)][file].push_back(
-            {file, trace.start(slice), trace.end(slice)});
+        const std::uint32_t of_all = share.firstFile() + file;
+        sequences[fmt::format("{} {}", *known->second, group)][of_all].push_back(
+            {of_all, trace.start(slice), trace.end(slice)});
+    }
+    return sequences;
+}
+
+std::vector<MatchedCollective> matchCollectives(std::vector<CollectivesOf::Answer> shares) {
+    CollectivesOf::Answer sequences;
+    for (CollectivesOf::Answer& share : shares) {
+        for (auto& [key, files] : share)
+            sequences[key].merge(files); // a file is in one share only
     }
     std::vector<MatchedCollective> matched;
     for (auto& [key, files] : sequences) {

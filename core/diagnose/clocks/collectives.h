@@ -1,9 +1,12 @@
 #pragma once
 
 #include "core/diagnose/clocks/solve.h"
-#include "core/trace/trace.h"
+#include "core/recognise/trace_share.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -15,6 +18,22 @@ struct CollectiveSpan {
     TimeNs end{0};
 };
 
+template <class Wire>
+void fields(Wire& wire, CollectiveSpan& value) {
+    auto& [file, start, end] = value;
+    wire(file, start, end);
+}
+
+/// Asks the shares of a trace for the collectives of each kind and group that each file recorded.
+struct CollectivesOf {
+    static constexpr std::string_view kName = "collectives";
+    using Answer = std::map<std::string, std::map<std::uint32_t, std::vector<CollectiveSpan>>>;
+    [[nodiscard]] Result<Answer> answer(TraceShare& share) const;
+};
+
+template <class Wire>
+void fields(Wire&, CollectivesOf&) {}
+
 /// A collective whose members were found in several files, one entry a file.
 struct MatchedCollective {
     std::string name; ///< "all_reduce", …
@@ -25,7 +44,7 @@ struct MatchedCollective {
 /// the host. Members of one are told by group and place in its sequence, where Kineto names the group, else by kind
 /// and place. A kind that files recorded a different number of times is passed over: which are equal cannot be told
 /// then. So are sends and receives between two ranks. Linear in slices.
-[[nodiscard]] std::vector<MatchedCollective> matchCollectives(const Trace& trace);
+[[nodiscard]] std::vector<MatchedCollective> matchCollectives(std::vector<CollectivesOf::Answer> shares);
 
 /// What they say of clocks, of which `clock_of_file` gives one for each of the trace's files (or -1 for none): no
 /// member leaves one before all have entered it, and they leave within `spread` of each other. The first is certain,

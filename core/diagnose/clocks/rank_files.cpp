@@ -1,8 +1,10 @@
 #include "core/diagnose/clocks/rank_files.h"
 
-#include "core/trace/trace.h"
+#include "core/recognise/trace_shares.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -11,46 +13,57 @@ namespace {
 
 constexpr std::size_t kOpsAsked = 32; // of each rank
 
+using Votes = InstantsIn::Answer;
+
 } // namespace
 
 std::map<RankKey, std::uint32_t> rankFiles(const Run& run) {
     std::map<RankKey, std::uint32_t> found;
-    if (!run.trace) return found;
-    const Trace& trace = *run.trace;
+    const std::span<const TraceFile> files = run.inputs();
     std::vector<std::uint32_t> usable;
-    for (std::size_t f = 0; f < trace.files().size(); ++f) {
-        if (!trace.files()[f].format.empty()) usable.push_back(static_cast<std::uint32_t>(f));
+    for (std::size_t f = 0; f < files.size(); ++f) {
+        if (!files[f].format.empty()) usable.push_back(static_cast<std::uint32_t>(f));
     }
     std::vector<RankKey> keys;
-    std::unordered_map<std::int64_t, std::vector<std::size_t>> asked; // instants that ops begin or end at
+    InstantsIn question; // that ops begin or end at
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const RankKey key{step.replica, Rank{r}};
             if (usable.size() == 1) found.try_emplace(key, usable.front());
             if (usable.size() < 2 || std::ranges::find(keys, key) != keys.end()) continue;
             for (const TimelineOp& op : std::span(step.ranks[r]).first(std::min(kOpsAsked, step.ranks[r].size()))) {
-                asked[op.start.count()].push_back(keys.size());
-                asked[op.end.count()].push_back(keys.size());
+                question.asked[op.start.count()].push_back(question.keys);
+                question.asked[op.end.count()].push_back(question.keys);
             }
             keys.push_back(key);
+            ++question.keys;
         }
     }
-    if (asked.empty()) return found;
-    std::vector<std::vector<std::int64_t>> votes(keys.size(), std::vector<std::int64_t>(trace.files().size()));
+    if (question.asked.empty()) return found;
+    Votes votes; // by file
+    for (Votes& share : askRun(run, question))
+        std::ranges::move(share, std::back_inserter(votes));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto best = std::ranges::max_element(votes, {}, [i](const auto& of_file) { return of_file[i]; });
+        if (best != votes.end() && (*best)[i] > 0) found[keys[i]] = static_cast<std::uint32_t>(best - votes.begin());
+    }
+    return found;
+}
+
+Result<InstantsIn::Answer> InstantsIn::answer(TraceShare& share) const {
+    const Trace& trace = share.trace();
+    const std::unordered_map<std::int64_t, std::vector<std::uint32_t>> keys_at(asked.begin(), asked.end());
+    Votes votes(trace.files().size(), std::vector<std::int64_t>(keys));
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
         for (const TimeNs time : {trace.start(slice), trace.end(slice)}) {
-            const auto hit = asked.find(time.count());
-            if (hit == asked.end()) continue;
-            for (const std::size_t key : hit->second)
-                ++votes[key][file];
+            const auto hit = keys_at.find(time.count());
+            if (hit == keys_at.end()) continue;
+            for (const std::uint32_t key : hit->second)
+                ++votes[file][key];
         }
     }
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        const auto best = std::ranges::max_element(votes[i]);
-        if (best != votes[i].end() && *best > 0) found[keys[i]] = static_cast<std::uint32_t>(best - votes[i].begin());
-    }
-    return found;
+    return votes;
 }
 
 } // namespace bubblescope

@@ -3,7 +3,7 @@
 #include "core/diagnose/clocks/collectives.h"
 #include "core/diagnose/clocks/rank_files.h"
 #include "core/diagnose/clocks/step_events.h"
-#include "core/trace/trace.h"
+#include "core/recognise/trace_shares.h"
 
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ ClockOwners findOwners(const Run& run, bool one_a_rank) {
     }
     for (const RankKey& key : keys) {
         const auto file = owners.file.find(key);
-        const std::string host = file != owners.file.end() ? run.trace->files()[file->second].host : std::string{};
+        const std::string host = file != owners.file.end() ? run.inputs()[file->second].host : std::string{};
         const auto fresh = [&] {
             owners.host.push_back(host);
             return static_cast<int>(owners.host.size()) - 1;
@@ -107,11 +107,11 @@ Events collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order
         report.transfers += counts.transfers;
         report.op_orders += counts.op_orders;
     }
-    std::vector<int> clock_of_file(run.trace ? run.trace->files().size() : 0, -1);
+    std::vector<int> clock_of_file(run.inputs().size(), -1);
     for (const auto& [key, file] : owners.file)
         clock_of_file[file] = owners.clock.at(key);
     if (std::set(clock_of_file.begin(), clock_of_file.end()).size() > 1) {
-        const auto collectives = matchCollectives(*run.trace);
+        const auto collectives = matchCollectives(askRun(run, CollectivesOf{}));
         addCollectives(collectives, clock_of_file, options.collective_spread, events.precedences, events.coincidences);
         report.collectives = collectives.size();
     }
