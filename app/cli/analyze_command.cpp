@@ -4,6 +4,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
+#include "core/diagnose/responders.h"
 #include "core/report/run_page.h"
 
 #include <fmt/format.h>
@@ -94,14 +95,33 @@ Status writePage(const Run& run, const RunReport& report, const Options& options
     return {};
 }
 
-CommandResult analyze(const Options& options) {
+/// What all processes but the first do: they hold a part of the trace and answer for it.
+Status help(const Options& options, ProcessTeam& team) {
+    const Result<LoadOptions> known_of = options.recognise.options();
+    if (known_of.ok()) return serveShare(team, known_of.value().rules, shareResponders());
+    // The first process may see what this one does not; if not, it says the same by itself.
+    return TeamLead::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
+}
+
+CommandResult analyze(const Options& options, ProcessTeam* team) {
+    std::optional<TeamLead> lead; // from here on the others are asked or dismissed, whatever happens
+    if (team != nullptr && team->size() > 1) {
+        if (team->isRoot()) {
+            lead.emplace(*team);
+        } else {
+            BUBBLESCOPE_TRY(help(options, *team));
+            return 0;
+        }
+    }
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
+    const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
     BUBBLESCOPE_ASSIGN(Run run, watchLoad(control, [&] {
-                           return loadRun({options.files.begin(), options.files.end()}, control, known_of);
+                           return lead ? loadRun(files, control, known_of, *lead) : loadRun(files, control, known_of);
                        }));
     BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(run, options));
     BUBBLESCOPE_ASSIGN(const RunReport report, diagnoseRun(run, diagnosis));
+    if (run.shares != nullptr) BUBBLESCOPE_TRY(run.shares->status());
     const bool known =
         !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });
     if (!known) {
@@ -124,7 +144,7 @@ CommandResult analyze(const Options& options) {
 
 } // namespace
 
-void addAnalyzeCommand(CLI::App& app, Action& action) {
+void addAnalyzeCommand(CLI::App& app, Action& action, ProcessTeam* team) {
     auto* const command =
         app.add_subcommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<Options>();
@@ -154,7 +174,7 @@ void addAnalyzeCommand(CLI::App& app, Action& action) {
     options->recognise.add(*command);
     options->svg.add(*command);
     command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return analyze(*options); }; });
+    command->callback([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
 }
 
 } // namespace bubblescope::cli

@@ -29,7 +29,8 @@ void addPartitionCommand(CLI::App& app, Action& action);
 void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team);
 void addConvertCommand(CLI::App& app, Action& action);
 void addInfoCommand(CLI::App& app, Action& action);
-void addAnalyzeCommand(CLI::App& app, Action& action);
+/// `team`: the processes that share the work, or null.
+void addAnalyzeCommand(CLI::App& app, Action& action, ProcessTeam* team);
 void addAnomaliesCommand(CLI::App& app, Action& action);
 void addDiffCommand(CLI::App& app, Action& action);
 void addAdviseCommand(CLI::App& app, Action& action);

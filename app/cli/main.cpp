@@ -17,7 +17,7 @@ constexpr int kUsage = 2;
 constexpr int kRunFailed = 4;
 
 /// Commands in which all processes of a job take part. Of the others the root does all.
-constexpr std::array<std::string_view, 1> kTogether{"run"};
+constexpr std::array<std::string_view, 2> kTogether{"analyze", "run"};
 
 bool isTogether(const CLI::App& app) {
     return std::ranges::any_of(kTogether,
@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
                "3 unreadable or invalid input, 4 a run failed. `bubblescope COMMAND --help` tells more.");
     Action action;
     addRunCommand(app, action, session.team());
-    addAnalyzeCommand(app, action);
+    addAnalyzeCommand(app, action, session.team());
     addAnomaliesCommand(app, action);
     addDiffCommand(app, action);
     addWhatIfCommand(app, action);

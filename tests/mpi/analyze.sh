@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# analyze.sh BUBBLESCOPE DATA SHARED MPIRUN…: what `analyze` prints and writes under mpirun is what it prints and writes
+# by itself, byte for byte, with one process and with several.
+set -uo pipefail
+bubblescope=$1 data=$2 shared=$3
+shift 3
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+checked=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# The command line itself is put together here: `mpirun -n N bubblescope analyze …`.
+under_mpirun() {
+    local processes=$1
+    shift
+    timeout 120 "${mpirun[@]}" -n "$processes" "$bubblescope" "$@"
+}
+mpirun=("$@")
+
+# What mpirun adds of its own where the job's exit code is not 0.
+without_mpirun() { sed -e '/^-----/,/^-----/d' "$1"; }
+
+same() {
+    local code
+    "$bubblescope" analyze "$@" --html "$scratch/alone.html" >"$scratch/alone.out" 2>"$scratch/alone.err"
+    code=$?
+    for processes in 1 2 4; do
+        rm -f "$scratch/spread.html"
+        under_mpirun $processes analyze "$@" --html "$scratch/spread.html" >"$scratch/spread.out" 2>"$scratch/spread.raw"
+        local seen=$?
+        checked=$((checked + 1))
+        if ((seen != code)); then fail "$processes processes, exit code $seen and not $code: $*"; fi
+        cmp "$scratch/alone.out" "$scratch/spread.out" || fail "$processes processes, output: $*"
+        without_mpirun "$scratch/spread.raw" | sed "s|$scratch/spread|$scratch/alone|" >"$scratch/spread.err"
+        cmp "$scratch/alone.err" "$scratch/spread.err" || {
+            fail "$processes processes, messages: $*"
+            cat "$scratch/spread.raw"
+        }
+        if ((code == 0)); then
+            cmp "$scratch/alone.html" "$scratch/spread.html" || fail "$processes processes, page: $*"
+        fi
+    done
+}
+
+"$bubblescope" run --schedule interleaved --pp 4 --microbatches 8 --vpp 2 --steps 3 --no-pace --out "$scratch/run" \
+    >"$scratch/log" 2>&1 || fail "run: $(cat "$scratch/log")"
+same "$scratch/run"
+same "$scratch/run" --json
+same "$scratch/run" --step 99
+same "$scratch/run" --fail-on any
+same "$scratch/nothing-there"
+same "$data/traces/megatron_pp2.json" --json
+same "$data/traces" --json
+if [[ -d $shared/traces ]]; then
+    for name in bytedance-straggler/timeline-ST.json.gz megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json \
+        torch-pp-cpu-gloo/1f1b_pp4_mb8 torch-pp-cpu-gloo/zbv_pp2_mb4_v2 param-dlrm-8rank; do
+        same "$shared/traces/$name" --json
+    done
+else
+    echo "no real traces in $shared: only those that come along were compared"
+fi
+# Wrong usage is said once, and other commands are done once.
+for processes in 1 4; do
+    under_mpirun $processes analyze --step x >"$scratch/out" 2>"$scratch/raw"
+    (($? == 2)) || fail "wrong usage: exit code"
+    (($(grep -c 'step' "$scratch/raw") == 1)) || fail "wrong usage: said other than once"
+    under_mpirun $processes schedule --schedule 1f1b --pp 2 --microbatches 2 >"$scratch/spread.out" 2>/dev/null
+    "$bubblescope" schedule --schedule 1f1b --pp 2 --microbatches 2 | cmp - "$scratch/spread.out" || fail "schedule"
+done
+# One process does not find a file that the others have: one message, its exit code, and nobody waits.
+cat >"$scratch/rules.json" <<'END'
+{"rules": [{"name": "mine", "ops": [{"name": "f{microbatch}", "kind": "F"}]}]}
+END
+cat >"$scratch/elsewhere" <<'END'
+#!/bin/sh
+if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ]; then cd /; fi
+exec "$@"
+END
+chmod +x "$scratch/elsewhere"
+(cd "$scratch" && timeout 120 "${mpirun[@]}" -n 4 ./elsewhere "$bubblescope" analyze --rules rules.json run) \
+    >"$scratch/out" 2>"$scratch/raw"
+seen=$?
+((seen == 3)) || fail "a process without its file: exit code $seen"
+[[ $(without_mpirun "$scratch/raw" | grep -c .) == 1 && ! -s $scratch/out ]] || {
+    fail "a process without its file: messages"
+    cat "$scratch/out" "$scratch/raw"
+}
+echo "$checked comparisons"
+exit $failed

@@ -1,0 +1,193 @@
+#include "app/cli/analysis_output.h"
+#include "core/diagnose/report.h"
+#include "core/diagnose/responders.h"
+#include "core/io/perfetto/write_timeline.h"
+#include "core/report/run_page.h"
+#include "core/schedule/registry.h"
+#include "core/simulate/simulate.h"
+#include "tests/support/made_inputs.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/thread_team.h"
+#include "tests/unit/recognise/kineto_job.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+namespace fs = std::filesystem;
+using Paths = std::vector<fs::path>;
+
+Schedule scheduleOf(const std::string& name, int pp, int microbatches) {
+    ScheduleSpec spec;
+    spec.name = name;
+    spec.pp = pp;
+    spec.microbatches = microbatches;
+    return makeSchedule(spec).value();
+}
+
+/// Everything that `analyze` says of a run, or its error.
+std::string sayOf(Result<Run> loaded, const ClockOptions& options) {
+    if (!loaded.ok()) return fmt::format("exit {}: {}", exitCode(loaded.error().kind), loaded.error().text());
+    Run& run = loaded.value();
+    const auto clocks = alignClocks(run, options);
+    if (!clocks.ok()) return fmt::format("exit {}: {}", exitCode(clocks.error().kind), clocks.error().text());
+    ReportOptions report_options;
+    report_options.clocks = clocks.value();
+    report_options.memory_estimate.assign(static_cast<std::size_t>(run.schedule.pp), 1);
+    const RunReport report = analyzeRun(run, report_options);
+    if (run.shares != nullptr && !run.shares->status().ok()) return run.shares->status().error().text();
+    return cli::analysisJson(run, report).dump(1) + cli::analysisText(run, report, std::nullopt) +
+           runPage(run, report, {});
+}
+
+std::string alone(const Paths& paths, const LoadOptions& options, const ClockOptions& clocks) {
+    JobControl control;
+    return sayOf(loadRun(paths, control, options), clocks);
+}
+
+std::string together(std::size_t members, const Paths& paths, const LoadOptions& options, const ClockOptions& clocks) {
+    return test::asTeam(members, [&](ProcessTeam& team) {
+        if (!team.isRoot()) {
+            const Status served = serveShare(team, options.rules, shareResponders());
+            return served.ok() ? std::string{} : served.error().text();
+        }
+        TeamLead lead(team);
+        JobControl control;
+        return sayOf(loadRun(paths, control, options, lead), clocks);
+    });
+}
+
+/// Where two texts differ first, with what stands there.
+std::string difference(const std::string& a, const std::string& b) {
+    const auto at = static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+    const std::size_t from = at < 60 ? 0 : at - 60;
+    return fmt::format("at {}:\n{}\nbut\n{}", at, a.substr(from, 160), b.substr(from, 160));
+}
+
+/// A single file belongs to the first member, however many there are.
+void expectSame(const Paths& paths, const LoadOptions& options = {}, const ClockOptions& clocks = {}) {
+    const std::string expected = alone(paths, options, clocks);
+    const bool one_file = paths.size() == 1 && !fs::is_directory(paths.front());
+    for (const std::size_t members :
+         one_file ? std::vector<std::size_t>{1, 3} : std::vector<std::size_t>{1, 2, 3, 4, 5}) {
+        const std::string seen = together(members, paths, options, clocks);
+        EXPECT_TRUE(seen == expected) << paths.front() << " by " << members << ' ' << difference(expected, seen);
+    }
+}
+
+/// Its files one by one, and each of its folders as a whole.
+void expectSameBelow(const fs::path& folder) {
+    expectSame({folder});
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+        expectSame({entry.path()});
+}
+
+TEST(SpreadAnalysis, IsThatOfOneProcessForInputsOfOurOwn) {
+    expectSameBelow(test::dataDir() / "traces");
+    const test::ScratchFolder folder;
+    for (const auto& entry : fs::directory_iterator(test::dataDir() / "traces")) {
+        const std::string text = entry.is_regular_file() ? test::readAll(entry.path()) : std::string{};
+        if (entry.path().extension() == ".sql")
+            folder.write(entry.path().stem().string() + ".sqlite", test::databaseFromSql(test::ScratchFolder{}, text));
+        if (entry.path().extension() == ".packets")
+            folder.write(entry.path().stem().string() + ".pftrace", test::PacketText::bytes(text));
+    }
+    expectSameBelow(folder.path());
+}
+
+TEST(SpreadAnalysis, IsThatOfOneProcessForRealTraces) {
+    BUBBLESCOPE_NEED_SHARED("traces");
+    for (const auto& entry : fs::directory_iterator(test::sharedDir() / "traces"))
+        expectSameBelow(entry.path());
+}
+
+TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {
+    const Paths megatron{test::dataDir() / "traces/megatron_pp2.json", test::dataDir() / "traces/small_chrome.json"};
+    expectSame(megatron);
+    expectSame({megatron[1], megatron[0], "does-not-exist"});
+    ClockOptions align;
+    align.use = ClockUse::Align;
+    expectSame(megatron, {}, align);
+    LoadOptions given;
+    given.schedule = scheduleOf("fthenb", 2, 2);
+    expectSame(megatron, given);
+}
+
+/// One file a rank, as our own runs write them, or all ranks in one.
+class SpreadRun : public testing::Test {
+protected:
+    void write(const std::string& name, int pp, const std::function<bool(int rank)>& wanted) {
+        const Schedule schedule = scheduleOf("1f1b", pp, 8);
+        CostModel costs;
+        std::vector<StepTimeline> steps;
+        for (int index = 0; index < 4; ++index) {
+            costs.times.forward = TimeNs{1'000'000 + 7919 * index};
+            costs.times.backward = TimeNs{2'000'000};
+            steps.push_back(simulate(schedule, costs).value());
+            steps.back().index = index;
+            for (int rank = 0; rank < pp; ++rank) {
+                if (wanted(rank)) continue;
+                steps.back().ranks[static_cast<std::size_t>(rank)].clear();
+                steps.back().comm[static_cast<std::size_t>(rank)].clear();
+            }
+        }
+        ASSERT_TRUE(perfetto::writeTimeline(folder_.file(name), RunInfo::of("run", schedule), steps).ok());
+    }
+    test::ScratchFolder folder_;
+};
+
+TEST_F(SpreadRun, OfOneFileARankIsThatOfOneProcess) {
+    for (int rank = 0; rank < 8; ++rank)
+        write(fmt::format("rank{}.pftrace", rank), 8, [rank](int other) { return other == rank; });
+    expectSame({folder_.path()});
+    EXPECT_NE(alone({folder_.path()}, {}, {}).find("\"pp\": 8"), std::string::npos);
+
+    folder_.write("rank8.pftrace", "garbage");
+    folder_.write("rank9.json", R"({"traceEvents": [{"ph": "X", )");
+    expectSame({folder_.path()});
+    expectSame({folder_.path() / "rank8.pftrace", folder_.path() / "rank9.json"});
+
+    write("rank7.pftrace", 7, [](int) { return true; }); // another run's
+    expectSame({folder_.path()});
+}
+
+TEST_F(SpreadRun, OfGpusWithSkewedClocksIsThatOfOneProcess) {
+    const Schedule schedule = scheduleOf("1f1b", 4, 8);
+    test::KinetoJob job;
+    for (const bool skewed : {false, true}) {
+        if (skewed) job.skew = {TimeNs{0}, TimeNs{30'000'000}, TimeNs{-20'000'000}, TimeNs{5'000'000}};
+        const test::KinetoTrace trace = test::traceJob(schedule, job);
+        for (std::size_t rank = 0; rank < 4; ++rank)
+            folder_.write(fmt::format("rank{}.json", rank), trace.file(rank, job));
+        expectSame({folder_.path()});
+    }
+    EXPECT_NE(alone({folder_.path()}, {}, {}).find("inferred"), std::string::npos);
+}
+
+TEST(SpreadAnalysis, EndsWithTheErrorOfAProcessThatFails) {
+    const std::string said = test::asTeam(3, [](ProcessTeam& team) {
+        if (!team.isRoot()) {
+            const Status served = TeamLead::serve(team, [&](std::string_view) -> Result<std::string> {
+                if (team.rank() == 1) throw std::bad_alloc();
+                return inputError("its folder", "cannot be listed");
+            });
+            return served.ok() ? std::string{} : served.error().text();
+        }
+        TeamLead lead(team);
+        JobControl control;
+        return sayOf(loadRun({test::dataDir() / "traces/megatron_pp2.json"}, control, {}, lead), {});
+    });
+    EXPECT_EQ(said, "exit 4: a process needs more memory than there is (use more processes, or more memory for each)");
+}
+
+} // namespace
+} // namespace bubblescope
