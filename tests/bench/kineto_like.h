@@ -9,13 +9,32 @@
 
 namespace bubblescope::bench {
 
+/// Rank `rank` of `pp`, and how many micro-batches all forwards and then all backwards have.
+struct PipelinePlace {
+    std::size_t rank = 0;
+    std::size_t pp = 0; ///< 0: no op is annotated
+    std::size_t microbatches = 8;
+};
+
+/// The annotated op that begins in a slot of time, all of which are as long as one op; empty for a bubble.
+inline std::string annotatedOp(const PipelinePlace& place, std::size_t slot) {
+    const std::size_t half = place.microbatches + place.pp - 1;
+    const bool backward = slot % (2 * half) >= half;
+    const std::size_t waits = backward ? place.pp - 1 - place.rank : place.rank;
+    const std::size_t microbatch = slot % half - waits; // beyond all where it is too early
+    if (microbatch >= place.microbatches) return {};
+    return fmt::format("PP:{}{}{}", place.rank, backward ? 'B' : 'F', microbatch);
+}
+
 /// A trace as PyTorch's profiler writes it, made of nothing but numbers: operators on the host, launches, kernels on
 /// two streams with the args that real ones have, and arrows between launch and kernel. About `bytes` long.
-inline std::string kinetoLike(std::size_t bytes) {
-    constexpr std::string_view kHead = R"json({"schemaVersion": 1, "baseTimeNanoseconds": 1759251600000000000,
-"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8}, "displayTimeUnit": "ms",
+inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}) {
+    constexpr std::size_t kOpsASlot = 50; // operators
+    const std::string head = fmt::format(R"json({{"schemaVersion": 1, "baseTimeNanoseconds": 1759251600000000000,
+"distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": 8}}, "displayTimeUnit": "ms",
 "traceEvents": [
-)json";
+)json",
+                                         place.rank);
     constexpr std::string_view kTail = R"json(  {"ph": "i", "name": "end", "pid": 1, "tid": 1, "ts": 5000000000000}
 ], "traceName": "trace.json"})json";
     constexpr std::string_view kTypes =
@@ -23,7 +42,7 @@ inline std::string kinetoLike(std::size_t bytes) {
     constexpr std::string_view kShape =
         R"json("registers per thread": 128, "shared memory": 49152, "blocks per SM": 3.87,)json"
         R"json( "warps per SM": 31.030304, "grid": [8, 64, 1], "block": [256, 1, 1])json";
-    std::string out(kHead);
+    std::string out(head);
     out.reserve(bytes + 4096);
     auto to = std::back_inserter(out);
     const auto slice = [&](std::string_view category, std::string_view name, int pid, int tid, std::size_t us,
@@ -42,6 +61,16 @@ inline std::string kinetoLike(std::size_t bytes) {
     for (std::size_t i = 0; out.size() < bytes; ++i) {
         const std::size_t us = 5'000'000'000'000 + i * 20;
         const int stream = i % 2 == 0 ? 7 : 20;
+        if (place.pp > 0) {
+            const std::string op = annotatedOp(place, i / kOpsASlot);
+            if (op.empty()) continue; // time passes
+            if (i % kOpsASlot == 0) {
+                fmt::format_to(to,
+                               "  {{\n    \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"{}\", \"pid\": 4242,"
+                               " \"tid\": 4243,\n    \"ts\": {}.000, \"dur\": {}.000\n  }},\n",
+                               op, us, 20 * kOpsASlot - 1);
+            }
+        }
         slice("cpu_op", fmt::format("aten::op_{}", i % 300), 4242, 4242, us, i % 997,
               fmt::format("\"External id\": {}, \"Record function id\": 0, {} \"Ev Idx\": {}", i, kTypes, i));
         slice("cuda_runtime", "cudaLaunchKernel", 4242, 4243, us + 2, i % 991,

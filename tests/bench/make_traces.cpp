@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
     const std::size_t bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200) * 1'000'000;
     const std::size_t slices = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 3'000'000;
     std::filesystem::create_directories(folder / "ranks");
+    std::filesystem::create_directories(folder / "pipeline");
     using namespace bubblescope;
     {
         const std::string text = bench::kinetoLike(bytes);
@@ -38,6 +39,9 @@ int main(int argc, char** argv) {
     for (int rank = 0; rank < 4; ++rank)
         write(folder / "ranks" / ("rank" + std::to_string(rank) + ".json"), quarter);
     write(folder / "perfetto.pftrace", bench::perfettoLike(slices));
+    for (std::size_t rank = 0; rank < 8; ++rank)
+        write(folder / "pipeline" / ("rank" + std::to_string(rank) + ".json"),
+              bench::kinetoLike(bytes / 4, {rank, 8, 8}));
     bench::writeNsysLike(folder / "nsys.sqlite", slices);
     return 0;
 }
