@@ -108,6 +108,9 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForRealTraces) {
     BUBBLESCOPE_NEED_SHARED("traces");
     for (const auto& entry : fs::directory_iterator(test::sharedDir() / "traces"))
         expectSameBelow(entry.path());
+    ClockOptions align; // by Gloo's collectives
+    align.use = ClockUse::Align;
+    expectSame({test::sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, {}, align);
 }
 
 TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {
@@ -163,14 +166,21 @@ TEST_F(SpreadRun, OfOneFileARankIsThatOfOneProcess) {
 TEST_F(SpreadRun, OfGpusWithSkewedClocksIsThatOfOneProcess) {
     const Schedule schedule = scheduleOf("1f1b", 4, 8);
     test::KinetoJob job;
-    for (const bool skewed : {false, true}) {
-        if (skewed) job.skew = {TimeNs{0}, TimeNs{30'000'000}, TimeNs{-20'000'000}, TimeNs{5'000'000}};
+    const auto writeJob = [&] {
         const test::KinetoTrace trace = test::traceJob(schedule, job);
         for (std::size_t rank = 0; rank < 4; ++rank)
             folder_.write(fmt::format("rank{}.json", rank), trace.file(rank, job));
-        expectSame({folder_.path()});
-    }
+    };
+    writeJob();
+    expectSame({folder_.path()});
     EXPECT_NE(alone({folder_.path()}, {}, {}).find("inferred"), std::string::npos);
+    job.skew = {TimeNs{0}, TimeNs{300'000}, TimeNs{-200'000}, TimeNs{50'000}};
+    writeJob();
+    for (const ClockUse use : {ClockUse::Auto, ClockUse::Align}) {
+        ClockOptions clocks;
+        clocks.use = use;
+        expectSame({folder_.path()}, {}, clocks);
+    }
 }
 
 TEST(SpreadAnalysis, EndsWithTheErrorOfAProcessThatFails) {
