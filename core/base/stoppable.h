@@ -14,17 +14,18 @@ namespace bubblescope {
 /// Asks a job now and then whether to stop, in loops whose rounds take nanoseconds each.
 class StopCheck {
 public:
-    explicit StopCheck(const JobControl& control) : control_(control) {}
+    /// Asks every so many rounds, a power of two; rounds that take longer are to be fewer.
+    explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
+        : control_(control), mask_(every - 1) {}
 
     [[nodiscard]] bool requested() {
-        if ((++rounds_ & kMask) != 0) return false;
+        if ((++rounds_ & mask_) != 0) return false;
         return control_.stopRequested();
     }
 
 private:
-    static constexpr std::uint32_t kMask = (1U << 16) - 1;
-
     const JobControl& control_;
+    std::uint32_t mask_;
     std::uint32_t rounds_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "core/recognise/gpu_work.h"
 
+#include "core/base/stoppable.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -83,7 +85,7 @@ std::int64_t GpuWork::processOf(const Trace& trace, const Track& track) {
     return trace.files()[track.file].format == "nsys" ? track.pid : 0;
 }
 
-GpuWork::GpuWork(const Trace& trace) {
+GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
     const std::vector<StringId> launch_categories = known(trace, kLaunchCategories);
     const std::vector<StringId> device_categories = known(trace, kDeviceCategories);
     if (launch_categories.empty() || device_categories.empty()) return;
@@ -92,9 +94,11 @@ GpuWork::GpuWork(const Trace& trace) {
         const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
         return key(track.file, processOf(trace, track));
     };
+    StopCheck stop(control, 1U << 12); // a round may parse args
     // One launch of a CUDA graph starts many kernels.
     std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work;
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+        if (stop.requested()) return;
         if (!contains(device_categories, trace.sliceCategories()[slice])) continue;
         const auto id = correlationOf(trace, slice);
         if (!id) continue;
@@ -103,6 +107,7 @@ GpuWork::GpuWork(const Trace& trace) {
         if (!is_new) add(place->second, started);
     }
     for (SliceId slice = 0; slice < trace.sliceCount() && !work.empty(); ++slice) {
+        if (stop.requested()) return;
         if (!contains(launch_categories, trace.sliceCategories()[slice])) continue;
         const std::uint64_t process = processKey(slice);
         const auto of_process = work.find(process);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/job.h"
 #include "core/base/time.h"
 #include "core/trace/trace.h"
 
@@ -44,7 +45,8 @@ public:
 
     /// Looks at slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
     /// gpu_memcpy, …). Cheap for traces that have none; else it parses the args of each once, so make one for a trace.
-    explicit GpuWork(const Trace& trace);
+    /// Where the job is stopped it knows less.
+    explicit GpuWork(const Trace& trace, const JobControl& control);
 
     /// From the first start to the last end of what a process launched in [from, to], transfers between ranks aside.
     /// Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several. Nothing if it

@@ -1,5 +1,7 @@
 #include "core/recognise/host_events.h"
 
+#include "core/base/stoppable.h"
+
 #include "core/recognise/name_parts.h"
 
 #include <algorithm>
@@ -97,8 +99,8 @@ bool within(const Scopes& scopes, std::int64_t thread, TimeNs time) {
 
 class Reader {
 public:
-    Reader(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu)
-        : trace_(trace), file_(file), own_(own_rank), launches_(gpu.launches(file, 0)) {}
+    Reader(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu, const JobControl& control)
+        : trace_(trace), file_(file), own_(own_rank), launches_(gpu.launches(file, 0)), stop_(control) {}
 
     HostEvents read() {
         readHost();
@@ -126,6 +128,7 @@ private:
         for (const Track& track : trace_.tracks()) {
             if (track.file != file_) continue;
             for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+                if (stop_.requested()) return;
                 const std::uint64_t kind =
                     std::uint64_t{trace_.sliceCategories()[slice]} << 32 | trace_.sliceNames()[slice];
                 const auto [known, is_new] = roles.try_emplace(kind, Role::None);
@@ -260,6 +263,7 @@ private:
         // Ids of other kinds of flows may be the same: their ends lie elsewhere.
         const FlowPoint* from = nullptr;
         for (const FlowPoint& point : points) {
+            if (stop_.requested()) return;
             if (!onHost(point)) continue;
             if (from != nullptr && from->id == point.id && within(autograd_, threadOf(point.track), point.time)) {
                 out_.links.push_back({from->time, point.time});
@@ -291,14 +295,16 @@ private:
     std::set<std::int64_t> takes_part_;
     std::map<std::int64_t, std::vector<SliceId>> operators_;
     std::array<std::vector<HostEvent>, 3> transfers_; ///< as told by operators, their parameters, annotations
-    TimeNs longest_{0};                               ///< forward call
+    StopCheck stop_;
+    TimeNs longest_{0}; ///< forward call
     HostEvents out_;
 };
 
 } // namespace
 
-HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu) {
-    return Reader(trace, file, own_rank, gpu).read();
+HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
+                      const JobControl& control) {
+    return Reader(trace, file, own_rank, gpu, control).read();
 }
 
 } // namespace bubblescope

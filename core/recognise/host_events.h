@@ -40,6 +40,7 @@ struct HostEvents {
 /// The events of one file: kernels by their launches, or where the host computes itself its outermost operators. A
 /// backward is what runs under autograd; without operators in the trace, what another thread launches than the one that
 /// does the transfers. `own_rank` is the global rank that wrote the file.
-[[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu);
+[[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
+                                    const JobControl& control);
 
 } // namespace bubblescope

@@ -198,8 +198,9 @@ std::vector<RankBlocks> blocksOfFiles(TraceShare& share) {
     const GpuWork& gpu = share.gpu();
     std::vector<RankBlocks> files;
     for (std::uint32_t file = 0; file < share.trace().files().size(); ++file) {
+        if (share.control().stopRequested()) break;
         const std::int64_t rank = share.rankOf(file);
-        const HostEvents events = hostEvents(share.trace(), file, rank, gpu);
+        const HostEvents events = hostEvents(share.trace(), file, rank, gpu, share.control());
         const bool transfers = std::any_of(events.events.begin(), events.events.end(),
                                            [](const HostEvent& event) { return event.deed == Deed::Transfer; });
         if (!transfers) continue;

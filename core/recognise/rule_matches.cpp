@@ -1,5 +1,6 @@
 #include "core/recognise/rule_matches.h"
 
+#include "core/base/stoppable.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/trace_share.h"
 
@@ -31,13 +32,16 @@ struct Place {
 class Matcher {
 public:
     Matcher(const RecognitionRule& rule, TraceShare& share)
-        : rule_(rule), share_(share), trace_(share.trace()), number_(trace_.strings().size(), kUnknown) {}
+        : rule_(rule), share_(share), trace_(share.trace()), number_(trace_.strings().size(), kUnknown),
+          stop_(share.control()) {}
 
     RuleFinds match() {
         chooseCategories();
         if (!rule_.categories.empty() && wanted_.empty()) return {};
-        for (const TrackId track : share_.tracksByFile())
+        for (const TrackId track : share_.tracksByFile()) {
+            if (share_.control().stopRequested()) break;
             readTrack(track);
+        }
         std::ranges::stable_sort(found_.matches, {}, &RuleMatch::start);
         for (RuleMatch& match : found_.matches) {
             const bool op = match.kind && !match.on_device;
@@ -67,6 +71,7 @@ private:
         const Track& track = trace_.tracks()[id];
         std::optional<Place> place;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (stop_.requested()) return;
             const StringId category = trace_.sliceCategories()[slice];
             if (!rule_.categories.empty() && !wanted_.contains(category)) continue;
             const Spelled* const spelled = spelling(trace_.sliceNames()[slice]);
@@ -204,6 +209,7 @@ private:
     std::unordered_map<StringId, std::uint32_t> name_; ///< number in RuleFinds::names
     std::set<StringId> wanted_;
     StringId mirrored_ = 0;
+    StopCheck stop_;
     RuleFinds found_;
 };
 

@@ -36,8 +36,13 @@ const RecognitionRule& TraceShare::rule(std::size_t i) const {
     return i < own_rules_.size() ? own_rules_[i] : builtinRules()[i - own_rules_.size()];
 }
 
+const JobControl& TraceShare::control() const {
+    static const JobControl kNeverStopped;
+    return control_ == nullptr ? kNeverStopped : *control_;
+}
+
 const GpuWork& TraceShare::gpu() {
-    if (!gpu_) gpu_.emplace(*trace_);
+    if (!gpu_) gpu_.emplace(*trace_, control());
     return *gpu_;
 }
 

@@ -41,6 +41,8 @@ public:
     [[nodiscard]] Result<std::vector<Diagnostic>> finish(const TraceExtent& extent);
 
     [[nodiscard]] std::size_t number() const { return number_; }
+    /// Long answers look at it now and then; when it says stop, they may be anything.
+    [[nodiscard]] const JobControl& control() const;
     [[nodiscard]] const Trace& trace() const { return *trace_; }
     [[nodiscard]] std::shared_ptr<const Trace> sharedTrace() const { return trace_; }
     [[nodiscard]] std::uint32_t firstFile() const { return first_file_; }

@@ -86,6 +86,7 @@ Result<std::vector<AnswerTo<Question>>> TraceShares::ask(const Question& questio
     std::vector<AnswerTo<Question>> answers;
     if (lead_ == nullptr) {
         BUBBLESCOPE_ASSIGN(AnswerTo<Question> answer, question.answer(own_));
+        if (own_.control().stopRequested()) return cancelledError();
         answers.push_back(std::move(answer));
         return answers;
     }
