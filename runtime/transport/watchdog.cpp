@@ -59,11 +59,14 @@ std::optional<Error> Watchdog::silent(Rank rank, TimeNs now) const {
 }
 
 std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
-    const Activity& activity = ranks_[rank.index()].activity;
+    const Seen& seen = ranks_[rank.index()];
+    const Activity& activity = seen.activity;
     if (!works(activity)) return std::nullopt;
-    if (now - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
+    // What it was at when it was last heard of is not what it is at if it has died since.
+    const TimeNs known = seen.heard.value_or(now);
+    if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
     return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),
-                                formatTime(now - activity.since)),
+                                formatTime(known - activity.since)),
                     "where ops do take that long, give a longer --timeout");
 }
 

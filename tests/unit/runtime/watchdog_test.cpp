@@ -65,6 +65,18 @@ TEST(Watchdog, NamesARankThatIsSilent) {
     EXPECT_EQ(verdict(dog, 12s), "") << "it was only slow";
 }
 
+TEST(Watchdog, ARankThatDiesInAnOpIsSilentAndDoesNotHang) {
+    Watchdog dog(2, kTimeout);
+    dog.report(Rank{0}, receiving(Rank{1}, 9s));
+    dog.report(Rank{1}, computing(1s, 1s));
+    dog.hear(Rank{0}, 9s);
+    dog.hear(Rank{1}, 2s);
+    EXPECT_EQ(verdict(dog, 11500ms), "") << "its op is overdue, but it was last heard of long before it was";
+    EXPECT_THAT(verdict(dog, 12500ms), HasSubstr("rank 1 has not been heard of for 10.500 s; it was in F3.1"));
+    dog.hear(Rank{1}, 12s);
+    EXPECT_THAT(verdict(dog, 12500ms), HasSubstr("rank 1 hangs: it has been in F3.1 of step 2 for 11.000 s"));
+}
+
 TEST(Watchdog, ARankThatIsThroughMayBeSilent) {
     Watchdog dog(1, kTimeout);
     dog.hear(Rank{0}, 0s);
