@@ -58,6 +58,28 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
+/// What can be planted on a device: its thread only queues, so what happens between its ops is out of reach.
+Status checkFaultsOnDevice(const RunConfig& config) {
+    for (const Fault& fault : config.faults) {
+        switch (fault.kind) {
+        case FaultKind::Slow:
+        case FaultKind::Op:
+        case FaultKind::Jitter:
+            if (config.paced) continue;
+            return usageError(fmt::format("{}: ops on a GPU can only be slowed on paced runs", fault.text));
+        case FaultKind::Link:
+        case FaultKind::Stall:
+        case FaultKind::Pause:
+        case FaultKind::Flip:
+            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text), "use --backend cpu");
+        case FaultKind::Drop:
+        case FaultKind::Die:
+        case FaultKind::Hang: continue;
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 Status checkConfig(const RunConfig& config) {
@@ -69,6 +91,9 @@ Status checkConfig(const RunConfig& config) {
     }
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
+    if (config.backend) {
+        BUBBLESCOPE_TRY(checkFaultsOnDevice(config));
+    }
     return checkFaults(config.faults, config.schedule, config.steps);
 }
 

@@ -12,7 +12,7 @@ namespace {
 RunInfo runInfo(const RunConfig& config) {
     RunInfo info = RunInfo::of("run", config.schedule);
     info.dp = config.replicas;
-    info.backend = "cpu";
+    info.backend = config.backend ? config.backend->name() : "cpu";
     info.paced = config.paced;
     info.pace_tolerance = config.paced ? config.pace_tolerance : TimeNs{0};
     for (const Fault& fault : config.faults)
@@ -41,12 +41,19 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .clock = clock,
                         .make_stage = [&model = config.model](
                                           const StageTask& task) { return std::make_unique<GptStage>(model, task); },
+                        .devices = {},
                         .ranks = std::move(ranks),
                         .replicas = config.replicas,
                         .rings = {},
                         .faults = config.faults,
                         .die = {},
                         .after_step = {}};
+    if (config.backend) {
+        engine.devices = {[&config] { return config.backend->openRank(); },
+                          [&config](RankDevice& device, const StageTask& task) {
+                              return config.backend->makeStage(device, config.model, task);
+                          }};
+    }
     if (recorder == nullptr) return engine;
     for (const Transport* const wires : engine.ranks)
         engine.rings.push_back(&recorder->ring(wires->rank()));

@@ -16,10 +16,11 @@ class Reference {
 public:
     explicit Reference(const RunConfig& config)
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
+        if (config.backend) device_ = config.backend->openRank();
         for (int replica = 0; replica < config.replicas; ++replica) {
             for (int s = 0; s < config.schedule.stages(); ++s) {
                 stages_[static_cast<std::size_t>(replica)].push_back(
-                    std::make_unique<GptStage>(config.model, plan_.taskOf(Stage{s}, replica)));
+                    makeStage(config, plan_.taskOf(Stage{s}, replica)));
             }
         }
     }
@@ -37,6 +38,11 @@ public:
     [[nodiscard]] Result<std::uint64_t> digest() const { return digestOf(stages_, plan_.routes()); }
 
 private:
+    [[nodiscard]] std::unique_ptr<StageModel> makeStage(const RunConfig& config, const StageTask& task) const {
+        if (device_) return config.backend->makeStage(*device_, config.model, task);
+        return std::make_unique<GptStage>(config.model, task);
+    }
+
     /// The copies of the model in the order of their gradients' sum.
     template <class Visit>
     void forEachCopy(const Visit& visit) {
@@ -90,6 +96,7 @@ private:
     }
 
     DataPlan plan_;
+    std::shared_ptr<RankDevice> device_; ///< null = the host
     TrainedStages stages_;
 };
 

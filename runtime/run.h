@@ -4,12 +4,14 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "runtime/device/backend.h"
 #include "runtime/fault/fault.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -33,7 +35,8 @@ struct RunConfig {
     /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
     /// it. The default is above what any op of a model that fits a CPU takes.
     TimeNs timeout{60'000'000'000};
-    std::filesystem::path out_dir; ///< one trace file per rank goes here; empty = record nothing
+    std::shared_ptr<Backend> backend; ///< where ranks compute; null = on the host
+    std::filesystem::path out_dir;    ///< one trace file per rank goes here; empty = record nothing
 };
 
 struct RunSummary {

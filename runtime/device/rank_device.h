@@ -35,8 +35,9 @@ public:
     /// A step begins; no rank has work queued. Times are taken from here on.
     virtual void beginStep() = 0;
     /// Makes what was handed over this rank's, for the op that is begun next: queues the transfer, and what is queued
-    /// next waits for it. A tensor of the rank itself is returned as it is, without a transfer.
-    [[nodiscard]] virtual Tensor receive(Tensor tensor, Direction direction) = 0;
+    /// next waits for it. With a latency the transfer takes that long at least. A tensor of the rank itself is returned
+    /// as it is, without a transfer.
+    [[nodiscard]] virtual Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) = 0;
     /// What is queued between these two is an op. With a nominal time the device is kept busy until that has passed
     /// since the op's begin.
     virtual void beginOp(std::optional<TimeNs> nominal) = 0;

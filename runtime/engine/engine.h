@@ -6,6 +6,7 @@
 #include "core/schedule/schedule.h"
 #include "profiler/recorder/ring.h"
 #include "runtime/device/host_clock.h"
+#include "runtime/device/rank_device.h"
 #include "runtime/fault/fault.h"
 #include "runtime/model/stage_model.h"
 #include "runtime/transport/transport.h"
@@ -27,6 +28,12 @@ struct EngineConfig {
     std::optional<TimeNs> pace_tolerance; ///< none = not paced
     HostClock& clock;
     StageFactory make_stage;
+    /// Where ranks compute, if not on the host; then stages are made here.
+    struct Devices {
+        std::function<std::shared_ptr<RankDevice>()> open; ///< called by each rank's thread
+        std::function<std::unique_ptr<StageModel>(RankDevice&, const StageTask&)> make_stage;
+    };
+    std::optional<Devices> devices = std::nullopt;
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
     int replicas = 1;                         ///< of the pipeline; see RunMesh for how ranks are numbered
@@ -60,6 +67,10 @@ struct EngineResult {
 /// exchanged in between, which takes a transfer's latency, and summed as DataPlan says, so that the copies stay equal.
 /// The next step begins at one instant on all ranks, when all optimizer ops have ended. On paced runs an op without a
 /// nominal time, such as the optimizer by default, takes the host's time.
+///
+/// Ranks on devices queue their ops, and transfers between them, as far ahead as what they are sent allows; nobody
+/// waits for a device but at the end of a step's ops and after the optimizer, when the times of all ops are asked for.
+/// On paced runs the device is kept busy for the rest of an op's nominal time, and a transfer for that of its latency.
 ///
 /// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is looked at
 /// between ops. Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; what

@@ -57,24 +57,27 @@ void RankLoop::runSteps() {
 }
 
 void RankLoop::buildStages() {
+    if (state_.config.devices) device_.emplace(state_.config.devices->open(), record_, wiring_);
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = wiring_.stageOf(Chunk{c});
+        const StageTask task = state_.plan.taskOf(stage, replica_);
         state_.stages[static_cast<std::size_t>(replica_)][stage.index()] =
-            state_.config.make_stage(state_.plan.taskOf(stage, replica_));
+            device_ ? state_.config.devices->make_stage(device_->device(), task) : state_.config.make_stage(task);
     }
 }
 
 void RankLoop::runStep() {
+    if (device_) device_->beginStep(clock_.freeAt());
     const std::span<const Op> ops = schedule_.ranks[rank_.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
     }
     current_.reset();
-    clock_.alignTo(meet(clock_.freeAt()));
+    clock_.alignTo(meet(freeAt()));
     runOptimizer();
     current_.reset();
     if (step_ + 1 < state_.config.steps) wires_.expect(expected_);
-    clock_.alignTo(meet(clock_.freeAt()));
+    clock_.alignTo(meet(freeAt()));
     endStep();
 }
 
@@ -88,6 +91,10 @@ void RankLoop::runTogether(std::span<const Op> ops) {
         current_ = op;
         inputs.push_back(receiveInput(op));
         if (inputs.back()) ready = std::max(ready, inputs.back()->time);
+    }
+    if (device_) {
+        queueTogether(ops, nominal, std::move(inputs));
+        return;
     }
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (inputs[i]) record_.received(ops[i], *inputs[i], clock_.freeAt(), ready, step_);
@@ -105,6 +112,32 @@ void RankLoop::runTogether(std::span<const Op> ops) {
         sendOutput(ops[i], std::move(output), end.time);
     }
     holdAndRecord(ops, begin, nominal, end);
+}
+
+void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals inputs) {
+    for (std::optional<Arrival>& input : inputs) {
+        if (input) device_->receive(*input, paced(state_.config.times.comm));
+    }
+    report(Activity::Kind::Computing, ops.front());
+    device_->begin(paced(nominal));
+    std::vector<Tensor> outputs;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        current_ = ops[i];
+        outputs.push_back(compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor()));
+    }
+    device_->end(ops, inputs);
+    noteMemory();
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        sendOutput(ops[i], device_->handOver(std::move(outputs[i])), state_.config.clock.now());
+    countOps(ops.size());
+}
+
+std::optional<TimeNs> RankLoop::paced(TimeNs nominal) const {
+    return clock_.paced() && nominal > TimeNs{0} ? std::optional(nominal) : std::nullopt;
+}
+
+TimeNs RankLoop::freeAt() {
+    return device_ ? std::max(clock_.freeAt(), device_->finish(step_)) : clock_.freeAt();
 }
 
 void RankLoop::meetFaults(std::span<const Op> ops) {
@@ -210,6 +243,7 @@ void RankLoop::sendOutput(const Op& op, Tensor output, TimeNs end) {
     if (!route) return;
     wires_.send(route->peer, route->key, {std::move(output), end});
     if (route->peer == wires_.rank()) return;
+    if (device_) return device_->sent(op, *route, paced(state_.config.times.comm).value_or(TimeNs{0}));
     // Paced, the transfer is as long as its latency; otherwise as long as the hand-over took.
     const TimeNs sent = clock_.paced() ? end + state_.config.times.comm : std::max(end, state_.config.clock.now());
     record_.sent(op, *route, end, sent, step_);
@@ -221,7 +255,10 @@ std::vector<Tensor> RankLoop::sumGradients(const Op& op, TimeNs& ready) {
         const Stage stage = wiring_.stageOf(Chunk{c});
         own.push_back(model(stage).takeGradient());
         for (const Wiring::Copy& copy : wiring_.copiesOf(stage)) {
-            if (!copy.own) wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), {own.back(), ready});
+            if (copy.own) continue;
+            Tensor sum = own.back();
+            if (device_) sum = device_->handOver(std::move(sum));
+            wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), {std::move(sum), ready});
         }
     }
     std::vector<Tensor> sums;
@@ -240,6 +277,7 @@ Tensor RankLoop::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& read
         } else {
             Arrival arrival = receive(op, copy.holder, Wiring::sumKey(copy.stage, stage));
             ready = std::max(ready, arrival.time);
+            if (device_) device_->receive(arrival, paced(state_.config.times.comm));
             part = std::move(arrival.tensor);
         }
         if (std::exchange(first, false)) {
@@ -262,11 +300,13 @@ void RankLoop::runOptimizer() {
     const std::vector<Tensor> sums = sumGradients(kOptimizer, ready);
     const TimeNs begin = clock_.begin(ready, nominal);
     report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
-    for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = wiring_.stageOf(Chunk{c});
-        model(stage).applyGradient(sums[Chunk{c}.index()]);
-        noteLoss(stage);
-    }
+    if (device_) device_->begin(paced(nominal));
+    for (int c = 0; c < schedule_.vpp; ++c)
+        model(wiring_.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
+    if (device_) device_->end(op, {});
+    for (int c = 0; c < schedule_.vpp; ++c)
+        noteLoss(wiring_.stageOf(Chunk{c}));
+    if (device_) return countOps(1);
     stretch(op, begin, nominal);
     holdAndRecord(op, begin, nominal, clock_.end(begin, nominal));
 }
@@ -289,12 +329,16 @@ void RankLoop::endStep() {
 void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
     const TimeNs lateness = clock_.hold(begin, nominal);
     counts_.max_lateness = std::max(counts_.max_lateness, lateness);
+    countOps(ops.size());
     for (const Op& op : ops) {
-        ++counts_.ops;
         counts_.late_ops += end.moved ? 1 : 0;
-        state_.control.done.fetch_add(1, std::memory_order_relaxed);
         record_.op(TimelineOp{op, begin, end.time, lateness}, wiring_.stageOf(op), step_);
     }
+}
+
+void RankLoop::countOps(std::size_t ops) {
+    counts_.ops += static_cast<std::int64_t>(ops);
+    state_.control.done.fetch_add(ops, std::memory_order_relaxed);
 }
 
 void RankLoop::noteMemory() {

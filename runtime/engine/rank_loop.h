@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/device/device_clock.h"
+#include "runtime/engine/device_ops.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/rank_record.h"
 #include "runtime/engine/wiring.h"
@@ -55,7 +56,12 @@ private:
     /// One op, or both of an overlapped pair: they begin together, when the inputs of both are there, and
     /// end together. Their maths is done in the order of the list; each output is sent when it exists.
     void runTogether(std::span<const Op> ops);
+    /// As runTogether() goes on where the rank has a device: nothing here waits for it.
+    void queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void runOptimizer();
+    /// When the rank is through with what it has begun; waits for its device.
+    [[nodiscard]] TimeNs freeAt();
+    [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const;
     void endStep();
 
     /// Does what is planted before the ops; does not come back where that is death.
@@ -80,6 +86,7 @@ private:
     /// Holds the rank until the ops have ended, then records them.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
 
+    void countOps(std::size_t ops);
     void noteMemory();
     void noteLoss(Stage stage);
     void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0});
@@ -100,7 +107,8 @@ private:
     DeviceClock clock_;
     RankFaults faults_;
     RankRecord record_;
-    bool ends_steps_; ///< calls after_step
+    std::optional<DeviceOps> device_; ///< none = the host
+    bool ends_steps_;                 ///< calls after_step
     int step_ = 0;
     std::optional<Op> current_; ///< for messages about failures
     RankCounts counts_;

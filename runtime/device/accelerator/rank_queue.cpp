@@ -38,7 +38,7 @@ Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
     return event;
 }
 
-Tensor RankQueue::receive(Tensor tensor, Direction direction) {
+Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) {
     received_.emplace_back();
     if (tensor.empty()) return tensor;
     QueuedArray& sent = queuedArray(tensor);
@@ -47,7 +47,9 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction) {
     Buffer own = way.memory.take(sent.bytes());
     device_->wait(way.stream, sent.ready());
     received_.back().begin = mark(way.stream);
+    if (latency) device_->stamp(way.begin_stamp.as<std::uint64_t>(), way.stream);
     device_->copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    if (latency) device_->holdUntil(way.begin_stamp.as<std::uint64_t>(), *latency, way.stream);
     received_.back().end = mark(way.stream);
     sent.buffer().usedOn(way.stream);
     device_->wait(compute_, received_.back().end);

@@ -25,7 +25,7 @@ public:
 
     void bindThread() override { device_->bindThread(); }
     void beginStep() override;
-    [[nodiscard]] Tensor receive(Tensor tensor, Direction direction) override;
+    [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
     void beginOp(std::optional<TimeNs> nominal) override;
     void endOp() override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
@@ -57,9 +57,11 @@ private:
     };
     /// The way in for one direction: its transfers follow each other.
     struct Incoming {
-        explicit Incoming(Accelerator& device) : stream(device.makeStream()), memory(device, stream) {}
+        explicit Incoming(Accelerator& device)
+            : stream(device.makeStream()), memory(device, stream), begin_stamp(memory.take(sizeof(std::uint64_t))) {}
         Accelerator::Stream stream;
         MemoryPool memory;
+        Buffer begin_stamp;
     };
 
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);

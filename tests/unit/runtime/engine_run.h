@@ -50,6 +50,7 @@ struct EngineRun {
                             .pace_tolerance = tolerance,
                             .clock = clock,
                             .make_stage = make_stage,
+                            .devices = devices,
                             .ranks = wires.ends(),
                             .rings = {},
                             .faults = faults,
@@ -70,6 +71,7 @@ struct EngineRun {
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;
+    std::optional<EngineConfig::Devices> devices;
     std::function<Status()> after_step;
     FakeClock clock;
     JobControl control;

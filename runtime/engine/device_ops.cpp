@@ -1,0 +1,65 @@
+#include "runtime/engine/device_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::runtime {
+
+DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const Wiring& wiring)
+    : device_(std::move(device)), record_(record), wiring_(wiring) {
+    device_->bindThread();
+}
+
+void DeviceOps::beginStep(TimeNs time) {
+    free_at_ = time;
+    device_->beginStep();
+}
+
+void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
+    const auto direction =
+        arrival.key.content == Content::Activation ? RankDevice::Direction::Forward : RankDevice::Direction::Backward;
+    arrival.tensor = device_->receive(std::move(arrival.tensor), direction, latency);
+}
+
+void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals) {
+    device_->endOp();
+    Queued& queued = queued_.emplace_back();
+    queued.ops.assign(ops.begin(), ops.end());
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+        if (!arrivals[i]) continue;
+        const Arrival& from = *arrivals[i];
+        queued.messages.push_back({ops[i], {from.key, {}, from.from, TimeNs{0}, TimeNs{0}, from.local}});
+    }
+}
+
+void DeviceOps::sent(const Op& op, const Wiring::Route& route, TimeNs latency) {
+    queued_.back().sent.push_back({op, route, latency});
+}
+
+TimeNs DeviceOps::finish(int step) {
+    const std::vector<RankDevice::OpTimes> times = device_->finishOps();
+    for (std::size_t i = 0; i < queued_.size() && i < times.size(); ++i)
+        record(queued_[i], times[i], step);
+    queued_.clear();
+    return free_at_;
+}
+
+void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, int step) {
+    std::vector<Arrival> arrivals;
+    TimeNs ready = free_at_;
+    for (std::size_t i = 0; i < queued.messages.size() && i < times.transfers.size(); ++i) {
+        const Arrival& from = queued.messages[i].arrival;
+        const RankDevice::Span& transfer = times.transfers[i];
+        arrivals.push_back({from.key, {}, from.from, transfer.begin, transfer.end, from.local});
+        if (!from.local) ready = std::max(ready, transfer.end);
+    }
+    for (std::size_t i = 0; i < arrivals.size(); ++i)
+        record_.received(queued.messages[i].op, arrivals[i], free_at_, ready, step);
+    for (const Op& op : queued.ops)
+        record_.op(TimelineOp{op, times.op.begin, times.op.end, TimeNs{0}}, wiring_.stageOf(op), step);
+    free_at_ = times.op.end;
+    for (const Sent& sent : queued.sent)
+        record_.sent(sent.op, sent.route, free_at_, free_at_ + sent.latency, step);
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "runtime/device/rank_device.h"
+#include "runtime/engine/rank_record.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// A rank's ops on a device that works through queues: when they ran is known at the end of a step, and is recorded
+/// then. Lives on the rank's thread.
+class DeviceOps {
+public:
+    /// Binds the calling thread to the device. References must outlive it.
+    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const Wiring& wiring);
+
+    [[nodiscard]] RankDevice& device() { return *device_; }
+
+    /// At `time` on the rank's clock.
+    void beginStep(TimeNs time);
+    /// Queues the transfer of what has arrived for the op that begins next; it takes at least `latency`.
+    void receive(Arrival& arrival, std::optional<TimeNs> latency);
+    void begin(std::optional<TimeNs> nominal) { device_->beginOp(nominal); }
+    /// Of one op, or of both of a pair, and what had arrived for each, in the order of receive().
+    void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals);
+    [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
+    /// One of the ops that ended last was sent to another rank; who receives does the work.
+    void sent(const Op& op, const Wiring::Route& route, TimeNs latency);
+
+    /// Waits for the device and records; when the last op ended.
+    [[nodiscard]] TimeNs finish(int step);
+
+private:
+    struct Message {
+        Op op;
+        Arrival arrival; ///< without its tensor
+    };
+    struct Sent {
+        Op op;
+        Wiring::Route route;
+        TimeNs latency{0};
+    };
+    struct Queued {
+        std::vector<Op> ops;
+        std::vector<Sent> sent;
+        std::vector<Message> messages;
+    };
+
+    void record(const Queued& queued, const RankDevice::OpTimes& times, int step);
+
+    std::shared_ptr<RankDevice> device_;
+    RankRecord& record_;
+    const Wiring& wiring_;
+    std::vector<Queued> queued_;
+    TimeNs free_at_{0};
+};
+
+} // namespace bubblescope::runtime

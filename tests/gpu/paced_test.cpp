@@ -1,0 +1,76 @@
+// The engine on an emulated device, whose time is made up: ops and transfers are held for their nominal times, so what
+// is recorded must be the simulation.
+
+#include "runtime/device/accelerator/accelerator_backend.h"
+#include "tests/support/emulated_device.h"
+#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <gtest/gtest.h>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+/// The run on a device instead of the host.
+std::shared_ptr<AcceleratorBackend> onDevice(EngineRun& run, const std::shared_ptr<EmulatedDevice>& device) {
+    const std::shared_ptr<HostClock> clock(std::shared_ptr<void>(), &run.clock);
+    auto backend = std::make_shared<AcceleratorBackend>("emulated", device, Storage::Float, clock);
+    run.devices = {
+        [backend] { return backend->openRank(); },
+        [backend, &run](RankDevice& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
+    return backend;
+}
+
+TEST(PacedOnADevice, EqualsTheSimulation) {
+    for (const auto& [name, vpp] :
+         {std::pair{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
+        for (const TimeNs comm : {TimeNs{0}, TimeNs{1'500'000}}) {
+            SCOPED_TRACE(name);
+            EngineRun run(scheduleOf(name, 4, 8, vpp), someTimes(comm));
+            const auto device = std::make_shared<EmulatedDevice>(7);
+            const auto backend = onDevice(run, device);
+            const Result<EngineResult> result = run.run();
+            ASSERT_TRUE(result.ok()) << result.error().text();
+            expectEqualsSimulation(run);
+        }
+    }
+}
+
+TEST(PacedOnADevice, WaitsForTheDeviceOnlyAroundSteps) {
+    const auto waitsOf = [](int microbatches) {
+        EngineRun run(scheduleOf("1f1b", 2, microbatches), someTimes(TimeNs{0}));
+        run.steps = 3;
+        const auto device = std::make_shared<EmulatedDevice>(7);
+        const auto backend = onDevice(run, device);
+        EXPECT_TRUE(run.run().ok());
+        return device->hostWaits();
+    };
+    EXPECT_EQ(waitsOf(2), waitsOf(9)) << "ops cost no waits";
+}
+
+TEST(PacedOnADevice, LeavesNothingBehind) {
+    const auto device = std::make_shared<EmulatedDevice>(7);
+    {
+        EngineRun run(scheduleOf("1f1b", 3, 4), someTimes(TimeNs{0}));
+        const auto backend = onDevice(run, device);
+        ASSERT_TRUE(run.run().ok());
+        run.devices.reset();
+    }
+    EXPECT_EQ(device->streams(), 0);
+    EXPECT_EQ(device->events(), 0);
+    EXPECT_EQ(device->allocated(), 0);
+}
+
+TEST(PacedOnADevice, MemoryThatIsShortEndsTheRunWithAnError) {
+    EngineRun run(scheduleOf("1f1b", 2, 4), someTimes(TimeNs{0}));
+    const auto device = std::make_shared<EmulatedDevice>(7);
+    device->capacity = 200'000;
+    const auto backend = onDevice(run, device);
+    const Result<EngineResult> result = run.run();
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.error().text().find("out of memory"), std::string::npos) << result.error().text();
+    EXPECT_NE(result.error().text().find("rank"), std::string::npos);
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test
