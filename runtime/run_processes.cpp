@@ -113,6 +113,8 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
 }
 
 Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
+    if (config.backend)
+        return usageError("ranks that are processes compute on the CPU", "without mpirun all ranks share one GPU");
     const int ranks = config.schedule.pp * config.replicas;
     if (team.size() == ranks) return {};
     return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),

@@ -1,4 +1,5 @@
 #include "app/cli/analysis_output.h"
+#include "app/cli/backend_option.h"
 #include "app/cli/command.h"
 #include "app/cli/model_options.h"
 #include "app/cli/recorded_run.h"
@@ -20,7 +21,7 @@ struct Options {
     ScheduleOptions schedule;
     std::vector<std::string> compare;
     SvgOptions svg;
-    std::string backend = "cpu";
+    BackendOption backend;
     std::string out;
     int steps = 5;
     ModelOptions model;
@@ -34,9 +35,6 @@ struct Options {
 
 /// All but the schedule.
 Result<runtime::RunConfig> configure(const Options& options) {
-    if (options.backend != "cpu") {
-        return usageError(fmt::format("this build has no backend '{}'", options.backend), "use --backend cpu");
-    }
     runtime::RunConfig config;
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
     if (!options.pace_tolerance.empty()) {
@@ -50,6 +48,7 @@ Result<runtime::RunConfig> configure(const Options& options) {
     }
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
     config.replicas = options.replicas;
+    BUBBLESCOPE_ASSIGN(config.backend, options.backend.open());
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
@@ -129,7 +128,7 @@ void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team) {
                      "Times are those of the first schedule's ops")
         ->type_name("LIST")
         ->delimiter(',');
-    command->add_option("--backend", options->backend, "Where ops execute: cpu")->type_name("NAME");
+    options->backend.add(*command);
     command->add_option("--steps", options->steps, "Training steps (5)")
         ->check(CLI::Range(1, 1'000'000))
         ->type_name("N");

@@ -274,7 +274,7 @@ TEST(Usage, WrongUseIsTwoAndSaysSo) {
         {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5"},
         {"simulate", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--forward", "5", "--nosuch"},
         {"formula", "--schedule", "vpp", "--pp", "4", "--microbatches", "9", "--vpp", "2"},
-        {"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--backend", "cuda"},
+        {"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--backend", "nosuch"},
         {"analyze"},
     };
     for (const auto& arguments : wrong) {

@@ -1,0 +1,37 @@
+#include "app/cli/backend_option.h"
+
+#ifdef BUBBLESCOPE_WITH_CUDA
+#include "runtime/device/cuda/cuda_backend.h"
+#endif
+
+#include <fmt/format.h>
+
+namespace bubblescope::cli {
+
+void BackendOption::add(CLI::App& command) {
+    command.add_option("--backend", name_, "Where ops execute: cpu, or cuda for all ranks on one GPU (cpu)")
+        ->type_name("NAME");
+    command.add_option("--gpu", gpu_, "Which GPU, with --backend cuda (0)")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N");
+    command
+        .add_option("--precision", precision_,
+                    "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
+                    "the CPU computes in fp32")
+        ->check(CLI::IsMember({"bf16", "fp32"}))
+        ->type_name("NAME");
+}
+
+Result<std::shared_ptr<runtime::Backend>> BackendOption::open() const {
+    if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
+#ifdef BUBBLESCOPE_WITH_CUDA
+    if (name_ == "cuda")
+        return runtime::openCudaBackend(gpu_, precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16);
+    return usageError(fmt::format("there is no backend '{}'", name_), "use --backend cpu or cuda");
+#else
+    return usageError(fmt::format("this build has no backend '{}'", name_),
+                      "use --backend cpu; cuda is there where the CUDA toolkit was found");
+#endif
+}
+
+} // namespace bubblescope::cli
