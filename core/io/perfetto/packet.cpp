@@ -29,11 +29,17 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
     }
 }
 
-} // namespace
-
-Packet parsePacket(std::string_view body) {
+/// Throws protozero::exception where the bytes are no packet.
+void decode(std::string_view body, Packet& out, PacketBatch& batch) {
+    const auto extras = [&]() -> PacketExtras& {
+        if (!out.extras) {
+            out.extras = static_cast<std::uint32_t>(batch.extras.size());
+            batch.extras.emplace_back();
+        }
+        return batch.extras[*out.extras];
+    };
+    std::optional<std::string_view> event;
     FieldReader reader(body);
-    Packet out;
     while (reader.next()) {
         switch (reader.tag()) {
         case fields::packet::kTimestamp: out.timestamp = reader.int64(); break;
@@ -43,22 +49,46 @@ Packet parsePacket(std::string_view body) {
         case fields::packet::kStateCleared:
             if (reader.boolean()) out.flags |= fields::packet::kFlagStateCleared;
             break;
-        case fields::packet::kPreviousPacketDropped: out.dropped_before = reader.boolean(); break;
-        case fields::packet::kTrackEvent: out.event = reader.bytes(); break;
-        case fields::packet::kInternedData: out.interned = reader.bytes(); break;
-        case fields::packet::kDefaults: out.defaults = reader.bytes(); break;
-        case fields::packet::kTrackDescriptor: out.descriptor = reader.bytes(); break;
-        case fields::packet::kClockSnapshot: out.clocks = reader.bytes(); break;
-        case fields::packet::kRenderStage: out.render_stage = reader.bytes(); break;
-        case fields::packet::kCompressedPackets: out.packed = reader.bytes(); break;
+        case fields::packet::kPreviousPacketDropped: extras().dropped_before = reader.boolean(); break;
+        case fields::packet::kTrackEvent: event = reader.bytes(); break;
+        case fields::packet::kInternedData: extras().interned = reader.bytes(); break;
+        case fields::packet::kDefaults: extras().defaults = reader.bytes(); break;
+        case fields::packet::kTrackDescriptor: extras().descriptor = reader.bytes(); break;
+        case fields::packet::kClockSnapshot: extras().clocks = reader.bytes(); break;
+        case fields::packet::kRenderStage: extras().render_stage = reader.bytes(); break;
+        case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
             // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
-            if (reader.isBytes()) out.other_data = true;
+            if (reader.isBytes()) extras().other_data = true;
             reader.skip();
         }
     }
-    return out;
+    if (!event) return;
+    try {
+        out.event = decodeTrackEvent(*event, batch.lists);
+    } catch (const protozero::exception&) {
+        out.damaged_event = true;
+    }
+}
+
+} // namespace
+
+void PacketBatch::clear() {
+    packets.clear();
+    extras.clear();
+    lists.clear();
+    end.reset();
+}
+
+void PacketBatch::add(std::size_t offset, std::string_view body) {
+    Packet& packet = packets.emplace_back();
+    packet.offset = offset;
+    try {
+        decode(body, packet, *this);
+    } catch (const protozero::exception&) {
+        packet.damaged = true;
+    }
 }
 
 void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out) {
@@ -66,19 +96,12 @@ void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out) {
     PacketBatch batch;
     std::size_t next = 0;
     for (bool wanted = true; wanted;) {
-        batch.packets.clear();
-        batch.end.reset();
+        batch.clear();
         while (!batch.end && batch.packets.size() < kBatch) {
             const std::size_t offset = next;
             std::string_view body;
             batch.end = takeFrame(bytes, next, body);
-            if (batch.end) break;
-            batch.packets.push_back({offset, std::nullopt});
-            try {
-                batch.packets.back().packet = parsePacket(body);
-            } catch (const protozero::exception&) {
-                // told by being nothing
-            }
+            if (!batch.end) batch.add(offset, body);
         }
         batch.next = next;
         const bool last = batch.end.has_value();

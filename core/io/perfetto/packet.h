@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/made_ahead.h"
-#include "core/base/time.h"
+#include "core/io/perfetto/track_event.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,10 @@
 
 namespace bubblescope::perfetto {
 
-/// The fields of a TracePacket that matter here; texts lie in the file's bytes.
-struct Packet {
-    std::optional<std::int64_t> timestamp; ///< as its clock counts
-    TimeNs time{0};                        ///< on the trace's clock, once that is known
-    std::optional<std::uint32_t> clock;
-    std::uint32_t sequence = 0;
-    std::uint32_t flags = 0;
+/// The fields of a TracePacket that few packets have; texts lie in the file's bytes.
+struct PacketExtras {
     bool dropped_before = false;
     bool other_data = false;
-    std::optional<std::string_view> event;
     std::optional<std::string_view> interned;
     std::optional<std::string_view> defaults;
     std::optional<std::string_view> descriptor;
@@ -29,15 +23,21 @@ struct Packet {
     std::optional<std::string_view> packed;
 };
 
-/// Throws protozero::exception where the bytes are none.
-[[nodiscard]] Packet parsePacket(std::string_view body);
+/// The fields of a TracePacket that matter here.
+struct Packet {
+    std::size_t offset = 0;
+    bool damaged = false;                  ///< nothing of it can be decoded
+    bool damaged_event = false;            ///< it holds an event, of which nothing can be decoded
+    std::optional<std::int64_t> timestamp; ///< as its clock counts
+    std::optional<std::uint32_t> clock;
+    std::uint32_t sequence = 0;
+    std::uint32_t flags = 0;
+    std::optional<std::uint32_t> extras; ///< among its batch's
+    std::optional<TrackEvent> event;
+};
 
 /// Packets that lie one behind the other.
 struct PacketBatch {
-    struct Entry {
-        std::size_t offset = 0;
-        std::optional<Packet> packet; ///< nothing where it cannot be decoded
-    };
     enum class End : std::uint8_t {
         Whole,
         NoPacket,  ///< what follows is none
@@ -45,9 +45,15 @@ struct PacketBatch {
         Cut,       ///< the file ends inside the next one
     };
 
-    std::vector<Entry> packets;
+    std::vector<Packet> packets;
+    std::vector<PacketExtras> extras;
+    EventLists lists;       ///< of the events
     std::size_t next = 0;   ///< where what follows begins
     std::optional<End> end; ///< of the last batch
+
+    void clear();
+    /// Decodes a packet's bytes, whatever they are.
+    void add(std::size_t offset, std::string_view body);
 };
 
 /// Decodes the packets of a trace file until it ends or breaks. Where its frame breaks, all before is good and the

@@ -24,24 +24,11 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// The fields of a TrackEvent that matter here.
+/// A TrackEvent with the texts that its numbers stand for.
 struct Event {
-    std::int32_t type = 0;
-    std::optional<std::uint64_t> track;
     StringId name = 0;
     StringId category = 0;
     std::vector<StoredArg> args;
-    std::vector<std::uint64_t> flows;
-    std::optional<double> counter;
-
-    void clear() {
-        type = 0;
-        track.reset();
-        name = category = 0;
-        args.clear();
-        flows.clear();
-        counter.reset();
-    }
 };
 
 class Reader {
@@ -54,15 +41,17 @@ public:
 
 private:
     [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, offset_); }
-    [[nodiscard]] bool take(PacketBatch& batch, LoadProgress& progress);
+    [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
     void tellEnd(PacketBatch::End end);
-    void packet(Packet& packet);
+    void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
-    [[nodiscard]] bool timed(Packet& packet, const SequenceState& state);
+    /// Puts the packet on the trace's clock; nothing, and counted if something is lost, where that cannot be done.
+    [[nodiscard]] std::optional<TimeNs> timeOf(const Packet& packet, const SequenceState& state, bool counts);
     SequenceState& stateOf(std::uint32_t sequence);
-    void event(const Packet& packet, SequenceState& state);
-    const Event& parseEvent(std::string_view message, const SequenceState& state);
+    void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
+    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const SequenceState& state);
+    const Event& resolved(const TrackEvent& event, const EventLists& lists, const SequenceState& state);
     StringId known(StringId text);
     void addCategory(Event& event, StringId category);
     void addCounters();
@@ -95,20 +84,11 @@ private:
 };
 
 /// The packets of one batch; false if the job is to stop.
-bool Reader::take(PacketBatch& batch, LoadProgress& progress) {
-    for (PacketBatch::Entry& entry : batch.packets) {
-        offset_ = entry.offset;
+bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
+    for (const Packet& next : batch.packets) {
+        offset_ = next.offset;
         if (!progress.reached(offset_, bytes_.size())) return false;
-        if (!entry.packet) {
-            addBadPacket();
-            continue;
-        }
-        try {
-            packet(*entry.packet);
-            ++packets_;
-        } catch (const protozero::exception&) {
-            addBadPacket();
-        }
+        packet(next, batch);
     }
     offset_ = batch.next;
     if (batch.end) tellEnd(*batch.end);
@@ -137,7 +117,7 @@ Status Reader::read(LoadProgress& progress) {
     constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
     bool stopped = false;
     const auto decode = [this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); };
-    const auto use = [&](PacketBatch& batch) {
+    const auto use = [&](const PacketBatch& batch) {
         stopped = !take(batch, progress);
         return !stopped;
     };
@@ -162,37 +142,35 @@ void Reader::packed(std::string_view bytes) {
     if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
         return log_.add("bad-packet", here(), "packets that unpack to more than any trace's are left out");
     }
-    inside_packed_ = true;
-    FieldReader trace(*unpacked);
+    PacketBatch inner;
     try {
-        while (trace.next()) {
-            if (trace.tag() == fields::trace::kPacket) {
-                Packet inner = parsePacket(trace.bytes());
-                packet(inner);
-            } else {
+        for (FieldReader trace(*unpacked); trace.next();) {
+            if (trace.tag() == fields::trace::kPacket)
+                inner.add(offset_, trace.bytes());
+            else
                 trace.skip();
-            }
         }
     } catch (const protozero::exception&) {
         addBadPacket();
     }
+    inside_packed_ = true;
+    for (const Packet& next : inner.packets)
+        packet(next, inner);
     inside_packed_ = false;
 }
 
-/// Puts the packet on the trace's clock; false, and counted if something is lost, where that cannot be done.
-bool Reader::timed(Packet& packet, const SequenceState& state) {
-    if (!packet.timestamp) return true;
+std::optional<TimeNs> Reader::timeOf(const Packet& packet, const SequenceState& state, bool counts) {
+    if (!packet.timestamp) return TimeNs{0};
     const auto time =
         clocks_.traceTime(packet.sequence, packet.clock ? packet.clock : state.defaultClock(), *packet.timestamp);
-    if (time) packet.time = *time;
-    if (time && !isWithinReach(*time) && (packet.event || packet.render_stage)) {
+    if (time && !isWithinReach(*time) && counts) {
         log_.add("bad-time", here(), "events without a usable time are left out");
-        return false;
+        return std::nullopt;
     }
-    if (!time && (packet.event || packet.render_stage)) {
+    if (!time && counts) {
         log_.add("unrelated-clock", here(), "events on a clock that no snapshot relates to the trace's are left out");
     }
-    return time.has_value();
+    return time;
 }
 
 SequenceState& Reader::stateOf(std::uint32_t sequence) {
@@ -201,42 +179,56 @@ SequenceState& Reader::stateOf(std::uint32_t sequence) {
     return *last_sequence_.second;
 }
 
-void Reader::packet(Packet& packet) {
-    if (packet.packed) packed(*packet.packed);
-    SequenceState& state = stateOf(packet.sequence);
-    if ((packet.flags & fields::packet::kFlagStateCleared) != 0)
-        state.clear();
-    else if (packet.dropped_before)
-        state.markLost();
-    if (packet.interned) state.addInterned(*packet.interned, builder_);
-    if (packet.defaults) state.setDefaults(*packet.defaults);
-    if (packet.descriptor) tracks_.addDescriptor(*packet.descriptor);
-    if (packet.other_data) log_.add("unknown-packet", here(), "packets of kinds that are not shown are left out");
-    if ((packet.flags & fields::packet::kFlagStateCleared) != 0) render_stages_.clear(packet.sequence);
-    if (packet.interned) render_stages_.addInterned(*packet.interned, packet.sequence);
-    if (packet.clocks) clocks_.addSnapshot(*packet.clocks, packet.sequence);
-    if (!timed(packet, state)) return;
-    if (packet.render_stage) render_stages_.addEvent(*packet.render_stage, packet.sequence, packet.time, state);
-    if (!packet.event) return;
-    if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
-        log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
-        return;
+void Reader::packet(const Packet& packet, const PacketBatch& batch) {
+    if (packet.damaged) return addBadPacket();
+    static const PacketExtras kNone;
+    const PacketExtras& extras = packet.extras ? batch.extras[*packet.extras] : kNone;
+    try {
+        if (extras.packed) packed(*extras.packed);
+        SequenceState& state = stateOf(packet.sequence);
+        if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
+            state.clear();
+            render_stages_.clear(packet.sequence);
+        } else if (extras.dropped_before) {
+            state.markLost();
+        }
+        if (packet.extras) applyExtras(packet, extras, state);
+        if (packet.damaged_event) return addBadPacket();
+        const auto time = timeOf(packet, state, packet.event || extras.render_stage);
+        ++packets_;
+        if (!time) return;
+        if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, *time, state);
+        if (!packet.event) return;
+        if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
+            return log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
+        }
+        event(*packet.event, *time, batch.lists, state);
+    } catch (const protozero::exception&) {
+        addBadPacket();
     }
-    event(packet, state);
 }
 
-void Reader::event(const Packet& packet, SequenceState& state) {
-    const Event& event = parseEvent(*packet.event, state);
-    const std::uint64_t uuid = event.track.value_or(state.defaultTrack());
-    switch (event.type) {
+void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state) {
+    if (extras.interned) state.addInterned(*extras.interned, builder_);
+    if (extras.defaults) state.setDefaults(*extras.defaults);
+    if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
+    if (extras.other_data) log_.add("unknown-packet", here(), "packets of kinds that are not shown are left out");
+    if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
+    if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
+}
+
+void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const SequenceState& state) {
+    const Event& event = resolved(raw, lists, state);
+    const std::uint64_t uuid = raw.track.value_or(state.defaultTrack());
+    switch (raw.type) {
     case fields::event::kTypeBegin:
     case fields::event::kTypeEnd: {
-        const bool is_end = event.type == fields::event::kTypeEnd;
+        const bool is_end = raw.type == fields::event::kTypeEnd;
         pairing_.add(
-            {tracks_.trackFor(uuid), is_end, packet.time, event.name, event.category, builder_.args().add(event.args)});
-        for (const std::uint64_t flow : event.flows) {
-            if (!is_end) pairing_.addFlowToLast(flow);
-        }
+            {tracks_.trackFor(uuid), is_end, time, event.name, event.category, builder_.args().add(event.args)});
+        if (is_end) break;
+        for (const std::uint64_t flow : raw.flows.of(lists.flows))
+            pairing_.addFlowToLast(flow);
         break;
     }
     case fields::event::kTypeInstant:
@@ -245,10 +237,10 @@ void Reader::event(const Packet& packet, SequenceState& state) {
             break;
         }
         builder_.addInstant(
-            {tracks_.trackFor(uuid), packet.time, event.name, event.category, builder_.args().add(event.args)});
+            {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
         break;
     case fields::event::kTypeCounter:
-        if (event.counter) counters_.push_back({uuid, packet.time, *event.counter});
+        if (raw.counter) counters_.push_back({uuid, time, *raw.counter});
         break;
     default: log_.add("unknown-event", here(), "track events of unknown type are left out");
     }
@@ -266,38 +258,22 @@ void Reader::addCategory(Event& event, StringId category) {
     event.category = category;
 }
 
-const Event& Reader::parseEvent(std::string_view message, const SequenceState& state) {
-    FieldReader reader(message);
+const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, const SequenceState& state) {
     Event& out = event_;
-    out.clear();
-    while (reader.next()) {
-        switch (reader.tag()) {
-        case fields::event::kType: out.type = reader.int32(); break;
-        case fields::event::kTrackUuid: out.track = reader.uint64(); break;
-        case fields::event::kNameIid: out.name = known(state.name(reader.uint64())); break;
-        case fields::event::kName: out.name = builder_.intern(reader.bytes()); break;
-        case fields::event::kCategoryIids:
-            reader.eachUint64([&](std::uint64_t iid) { addCategory(out, known(state.category(iid))); });
-            break;
-        case fields::event::kCategories: addCategory(out, builder_.intern(reader.bytes())); break;
-        case fields::event::kDebugAnnotations: {
-            bool lost = false;
-            out.args.push_back(parseAnnotation(reader.bytes(), state, builder_, lost));
-            if (lost) (void)known(0);
-            break;
-        }
-        case fields::event::kOldFlowIds:
-        case fields::event::kOldTerminatingFlowIds:
-            reader.eachUint64([&out](std::uint64_t id) { out.flows.push_back(id); });
-            break;
-        case fields::event::kFlowIds:
-        case fields::event::kTerminatingFlowIds:
-            reader.eachFixed64([&out](std::uint64_t id) { out.flows.push_back(id); });
-            break;
-        case fields::event::kCounterValue: out.counter = static_cast<double>(reader.int64()); break;
-        case fields::event::kDoubleCounterValue: out.counter = reader.real(); break;
-        default: reader.skip();
-        }
+    out.name = out.category = 0;
+    out.args.clear();
+    if (raw.name_iid)
+        out.name = known(state.name(*raw.name_iid));
+    else if (!raw.name.empty())
+        out.name = builder_.intern(raw.name);
+    for (const std::uint64_t iid : raw.category_iids.of(lists.category_iids))
+        addCategory(out, known(state.category(iid)));
+    for (const std::string_view category : raw.categories.of(lists.categories))
+        addCategory(out, builder_.intern(category));
+    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
+        bool lost = false;
+        out.args.push_back(parseAnnotation(annotation, state, builder_, lost));
+        if (lost) (void)known(0);
     }
     return out;
 }

@@ -72,10 +72,11 @@ TrackTable::CounterUnit TrackTable::counterUnitOf(std::uint64_t uuid) const {
 }
 
 TrackId TrackTable::trackFor(std::uint64_t uuid) {
-    if (const auto known = tracks_.find(uuid); known != tracks_.end()) return known->second;
-    const TrackId track = builder_.addTrack(0, 0);
-    tracks_.emplace(uuid, track);
-    return track;
+    if (last_.second != kNoId && last_.first == uuid) return last_.second;
+    const auto [known, is_new] = tracks_.try_emplace(uuid, kNoId);
+    if (is_new) known->second = builder_.addTrack(0, 0);
+    last_ = *known;
+    return known->second;
 }
 
 template <class Visit>

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace bubblescope::perfetto {
 
@@ -58,6 +59,7 @@ private:
     TraceBuilder& builder_;
     std::unordered_map<std::uint64_t, Descriptor> descriptors_;
     std::unordered_map<std::uint64_t, TrackId> tracks_;
+    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< events of one come in runs
 };
 
 } // namespace bubblescope::perfetto
