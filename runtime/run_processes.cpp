@@ -128,8 +128,8 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     if (opened.ok()) recorder = std::move(opened).value();
     BUBBLESCOPE_TRY(agree(opened.ok() ? Status() : Status(std::move(opened).error()), team));
     const DataPlan plan(config.schedule, config.replicas);
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<MpiWires> wires,
-                       MpiWires::open(MPI_COMM_WORLD, {TagPlan(config.schedule, plan), clock, config.timeout, {}}));
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<ProcessWires> wires,
+                       openMpiWires(MPI_COMM_WORLD, {TagPlan(config.schedule, plan), clock, config.timeout, {}}));
 
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get());
     engine.die = [] { std::raise(SIGKILL); };

@@ -34,7 +34,7 @@ Message messageOf(float value, std::int64_t elements, TimeNs sent) {
 
 class Checks {
 public:
-    Checks(MpiWires& wires, const AheadClock& clock, int size) : wires_(wires), clock_(clock), size_(size) {}
+    Checks(ProcessWires& wires, const AheadClock& clock, int size) : wires_(wires), clock_(clock), size_(size) {}
 
     std::string run() {
         for (int step = 0; step < 3; ++step) {
@@ -83,7 +83,7 @@ private:
     static std::int64_t elements(int m) { return m == 0 ? 0 : std::int64_t{1} << (6 * m); }
     static float value(Rank rank, int step, int m) { return static_cast<float>(rank.value * 100 + step * 10 + m); }
 
-    MpiWires& wires_;
+    ProcessWires& wires_;
     const AheadClock& clock_;
     int size_;
     std::vector<Expected> expected_;
@@ -99,10 +99,10 @@ std::string checkMpiWires(int rank, int size) {
     // one.
     AheadClock root_clock(TimeNs{0});
     AheadClock& own = rank <= 1 ? root_clock : clock;
-    auto opened = MpiWires::open(MPI_COMM_WORLD, {TagPlan(schedule, plan), own, 30s,
-                                                  rank <= 1 ? "one machine" : fmt::format("machine {}", rank)});
+    auto opened = openMpiWires(MPI_COMM_WORLD, {TagPlan(schedule, plan), own, 30s,
+                                                rank <= 1 ? "one machine" : fmt::format("machine {}", rank)});
     if (!opened.ok()) return opened.error().text();
-    MpiWires& wires = *opened.value();
+    ProcessWires& wires = *opened.value();
     const std::string wrong = Checks(wires, own, size).run();
     if (!wrong.empty()) return wrong;
     if (!wires.leave()) return "somebody did not leave";

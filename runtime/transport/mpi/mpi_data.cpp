@@ -1,4 +1,4 @@
-#include "runtime/transport/mpi/data_channel.h"
+#include "runtime/transport/mpi/mpi_data.h"
 
 #include <cstdint>
 #include <cstring>
@@ -50,9 +50,9 @@ Message unpack(const std::vector<std::byte>& buffer) {
 
 } // namespace
 
-DataChannel::DataChannel(MPI_Comm comm, const TagPlan& tags) : comm_(comm), tags_(tags) {}
+MpiData::MpiData(MPI_Comm of, const TagPlan& tags) : comm_(of), tags_(tags) {}
 
-DataChannel::~DataChannel() {
+MpiData::~MpiData() {
     for (auto& [label, incoming] : incoming_) {
         MPI_Cancel(&incoming.request);
         abandon(incoming.request, std::move(incoming.buffer));
@@ -61,7 +61,7 @@ DataChannel::~DataChannel() {
         abandon(send.request, std::move(send.buffer));
 }
 
-DataChannel::Buffer DataChannel::freeBuffer(std::size_t bytes) {
+MpiData::Buffer MpiData::freeBuffer(std::size_t bytes) {
     Buffer buffer;
     if (!free_.empty()) {
         buffer = std::move(free_.back());
@@ -71,7 +71,7 @@ DataChannel::Buffer DataChannel::freeBuffer(std::size_t bytes) {
     return buffer;
 }
 
-void DataChannel::expect(std::span<const Expected> messages) {
+void MpiData::expect(std::span<const Expected> messages) {
     for (const Expected& message : messages) {
         const Label label = labelOf(message.from, message.key);
         const auto size = sizes_.find(label);
@@ -79,12 +79,12 @@ void DataChannel::expect(std::span<const Expected> messages) {
         Incoming& incoming = incoming_[label];
         incoming.buffer = freeBuffer(size->second);
         check(MPI_Irecv(incoming.buffer.data(), byteCount(incoming.buffer.size()), MPI_BYTE, label.first, label.second,
-                        comm_, &incoming.request),
+                        comm_.get(), &incoming.request),
               "post a receive");
     }
 }
 
-void DataChannel::send(Rank to, const MessageKey& key, const Message& message) {
+void MpiData::send(Rank to, const MessageKey& key, Message message) {
     Matrix<float> copy; // of what is not on the host
     if (!message.tensor.onHost()) copy = message.tensor.toHost();
     const Matrix<float>& values = message.tensor.onHost() ? message.tensor.host() : copy;
@@ -95,12 +95,12 @@ void DataChannel::send(Rank to, const MessageKey& key, const Message& message) {
     send.buffer = freeBuffer(sizeof header + bytes);
     std::memcpy(send.buffer.data(), &header, sizeof header);
     if (bytes != 0) std::memcpy(send.buffer.data() + sizeof header, values.data(), bytes);
-    check(MPI_Isend(send.buffer.data(), byteCount(send.buffer.size()), MPI_BYTE, label.first, label.second, comm_,
+    check(MPI_Isend(send.buffer.data(), byteCount(send.buffer.size()), MPI_BYTE, label.first, label.second, comm_.get(),
                     &send.request),
           "send");
 }
 
-void DataChannel::progress() {
+void MpiData::progress() {
     for (auto send = sends_.begin(); send != sends_.end();) {
         int complete = 0;
         check(MPI_Test(&send->request, &complete, MPI_STATUS_IGNORE), "send");
@@ -127,12 +127,12 @@ void DataChannel::progress() {
     }
 }
 
-void DataChannel::findUnexpected() {
+void MpiData::findUnexpected() {
     for (;;) {
         int found = 0;
         MPI_Message handle = MPI_MESSAGE_NULL;
         MPI_Status status;
-        check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &handle, &status), "look for messages");
+        check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &found, &handle, &status), "look for messages");
         if (found == 0) return;
         int bytes = 0;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -142,12 +142,12 @@ void DataChannel::findUnexpected() {
     }
 }
 
-std::optional<Message> DataChannel::take(Rank from, const MessageKey& key) {
+std::optional<DataChannel::Arrived> MpiData::take(Rank from, const MessageKey& key) {
     const auto found = arrived_.find(labelOf(from, key));
     if (found == arrived_.end()) return std::nullopt;
-    Message message = std::move(found->second);
+    Arrived arrived{std::move(found->second.tensor), found->second.sent};
     arrived_.erase(found);
-    return message;
+    return arrived;
 }
 
 } // namespace bubblescope::runtime

@@ -3,17 +3,14 @@
 #include "core/base/error.h"
 #include "runtime/transport/activity.h"
 
-#include <mpi.h>
-
 #include <array>
 #include <cstdint>
-#include <list>
 #include <optional>
 
 namespace bubblescope::runtime {
 
-/// What processes tell each other besides tensors. Small and of one size, so that MPI passes it on without an answer of
-/// the receiver. All processes of a job run the same program on machines of one kind.
+/// What processes tell each other besides tensors. Small and of one size. All processes of a job run the same program
+/// on machines of one kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
         Alive, ///< what the sender is at; times are ages
@@ -34,7 +31,8 @@ struct ControlMessage {
     std::array<char, 256> hint{};
 };
 
-/// Control messages between processes. Nothing here waits. One thread at a time.
+/// Control messages between processes. Nothing here waits, and what goes wrong shows as silence, which the watchdog
+/// tells of. One thread at a time.
 class ControlChannel {
 public:
     struct Received {
@@ -42,27 +40,16 @@ public:
         ControlMessage message;
     };
 
-    /// `comm` must outlive the channel and carry nothing else; its errors must be returned.
-    explicit ControlChannel(MPI_Comm comm);
+    ControlChannel() = default;
     ControlChannel(const ControlChannel&) = delete;
     ControlChannel& operator=(const ControlChannel&) = delete;
-    ~ControlChannel();
+    virtual ~ControlChannel() = default;
 
-    void send(Rank to, const ControlMessage& message);
-
+    virtual void send(Rank to, const ControlMessage& message) = 0;
     /// The next message that has come, if there is one.
-    [[nodiscard]] std::optional<Received> receive();
-
-private:
-    struct Send {
-        MPI_Request request = MPI_REQUEST_NULL;
-        ControlMessage message;
-    };
-
-    MPI_Comm comm_;
-    std::list<Send> sends_;
-    ControlMessage buffer_;
-    MPI_Request request_ = MPI_REQUEST_NULL;
+    [[nodiscard]] virtual std::optional<Received> receive() = 0;
+    /// All processes are about to close it: what takes all of them to free may be freed.
+    virtual void closeTogether() {}
 };
 
 } // namespace bubblescope::runtime

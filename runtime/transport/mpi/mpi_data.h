@@ -1,0 +1,62 @@
+#pragma once
+
+#include "runtime/transport/data_channel.h"
+#include "runtime/transport/mpi/mpi_comm.h"
+#include "runtime/transport/mpi/tag_plan.h"
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Tensors by MPI, from and to the host's memory. Buffers are kept until MPI is through with them and then used again.
+/// Receives are posted ahead once a message of the same place has told its size, so from the second step on; before
+/// that a message is taken when it is found. Times pass as they are.
+class MpiData final : public DataChannel {
+public:
+    /// On a communicator of its own, which all processes of `of` make together.
+    MpiData(MPI_Comm of, const TagPlan& tags);
+    ~MpiData() override;
+
+    /// Posts receives for messages whose size is known.
+    void expect(std::span<const Expected> messages) override;
+    void send(Rank to, const MessageKey& key, Message message) override;
+    void progress() override;
+    [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
+    [[nodiscard]] bool busy() const override { return !sends_.empty() || !incoming_.empty(); }
+    void closeTogether() override { comm_.freeAtEnd(); }
+
+private:
+    using Label = std::pair<int, int>; ///< rank, tag
+    using Buffer = std::vector<std::byte>;
+
+    struct Send {
+        MPI_Request request = MPI_REQUEST_NULL;
+        Buffer buffer;
+    };
+    struct Incoming {
+        MPI_Request request = MPI_REQUEST_NULL;
+        Buffer buffer;
+    };
+
+    [[nodiscard]] Label labelOf(Rank peer, const MessageKey& key) const {
+        return {peer.value, static_cast<int>(tags_.tagOf(key))};
+    }
+    [[nodiscard]] Buffer freeBuffer(std::size_t bytes);
+    void findUnexpected();
+
+    MpiComm comm_;
+    TagPlan tags_;
+    std::list<Send> sends_;
+    std::map<Label, Incoming> incoming_; ///< posted or found, not complete
+    std::map<Label, Message> arrived_;
+    std::map<Label, std::size_t> sizes_; ///< of earlier messages of the same label
+    std::vector<Buffer> free_;
+};
+
+} // namespace bubblescope::runtime
