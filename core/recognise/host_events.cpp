@@ -17,13 +17,13 @@ namespace bubblescope {
 namespace {
 
 /// What the name of a slice of the host tells.
-enum class Role { None, Operator, Autograd, Optimizer, Transfer, CommParams, NamedTransfer };
+enum class Role { None, Operator, Autograd, Optimizer, Transfer, CommParams, NamedTransfer, Arrival };
 
 Role roleOf(std::string_view category, std::string_view name) {
     if (category == "user_annotation") {
         if (name.starts_with("Optimizer.step#")) return Role::Optimizer;
         if (name.starts_with("nccl:send ") || name.starts_with("nccl:recv ")) return Role::NamedTransfer;
-        return Role::None;
+        return name == "gloo:recv" ? Role::Arrival : Role::None;
     }
     if (category != "cpu_op" && category != "Operator") return Role::None;
     if (name.starts_with("autograd::engine::evaluate_function")) return Role::Autograd;
@@ -105,6 +105,8 @@ public:
     HostEvents read() {
         readHost();
         addTransfers();
+        std::ranges::stable_sort(out_.events, {}, &HostEvent::at);
+        timeTransfers();
         out_.on_device = std::any_of(launches_.begin(), launches_.end(),
                                      [](const GpuWork::Launch& launch) { return launch.kind == WorkKind::Compute; });
         if (out_.on_device)
@@ -156,6 +158,7 @@ private:
         case Role::NamedTransfer: // "nccl:send 0->1", where ranks count within a group that is not told
             (void)addTransfer(2, slice, trace_.name(slice).starts_with("nccl:send"));
             return;
+        case Role::Arrival: arrivals_.push_back({trace_.start(slice), trace_.end(slice)}); return;
         case Role::Operator: break;
         }
         if (trace_.category(slice) != "user_annotation") operators_[thread].push_back(slice);
@@ -193,6 +196,29 @@ private:
         const auto way =
             std::find_if(transfers_.begin(), transfers_.end(), [](const auto& told) { return !told.empty(); });
         if (way != transfers_.end()) out_.events.insert(out_.events.end(), way->begin(), way->end());
+    }
+
+    /// When the data moved: with gloo a receive's annotation begins in its call and lasts until they are there; with
+    /// NCCL the kernel does it that the call starts, or, of several calls in a group, the one behind the last.
+    void timeTransfers() {
+        const auto from = [](auto& spans, TimeNs time) {
+            return std::lower_bound(spans.begin(), spans.end(), time,
+                                    [](const GpuWork::Span& span, TimeNs t) { return span.start < t; });
+        };
+        std::sort(arrivals_.begin(), arrivals_.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+        auto launch = launches_.begin();
+        for (HostEvent& event : out_.events) {
+            if (!event.direction) continue;
+            while (launch != launches_.end() && (launch->time < event.at || launch->kind != WorkKind::PointToPoint))
+                ++launch;
+            if (launch != launches_.end()) {
+                event.work = launch->work;
+            } else if (event.direction == CommKind::Receive) {
+                const auto arrival = from(arrivals_, event.at);
+                if (arrival != arrivals_.end() && arrival->start <= event.host_end)
+                    event.work.end = std::max(event.work.end, arrival->end);
+            }
+        }
     }
 
     void readLaunches() {
@@ -292,6 +318,7 @@ private:
     std::span<const GpuWork::Launch> launches_;
     Scopes autograd_;
     Scopes optimizer_;
+    std::vector<GpuWork::Span> arrivals_; ///< of receives with gloo
     std::set<std::int64_t> takes_part_;
     std::map<std::int64_t, std::vector<SliceId>> operators_;
     std::array<std::vector<HostEvent>, 3> transfers_; ///< as told by operators, their parameters, annotations

@@ -1,6 +1,7 @@
 #include "core/recognise/infer_ops.h"
 
 #include "core/recognise/fit_evidence.h"
+#include "core/recognise/infer_transfers.h"
 #include "core/recognise/trace_share.h"
 
 #include <fmt/format.h>
@@ -145,6 +146,25 @@ void addOps(const ObservedStep& step, const Schedule& schedule, FoundOps& found,
     }
 }
 
+/// `observed.steps` has those of a pipeline one behind the other.
+void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, const Groups& groups,
+                  const Schedule& schedule, FoundOps& found, std::int64_t& unmatched) {
+    const std::span<const ObservedStep> steps(observed.steps);
+    for (std::size_t begin = 0; begin < steps.size();) {
+        const std::int64_t replica = steps[begin].replica;
+        std::size_t end = begin;
+        while (end < steps.size() && steps[end].replica == replica)
+            ++end;
+        const auto& group = groups[static_cast<std::size_t>(replica)];
+        std::vector<const RankBlocks*> blocks;
+        for (const std::int64_t rank : group)
+            blocks.push_back(&ranks.at(rank));
+        auto transfers = inferTransfers(steps.subspan(begin, end - begin), blocks, group, schedule, unmatched);
+        std::move(transfers.begin(), transfers.end(), std::back_inserter(found.comm));
+        begin = end;
+    }
+}
+
 std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, const std::vector<ProfilerMarks>& marks) {
     DiagnosticLog unused; // no pipeline, no news
     const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
@@ -282,6 +302,8 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     std::int64_t unpaired = 0;
     for (const ObservedStep& step : observed.steps)
         addOps(step, fit->schedule, out.found, unpaired);
+    std::int64_t unmatched = 0;
+    addTransfers(observed, ranks, groups, fit->schedule, out.found, unmatched);
     if (out.found.ops.empty()) {
         out.why_not = fmt::format("no rank ran as many ops in a step as the schedule has ({})", seenOrder(observed));
         return out;
@@ -300,6 +322,10 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
         log.add("unpaired-ops", where,
                 "steps of a rank whose forwards and backwards are not as many as the schedule's are left out",
                 unpaired);
+    }
+    if (unmatched > 0) {
+        log.add("unmatched-transfers", where,
+                "sends and receives of a step that are not as many as the schedule's are left out", unmatched);
     }
     return out;
 }

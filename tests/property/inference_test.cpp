@@ -2,6 +2,7 @@
 // and where events are missing the answer is never both confident and wrong.
 
 #include "core/recognise/run.h"
+#include "core/schedule/dependency.h"
 #include "core/schedule/registry.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/recognise/kineto_job.h"
@@ -51,6 +52,41 @@ void expectTruth(const Run& run, const KinetoTrace& trace) {
                 EXPECT_LE(std::abs(late.count()), 2000) << "step " << i << ", rank " << r << ", op " << k;
             }
         }
+    }
+}
+
+/// Whether each transfer between ranks is there once at each end: it begins when its payload was made, and ends when
+/// the op begins that takes it.
+void expectTransfers(const Run& run) {
+    constexpr static TimeNs kTolerance{2000};
+    const auto near = [](TimeNs a, TimeNs b) { return a - b <= kTolerance && b - a <= kTolerance; };
+    for (const StepTimeline& step : run.steps) {
+        const OpGraph graph(executedOrder(step));
+        const auto at = [&](OpIndex op) {
+            return step.ranks[graph.rank(op).index()][static_cast<std::size_t>(op - graph.firstOf(graph.rank(op)))];
+        };
+        std::vector<std::size_t> expected(step.ranks.size());
+        const auto expectEnd = [&](CommKind kind, OpIndex here, OpIndex there, OpIndex consumer) {
+            const std::size_t rank = graph.rank(here).index();
+            ++expected[rank];
+            const auto& spans = step.comm[rank];
+            const auto found = std::count_if(spans.begin(), spans.end(), [&](const CommSpan& span) {
+                const bool right_time =
+                    kind == CommKind::Send ? near(span.start, at(here).end) : near(span.end, at(here).start);
+                return span.kind == kind && span.payload == payloadOf(graph.op(consumer).kind) &&
+                       span.microbatch == graph.op(consumer).microbatch && span.stage == graph.stage(consumer) &&
+                       span.peer == graph.rank(there) && right_time;
+            });
+            EXPECT_EQ(found, 1) << "step " << step.index << ", rank " << rank << ", " << opName(graph.op(here));
+        };
+        for (OpIndex op = 0; op < graph.size(); ++op) {
+            if (!graph.receives(op)) continue;
+            const OpIndex producer = graph.producers(op).stage;
+            expectEnd(CommKind::Receive, op, producer, op);
+            expectEnd(CommKind::Send, producer, op, op);
+        }
+        for (std::size_t r = 0; r < step.comm.size(); ++r)
+            EXPECT_EQ(step.comm[r].size(), expected[r]) << "step " << step.index << ", rank " << r;
     }
 }
 
@@ -106,8 +142,32 @@ TEST(Inference, FindsSchedulesOverSizesAndJitter) {
             EXPECT_EQ(run.value().explanation.source, "inferred");
             EXPECT_GE(run.value().explanation.confidence, kSure);
             expectTruth(run.value(), trace);
+            expectTransfers(run.value());
         }
     }
+}
+
+TEST(Inference, LeavesTransfersOutWhereSomeAreMissing) {
+    const KinetoJob job;
+    const KinetoTrace trace = test::traceJob(make("1f1b", 4, 8, 1), job);
+    int left_out = 0;
+    const auto keep = [&](std::size_t rank, const KinetoEvent& event) {
+        const bool lost =
+            rank == 1 && event.step == 1 && event.op == 5 && event.json.find("Src Rank") < event.json.size();
+        left_out += lost ? 1 : 0;
+        return !lost;
+    };
+    const auto run = load(trace, job, keep);
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    ASSERT_EQ(left_out, 1);
+    const auto& problems = run.value().problems;
+    const auto told = std::find_if(problems.begin(), problems.end(),
+                                   [](const Diagnostic& problem) { return problem.kind == "unmatched-transfers"; });
+    ASSERT_NE(told, problems.end());
+    EXPECT_EQ(told->count, 7) << "the other receives of that step and peer";
+    EXPECT_EQ(run.value().steps[0].comm[1].size(), 32U);
+    EXPECT_EQ(run.value().steps[1].comm[1].size(), 24U);
+    EXPECT_EQ(run.value().steps[1].comm[2].size(), 32U);
 }
 
 // What the profiler was not asked for is done without, or the answer says that it is not sure.
