@@ -65,11 +65,84 @@ void add(Started& known, const Started& more) {
     known.work.end = std::max(known.work.end, more.work.end);
 }
 
+// Operators of the host, whose external id their kernels have.
+constexpr std::array<std::string_view, 2> kOperatorCategories{"cpu_op", "Operator"};
+
+std::optional<std::int64_t> externalIdOf(const Trace& trace, SliceId slice) {
+    const ArgSetId args = trace.sliceArgs()[slice];
+    if (const auto id = trace.intArg(args, "External id")) return id;
+    return trace.intArg(args, "external id"); // of 2021
+}
+
 std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
     const ArgSetId args = trace.sliceArgs()[slice];
     if (const auto id = trace.intArg(args, "correlation")) return id;
     return trace.intArg(args, "correlation id"); // Paddle's
 }
+
+using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);
+
+/// Ties work on devices to what started it on the host, by a number that both carry.
+class Ties {
+public:
+    using Launches = std::map<std::uint64_t, std::vector<GpuWork::Launch>>; ///< by process
+
+    Ties(const Trace& trace, NumberOf number_of, const JobControl& control)
+        : trace_(trace), number_of_(number_of), stop_(control, 1U << 12) {} // a round may parse args
+
+    /// The device's side, of processes for which `wanted` says so. One launch of a CUDA graph starts many kernels.
+    template <class Wanted>
+    void readDevice(const Wanted& wanted) {
+        const std::vector<StringId> categories = known(trace_, kDeviceCategories);
+        for (SliceId slice = 0; slice < trace_.sliceCount() && !categories.empty(); ++slice) {
+            if (stop_.requested()) return;
+            if (!contains(categories, trace_.sliceCategories()[slice])) continue;
+            const std::uint64_t process = processKey(slice);
+            const auto id = wanted(process) ? number_of_(trace_, slice) : std::nullopt;
+            if (!id) continue;
+            const Started started{workKind(trace_, slice), slice, {trace_.start(slice), trace_.end(slice)}};
+            const auto [place, is_new] = work_[process].try_emplace(*id, started);
+            if (!is_new) add(place->second, started);
+        }
+    }
+
+    /// The host's side.
+    template <std::size_t N>
+    [[nodiscard]] Launches launches(const std::array<std::string_view, N>& host_categories) {
+        Launches out;
+        const std::vector<StringId> categories = known(trace_, host_categories);
+        for (SliceId slice = 0; slice < trace_.sliceCount() && !work_.empty(); ++slice) {
+            if (stop_.requested()) break;
+            if (!contains(categories, trace_.sliceCategories()[slice])) continue;
+            const std::uint64_t process = processKey(slice);
+            const auto of_process = work_.find(process);
+            const auto id = of_process == work_.end() ? std::nullopt : number_of_(trace_, slice);
+            if (!id) continue;
+            const auto place = of_process->second.find(*id);
+            if (place == of_process->second.end()) continue;
+            const Started& started = place->second;
+            out[process].push_back(
+                {process, trace_.start(slice), trace_.sliceTracks()[slice], started.kind, started.first, started.work});
+        }
+        return out;
+    }
+
+    [[nodiscard]] std::size_t workOf(std::uint64_t process) const {
+        const auto of_process = work_.find(process);
+        return of_process == work_.end() ? 0 : of_process->second.size();
+    }
+
+private:
+    [[nodiscard]] std::uint64_t processKey(SliceId slice) const {
+        const Track& track = trace_.tracks()[trace_.sliceTracks()[slice]];
+        return GpuWork::key(track.file, GpuWork::processOf(trace_, track));
+    }
+
+    const Trace& trace_;
+    NumberOf number_of_;
+    StopCheck stop_;
+    std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work_;
+};
 
 } // namespace
 
@@ -86,39 +159,22 @@ std::int64_t GpuWork::processOf(const Trace& trace, const Track& track) {
 }
 
 GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
-    const std::vector<StringId> launch_categories = known(trace, kLaunchCategories);
-    const std::vector<StringId> device_categories = known(trace, kDeviceCategories);
-    if (launch_categories.empty() || device_categories.empty()) return;
+    Ties by_correlation(trace, correlationOf, control);
+    by_correlation.readDevice([](std::uint64_t) { return true; });
+    Ties::Launches launches = by_correlation.launches(kLaunchCategories);
 
-    const auto processKey = [&](SliceId slice) {
-        const Track& track = trace.tracks()[trace.sliceTracks()[slice]];
-        return key(track.file, processOf(trace, track));
-    };
-    StopCheck stop(control, 1U << 12); // a round may parse args
-    // One launch of a CUDA graph starts many kernels.
-    std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work;
-    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-        if (stop.requested()) return;
-        if (!contains(device_categories, trace.sliceCategories()[slice])) continue;
-        const auto id = correlationOf(trace, slice);
-        if (!id) continue;
-        const Started started{workKind(trace, slice), slice, {trace.start(slice), trace.end(slice)}};
-        const auto [place, is_new] = work[processKey(slice)].try_emplace(*id, started);
-        if (!is_new) add(place->second, started);
+    // Where launches were not recorded, operators tell as well, if less exactly.
+    Ties by_operator(trace, externalIdOf, control);
+    by_operator.readDevice([&](std::uint64_t process) {
+        const auto tied = launches.find(process);
+        return tied == launches.end() || 2 * tied->second.size() < by_correlation.workOf(process);
+    });
+    for (auto& [process, of_operators] : by_operator.launches(kOperatorCategories)) {
+        auto& tied = launches[process];
+        if (of_operators.size() > tied.size()) tied = std::move(of_operators);
     }
-    for (SliceId slice = 0; slice < trace.sliceCount() && !work.empty(); ++slice) {
-        if (stop.requested()) return;
-        if (!contains(launch_categories, trace.sliceCategories()[slice])) continue;
-        const std::uint64_t process = processKey(slice);
-        const auto of_process = work.find(process);
-        const auto id = of_process == work.end() ? std::nullopt : correlationOf(trace, slice);
-        if (!id) continue;
-        const auto place = of_process->second.find(*id);
-        if (place == of_process->second.end()) continue;
-        const Started& started = place->second;
-        launches_.push_back(
-            {process, trace.start(slice), trace.sliceTracks()[slice], started.kind, started.first, started.work});
-    }
+    for (auto& [process, of_process] : launches)
+        launches_.insert(launches_.end(), of_process.begin(), of_process.end());
     std::sort(launches_.begin(), launches_.end(), [](const Launch& a, const Launch& b) {
         return std::tuple(a.process, a.time, a.first) < std::tuple(b.process, b.time, b.first);
     });

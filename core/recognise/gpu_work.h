@@ -20,7 +20,9 @@ enum class WorkKind : std::uint8_t {
     PointToPoint, ///< a send, a receive, or several of both in one kernel
 };
 
-/// Which work on a device was launched when by the host, by the correlation ids that CUPTI and its likes record.
+/// Which work on a device was launched when by the host, by the correlation ids that CUPTI and its likes record. Where
+/// calls that launch were not recorded (most of a process's work has none), the operator counts as the launch that has
+/// the kernels' external id.
 /// Transfers between ranks (kernels of NCCL and RCCL) are kept apart: they last as long as they wait. The device in one
 /// of them is not idle, though.
 class GpuWork {
@@ -58,9 +60,10 @@ public:
 
     /// The number under which a track's process goes here.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
+    /// A process of a file, as Launch::process has it.
+    [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);
 
 private:
-    [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);
     [[nodiscard]] std::vector<Launch>::const_iterator firstFrom(std::uint64_t process, TimeNs time) const;
 
     std::vector<Launch> launches_; ///< by process, then time; those with work only

@@ -164,6 +164,39 @@ TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
     EXPECT_EQ(ops[0].device_idle, TimeNs{0});
 }
 
+// Profilers may be told to leave launches out. Kernels still say which operator they come from.
+TEST_F(ForeignTraces, GpuOpsAreTiedByTheirOperatorsWhereLaunchesAreMissing) {
+    const auto operation = [](int at, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":{},"dur":2,)"
+                           R"("args":{{"External id":{}}}}},)",
+                           at, id);
+    };
+    const auto kernel = [](int start, int end, int id, int external) {
+        return fmt::format(R"({{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{},"dur":{},)"
+                           R"("args":{{"correlation":{},"External id":{}}}}},)",
+                           start, end - start, id, external);
+    };
+    const auto launch = [](int at, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},)"
+                           R"("dur":1,"args":{{"correlation":{}}}}},)",
+                           at, id);
+    };
+    const std::string host = annotation("PP:0F0", 0, 10) + operation(2, 71) + operation(6, 72) +
+                             annotation("PP:0B0", 10, 20) + operation(12, 73);
+    const std::string device = kernel(50, 80, 1, 71) + kernel(80, 90, 2, 71) + kernel(92, 100, 3, 72) +
+                               kernel(210, 250, 4, 73) + kernel(250, 300, 5, 73);
+    // Without any, and with one that was recorded.
+    for (const std::string& recorded : {std::string(), launch(3, 1)}) {
+        writeKineto(0, host + recorded + device);
+        const auto run = load();
+        ASSERT_TRUE(run.ok()) << run.error().text();
+        const auto& ops = run.value().steps.at(0).ranks[0];
+        EXPECT_EQ(ops[0].duration(), TimeNs{50'000}) << recorded;
+        EXPECT_EQ(ops[0].device_idle, TimeNs{2'000}) << recorded;
+        EXPECT_EQ(ops[1].duration(), TimeNs{90'000}) << recorded;
+    }
+}
+
 // Two streams side by side, a collective in the middle of an op, and stretches in which nothing had been launched.
 TEST_F(ForeignTraces, GpuOpsSayHowLongTheDeviceWasIdle) {
     const auto launch = [](int at, int id) {
