@@ -3,6 +3,7 @@
 #include "core/io/chrome/reader.h"
 #include "core/io/dangling_flows.h"
 #include "core/io/file_bytes.h"
+#include "core/io/foreign_formats.h"
 #include "core/io/load_progress.h"
 #include "core/io/nsys/reader.h"
 #include "core/io/paddle/job_log.h"
@@ -24,9 +25,6 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kFormatsHint =
-    "traces are JSON (Chrome trace events), Perfetto files or SQLite exports of Nsight Systems, packed or not";
-
 Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                    LoadProgress& progress) {
     switch (sniffFormat(bytes.text())) {
@@ -40,7 +38,8 @@ Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilde
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
     case FileFormat::Unknown: break;
     }
-    return inputError(where + ", byte 0", "is no trace file that can be read", std::string(kFormatsHint));
+    return inputError(where + ", byte 0", "is no trace file that can be read",
+                      std::string(wayOutFor(where, bytes.text())));
 }
 
 /// What one file gave; read apart from the others, so that problems of a file that is then not used do not mislead.

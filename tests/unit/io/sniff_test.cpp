@@ -1,5 +1,7 @@
 #include "core/io/sniff.h"
 
+#include "core/io/foreign_formats.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -29,6 +31,14 @@ TEST(Sniff, ATextThatBeginsWithAnEmptyLineIsNone) {
     EXPECT_EQ(sniffFormat("\n# A heading\n\nAnd what stands below it, long enough to hold what seems a packet.\n"),
               FileFormat::Unknown);
     EXPECT_EQ(sniffFormat("\n\n\n{\"traceEvents\": []}"), FileFormat::Json);
+}
+
+// Each file that people have and we do not read says how it becomes one that we do.
+TEST(Sniff, KnowsTheWayOutOfOthersFormats) {
+    EXPECT_NE(wayOutFor("run.nsys-rep", "?").find("nsys export --type sqlite"), std::string_view::npos);
+    EXPECT_NE(wayOutFor("trace", "PAR1\x15\x04").find("Parquet"), std::string_view::npos);
+    EXPECT_NE(wayOutFor("traces.json", std::string("PK\x03\x04\x14", 5)).find("unpack"), std::string_view::npos);
+    EXPECT_NE(wayOutFor("notes.txt", "Dear diary").find("Chrome trace events"), std::string_view::npos);
 }
 
 } // namespace
