@@ -9,7 +9,8 @@
 namespace bubblescope {
 
 SlicePairing::Mark SlicePairing::numbered(const SliceMark& mark) {
-    return {mark.time, mark.name, mark.category, mark.args, mark.is_end, marks_++};
+    begins_ += mark.is_end ? 0 : 1;
+    return {mark.time, mark.name, mark.category, mark.args, mark.is_end ? 1U : 0U, marks_++ & INT32_MAX};
 }
 
 void SlicePairing::add(const SliceMark& mark) {
@@ -36,10 +37,11 @@ void SlicePairing::addAsync(const SliceMark& mark, std::uint64_t id) {
 bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress) {
     LoadSketch::Part* const sketch = builder_.sketch();
     builder_.setSketch(nullptr); // it has them already
-    Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}};
+    builder_.expectSlices(begins_);
+    Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}, {}};
     for (TrackId track = 0; track < tracks_.size(); ++track) {
-        if (!pair(track, tracks_[track].marks, job)) return false;
-        std::vector<Mark>().swap(tracks_[track].marks); // the slices need the room
+        tracks_[track].marks.moveTo(job.marks); // the slices need the room
+        if (!pair(track, job.marks, job)) return false;
     }
     if (!pairAsync(job)) return false;
     flows_.clear();

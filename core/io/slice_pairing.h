@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/chunked_list.h"
 #include "core/base/diagnostic.h"
 #include "core/base/stoppable.h"
 #include "core/io/load_progress.h"
@@ -45,8 +46,8 @@ private:
         StringId name;
         StringId category;
         ArgSetId args;
-        bool is_end;
-        std::uint32_t number; ///< in order of arrival
+        std::uint32_t is_end : 1;
+        std::uint32_t number : 31; ///< in order of arrival
     };
     struct AsyncMark {
         TrackId track;
@@ -62,13 +63,14 @@ private:
         const std::string& where;
         const JobControl& control;
         StopCheck stop;
+        std::vector<Mark> marks;           ///< of one track
         std::vector<std::uint32_t> open;   ///< begins, innermost last
         std::vector<std::uint32_t> end_of; ///< by begin
     };
 
     /// A track's marks, and for the sketch the outermost slice that is open if they come in order of time.
     struct TrackMarks {
-        std::vector<Mark> marks;
+        ChunkedList<Mark> marks;
         std::int64_t depth = 0;
         std::int64_t slices = 0; ///< in the outermost one
         TimeNs begin{0};
@@ -85,6 +87,7 @@ private:
     std::vector<AsyncMark> async_;
     std::vector<Flow> flows_; ///< by mark
     std::uint32_t marks_ = 0;
+    std::size_t begins_ = 0;
 };
 
 } // namespace bubblescope

@@ -23,6 +23,16 @@ TrackId TraceBuilder::addTrack(std::int64_t pid, std::int64_t tid) {
     return static_cast<TrackId>(trace_.tracks_.size() - 1);
 }
 
+void TraceBuilder::expectSlices(std::size_t count) {
+    count += trace_.start_.size();
+    trace_.track_.reserve(count);
+    trace_.start_.reserve(count);
+    trace_.duration_.reserve(count);
+    trace_.name_.reserve(count);
+    trace_.category_.reserve(count);
+    trace_.arg_sets_.reserve(count);
+}
+
 SliceId TraceBuilder::addSlice(const NewSlice& slice) {
     trace_.track_.push_back(slice.track);
     trace_.start_.push_back(boundedTime(slice.start.count()));

@@ -71,6 +71,8 @@ public:
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
     [[nodiscard]] ArgStore& args() { return trace_.args_; }
 
+    /// So many slices will be added: their room is made at once.
+    void expectSlices(std::size_t count);
     /// The returned number is good for addFlow() only; slices are put in order by finish().
     SliceId addSlice(const NewSlice& slice);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }

@@ -73,6 +73,8 @@ public:
     /// Nothing if the bytes are no database that SQLite takes; they must outlive this object.
     [[nodiscard]] static std::optional<Database> open(std::string_view bytes);
 
+    /// More than a table can have.
+    [[nodiscard]] std::size_t mostRows() const { return most_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
     /// How many rows a table may have: not counted, since that takes a walk over all of its pages.
     [[nodiscard]] std::size_t rowsUpTo(std::string_view table) const;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
@@ -115,6 +116,8 @@ Status Reader::read() {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
     }
+    constexpr std::size_t kSmallestRows = 4; // of those that a file of this size could hold, that may be believed
+    builder_.expectSlices(std::min(total_, db_.mostRows() / kSmallestRows));
     total_ += db_.rowsUpTo("StringIds");
     if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
         !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx()) {

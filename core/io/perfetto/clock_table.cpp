@@ -116,17 +116,19 @@ const ClockTable::Route& ClockTable::routeOf(Key key) {
     return *last_;
 }
 
-std::optional<TimeNs> ClockTable::traceTime(std::uint32_t sequence, std::optional<std::uint32_t> clock_id,
-                                            std::int64_t timestamp) {
-    const Key key = keyOf(sequence, clock_id.value_or(fields::clock::kBoottime));
-    if (key == trace_) return TimeNs{timestamp};
+bool ClockTable::traceTime(std::uint32_t sequence, std::uint32_t clock, std::int64_t timestamp, TimeNs& out) {
+    const Key key = keyOf(sequence, clock);
+    if (key == trace_) {
+        out = TimeNs{timestamp};
+        return true;
+    }
     const Route& route = routeOf(key);
     std::int64_t time = timestamp;
     if (route.clock != nullptr) {
         time = scaled(timestamp, route.clock->unit);
         if (route.clock->counts_on) time = route.clock->now = bounded(route.clock->now + bounded(time));
     }
-    if (!route.known) return std::nullopt;
+    if (!route.known) return false;
     for (const std::vector<Reading>* const readings : route.steps) {
         // The last snapshot before this time, or the first there is.
         const auto after =
@@ -135,7 +137,8 @@ std::optional<TimeNs> ClockTable::traceTime(std::uint32_t sequence, std::optiona
         const Reading& reading = after == readings->begin() ? *after : *std::prev(after);
         time = bounded(bounded(time) - bounded(reading.from) + bounded(reading.to));
     }
-    return TimeNs{time};
+    out = TimeNs{time};
+    return true;
 }
 
 } // namespace bubblescope::perfetto

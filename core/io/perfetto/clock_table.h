@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,11 +21,10 @@ public:
     /// malformed input.
     void addSnapshot(std::string_view message, std::uint32_t sequence);
 
-    /// A packet's time on the trace's clock. To be asked once for every packet that has a time, in their order, since
-    /// some clocks count from one to the next. Without a `clock` it is BOOTTIME. Nothing if no snapshot relates the
-    /// clock to the trace's; where a file has no snapshot at all, its common clocks are taken for one.
-    [[nodiscard]] std::optional<TimeNs> traceTime(std::uint32_t sequence, std::optional<std::uint32_t> clock,
-                                                  std::int64_t timestamp);
+    /// Puts a packet's time on the trace's clock. To be asked once for every packet that has a time, in their order,
+    /// since some clocks count from one to the next. False if no snapshot relates the clock to the trace's; where a
+    /// file has no snapshot at all, its common clocks are taken for one.
+    [[nodiscard]] bool traceTime(std::uint32_t sequence, std::uint32_t clock, std::int64_t timestamp, TimeNs& out);
 
 private:
     using Key = std::pair<std::uint32_t, std::uint32_t>; ///< sequence (0 where all share the clock) and clock

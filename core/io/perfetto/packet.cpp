@@ -32,25 +32,35 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
 /// Throws protozero::exception where the bytes are no packet.
 void decode(std::string_view body, Packet& out, PacketBatch& batch) {
     const auto extras = [&]() -> PacketExtras& {
-        if (!out.extras) {
+        if (out.extras == Packet::kNone) {
             out.extras = static_cast<std::uint32_t>(batch.extras.size());
             batch.extras.emplace_back();
         }
-        return batch.extras[*out.extras];
+        return batch.extras[out.extras];
     };
-    std::optional<std::string_view> event;
+    bool has_event = false;
+    std::string_view event;
     FieldReader reader(body);
     while (reader.next()) {
         switch (reader.tag()) {
-        case fields::packet::kTimestamp: out.timestamp = reader.int64(); break;
-        case fields::packet::kTimestampClockId: out.clock = reader.uint32(); break;
+        case fields::packet::kTimestamp:
+            out.timestamp = reader.int64();
+            out.has_timestamp = true;
+            break;
+        case fields::packet::kTimestampClockId:
+            out.clock = reader.uint32();
+            out.has_clock = true;
+            break;
         case fields::packet::kSequenceId: out.sequence = reader.uint32(); break;
         case fields::packet::kSequenceFlags: out.flags = reader.uint32(); break;
         case fields::packet::kStateCleared:
             if (reader.boolean()) out.flags |= fields::packet::kFlagStateCleared;
             break;
         case fields::packet::kPreviousPacketDropped: extras().dropped_before = reader.boolean(); break;
-        case fields::packet::kTrackEvent: event = reader.bytes(); break;
+        case fields::packet::kTrackEvent:
+            event = reader.bytes();
+            has_event = true;
+            break;
         case fields::packet::kInternedData: extras().interned = reader.bytes(); break;
         case fields::packet::kDefaults: extras().defaults = reader.bytes(); break;
         case fields::packet::kTrackDescriptor: extras().descriptor = reader.bytes(); break;
@@ -64,9 +74,10 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
             reader.skip();
         }
     }
-    if (!event) return;
+    if (!has_event) return;
+    out.event = static_cast<std::uint32_t>(batch.events.size());
     try {
-        out.event = decodeTrackEvent(*event, batch.lists);
+        decodeTrackEvent(event, batch.lists, batch.events.emplace_back());
     } catch (const protozero::exception&) {
         out.damaged_event = true;
     }
@@ -76,6 +87,7 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
 
 void PacketBatch::clear() {
     packets.clear();
+    events.clear();
     extras.clear();
     lists.clear();
     end.reset();

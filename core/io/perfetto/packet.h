@@ -23,17 +23,21 @@ struct PacketExtras {
     std::optional<std::string_view> packed;
 };
 
-/// The fields of a TracePacket that matter here.
+/// The fields of a TracePacket that matter here, see TrackEvent.
 struct Packet {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
     std::size_t offset = 0;
-    bool damaged = false;                  ///< nothing of it can be decoded
-    bool damaged_event = false;            ///< it holds an event, of which nothing can be decoded
-    std::optional<std::int64_t> timestamp; ///< as its clock counts
-    std::optional<std::uint32_t> clock;
+    std::int64_t timestamp = 0; ///< as its clock counts
+    std::uint32_t clock = 0;
     std::uint32_t sequence = 0;
     std::uint32_t flags = 0;
-    std::optional<std::uint32_t> extras; ///< among its batch's
-    std::optional<TrackEvent> event;
+    std::uint32_t event = kNone;  ///< among its batch's
+    std::uint32_t extras = kNone; ///< likewise
+    bool has_timestamp = false;
+    bool has_clock = false;
+    bool damaged = false;       ///< nothing of it can be decoded
+    bool damaged_event = false; ///< nothing of its event can be decoded
 };
 
 /// Packets that lie one behind the other.
@@ -46,6 +50,7 @@ struct PacketBatch {
     };
 
     std::vector<Packet> packets;
+    std::vector<TrackEvent> events;
     std::vector<PacketExtras> extras;
     EventLists lists;       ///< of the events
     std::size_t next = 0;   ///< where what follows begins

@@ -46,8 +46,8 @@ private:
     void tellEnd(PacketBatch::End end);
     void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
-    /// Puts the packet on the trace's clock; nothing, and counted if something is lost, where that cannot be done.
-    [[nodiscard]] std::optional<TimeNs> timeOf(const Packet& packet, const SequenceState& state, bool counts);
+    /// A packet's time on the trace's clock; false, and counted if something is lost, where that cannot be told.
+    [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
     SequenceState& stateOf(std::uint32_t sequence);
     void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const SequenceState& state);
@@ -159,18 +159,22 @@ void Reader::packed(std::string_view bytes) {
     inside_packed_ = false;
 }
 
-std::optional<TimeNs> Reader::timeOf(const Packet& packet, const SequenceState& state, bool counts) {
-    if (!packet.timestamp) return TimeNs{0};
-    const auto time =
-        clocks_.traceTime(packet.sequence, packet.clock ? packet.clock : state.defaultClock(), *packet.timestamp);
-    if (time && !isWithinReach(*time) && counts) {
+bool Reader::putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time) {
+    if (!packet.has_timestamp) return true;
+    std::uint32_t clock = fields::clock::kBoottime;
+    if (packet.has_clock)
+        clock = packet.clock;
+    else if (const auto usual = state.defaultClock())
+        clock = *usual;
+    const bool known = clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
+    if (known && !isWithinReach(time) && counts) {
         log_.add("bad-time", here(), "events without a usable time are left out");
-        return std::nullopt;
+        return false;
     }
-    if (!time && counts) {
+    if (!known && counts) {
         log_.add("unrelated-clock", here(), "events on a clock that no snapshot relates to the trace's are left out");
     }
-    return time;
+    return known;
 }
 
 SequenceState& Reader::stateOf(std::uint32_t sequence) {
@@ -182,7 +186,8 @@ SequenceState& Reader::stateOf(std::uint32_t sequence) {
 void Reader::packet(const Packet& packet, const PacketBatch& batch) {
     if (packet.damaged) return addBadPacket();
     static const PacketExtras kNone;
-    const PacketExtras& extras = packet.extras ? batch.extras[*packet.extras] : kNone;
+    const PacketExtras& extras = packet.extras != Packet::kNone ? batch.extras[packet.extras] : kNone;
+    const bool has_event = packet.event != Packet::kNone;
     try {
         if (extras.packed) packed(*extras.packed);
         SequenceState& state = stateOf(packet.sequence);
@@ -192,17 +197,18 @@ void Reader::packet(const Packet& packet, const PacketBatch& batch) {
         } else if (extras.dropped_before) {
             state.markLost();
         }
-        if (packet.extras) applyExtras(packet, extras, state);
+        if (packet.extras != Packet::kNone) applyExtras(packet, extras, state);
         if (packet.damaged_event) return addBadPacket();
-        const auto time = timeOf(packet, state, packet.event || extras.render_stage);
+        TimeNs time{0};
+        const bool timed = putOnClock(packet, state, has_event || extras.render_stage, time);
         ++packets_;
-        if (!time) return;
-        if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, *time, state);
-        if (!packet.event) return;
+        if (!timed) return;
+        if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, time, state);
+        if (!has_event) return;
         if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
             return log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
         }
-        event(*packet.event, *time, batch.lists, state);
+        event(batch.events[packet.event], time, batch.lists, state);
     } catch (const protozero::exception&) {
         addBadPacket();
     }
@@ -219,7 +225,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
 
 void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const SequenceState& state) {
     const Event& event = resolved(raw, lists, state);
-    const std::uint64_t uuid = raw.track.value_or(state.defaultTrack());
+    const std::uint64_t uuid = raw.has_track ? raw.track : state.defaultTrack();
     switch (raw.type) {
     case fields::event::kTypeBegin:
     case fields::event::kTypeEnd: {
@@ -240,7 +246,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
             {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
         break;
     case fields::event::kTypeCounter:
-        if (raw.counter) counters_.push_back({uuid, time, *raw.counter});
+        if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
         break;
     default: log_.add("unknown-event", here(), "track events of unknown type are left out");
     }
@@ -262,10 +268,10 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, co
     Event& out = event_;
     out.name = out.category = 0;
     out.args.clear();
-    if (raw.name_iid)
-        out.name = known(state.name(*raw.name_iid));
-    else if (!raw.name.empty())
-        out.name = builder_.intern(raw.name);
+    if (raw.has_name_iid)
+        out.name = known(state.name(raw.name_iid));
+    else if (const auto names = raw.names.of(lists.names); !names.empty())
+        out.name = builder_.intern(names.back());
     for (const std::uint64_t iid : raw.category_iids.of(lists.category_iids))
         addCategory(out, known(state.category(iid)));
     for (const std::string_view category : raw.categories.of(lists.categories))

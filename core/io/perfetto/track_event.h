@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,8 +19,10 @@ struct ListPart {
     }
 };
 
-/// What TrackEvents may have any number of, those of many events one behind the other; texts lie in the file's bytes.
+/// What TrackEvents may have any number of, and names, which few events spell out: those of many events one behind the
+/// other; texts lie in the file's bytes.
 struct EventLists {
+    std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
     std::vector<std::string_view> categories;
     std::vector<std::string_view> annotations; ///< messages
@@ -31,12 +32,16 @@ struct EventLists {
 };
 
 /// The fields of a TrackEvent that matter here, as far as they can be told without what its sequence agreed on before.
+/// There are millions, so that it is kept small, and flat: GCC copies optionals slowly.
 struct TrackEvent {
     std::int32_t type = 0;
-    std::optional<std::uint64_t> track;
-    std::optional<std::uint64_t> name_iid;
-    std::string_view name; ///< where it has no number
-    std::optional<double> counter;
+    bool has_track = false;
+    bool has_name_iid = false;
+    bool has_counter = false;
+    std::uint64_t track = 0;
+    std::uint64_t name_iid = 0;
+    double counter = 0;
+    ListPart names; ///< the last holds, where there is no number
     ListPart category_iids;
     ListPart categories;
     ListPart annotations;
@@ -44,6 +49,6 @@ struct TrackEvent {
 };
 
 /// Throws protozero::exception where the bytes are none.
-[[nodiscard]] TrackEvent decodeTrackEvent(std::string_view message, EventLists& lists);
+void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
 } // namespace bubblescope::perfetto
