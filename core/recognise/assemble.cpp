@@ -119,11 +119,12 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
-/// The rank at the other end of a transfer; nothing for stages that do not exist.
+/// The rank at the other end of a transfer, of a collective its own; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int apart = routes(layout.placement);
     const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;
-    const std::int64_t other = comm.kind == CommKind::Send ? comm.stage : producer;
+    const bool own = comm.kind == CommKind::Send || comm.kind == CommKind::Collective;
+    const std::int64_t other = own ? comm.stage : producer;
     const std::int64_t stages = std::int64_t{layout.pp} * layout.vpp;
     if (other < 0 || other >= stages || comm.stage < 0 || comm.stage >= stages) return std::nullopt;
     return locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(other)}).rank;
@@ -190,7 +191,8 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                op.start,
                                op.end,
                                op.lateness,
-                               op.device_idle};
+                               op.device_idle,
+                               op.exposed_comm};
         const StepKey key{op.step, op.replica};
         auto known = steps.find(key);
         if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;

@@ -28,6 +28,7 @@ struct FoundOp {
     bool overlapped = false;   ///< half of a pair; the other half has the same times
     std::int64_t replica = 0;  ///< which of several equal pipelines (data parallelism)
     TimeNs device_idle{0};     ///< see TimelineOp
+    TimeNs exposed_comm{0};    ///< the same
 };
 
 struct FoundComm {
@@ -70,6 +71,8 @@ struct OwnMarks {
     std::vector<Statement> statements; ///< of the run that made a file, by time
     std::vector<FoundOp> ops;          ///< by file
     std::vector<FoundComm> comm;       ///< by file
+    /// Ranks that share the stages of others, and are left out: the first of a tensor-parallel group stands for it.
+    std::int64_t other_tensor_ranks = 0;
 };
 [[nodiscard]] OwnMarks ownMarks(const TraceShare& share);
 

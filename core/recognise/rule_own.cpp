@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -27,12 +29,15 @@ std::optional<std::int64_t> numberAfter(std::string_view prefix, std::string_vie
 struct Home {
     std::int64_t rank = 0;
     std::int64_t replica = 0;
+    std::int64_t tensor_rank = 0;
 };
 
 std::optional<Home> homeOf(const Trace& trace, const Track& track) {
     std::string_view process = trace.text(track.process_name);
-    if (const auto rank = numberAfter("rank ", process))
-        return Home{*rank, numberAfter(" of replica ", process).value_or(0)};
+    if (const auto rank = numberAfter("rank ", process)) {
+        const std::int64_t replica = numberAfter(" of replica ", process).value_or(0);
+        return Home{*rank, replica, numberAfter(", tensor rank ", process).value_or(0)};
+    }
     if (const auto rank = trace.files()[track.file].rank) return Home{*rank};
     return std::nullopt;
 }
@@ -47,6 +52,7 @@ RunInfo runInfo(const Trace& trace, ArgSetId args) {
     info.flavor = words("flavor");
     info.pp = number("pp");
     info.dp = number("dp");
+    info.tp = number("tp");
     info.microbatches = number("microbatches");
     info.vpp = number("vpp");
     info.placement = placementFromName(words("placement")).value_or(Placement::Loop);
@@ -98,6 +104,7 @@ std::optional<FoundOp> opOf(const Trace& trace, SliceId slice) {
     op.start = trace.start(slice);
     op.end = trace.end(slice);
     op.lateness = TimeNs{trace.intArg(args, "lateness_ns").value_or(0)};
+    op.exposed_comm = TimeNs{trace.intArg(args, "exposed_comm_ns").value_or(0)};
     op.sequence = trace.intArg(args, "sequence").value_or(0);
     op.overlapped = trace.intArg(args, "overlapped").value_or(0) != 0;
     return op;
@@ -107,6 +114,7 @@ std::optional<CommKind> commKind(std::string_view category) {
     if (category == trace_names::kSend) return CommKind::Send;
     if (category == trace_names::kReceive) return CommKind::Receive;
     if (category == trace_names::kWait) return CommKind::Wait;
+    if (category == trace_names::kCollective) return CommKind::Collective;
     return std::nullopt;
 }
 
@@ -134,9 +142,14 @@ OwnMarks ownMarks(const TraceShare& share) {
     const Trace& trace = share.trace();
     OwnMarks found;
     found.statements = statementsIn(share);
+    std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> others;
     for (const TrackId id : share.tracksByFile()) {
         const Track& track = trace.tracks()[id];
         const auto home = homeOf(trace, track);
+        if (home && home->tensor_rank > 0) {
+            others.emplace(home->rank, home->replica, home->tensor_rank);
+            continue;
+        }
         for (SliceId slice = track.first_slice; home && slice < track.end_slice; ++slice) {
             const std::string_view category = trace.category(slice);
             if (category == trace_names::kOp) {
@@ -154,12 +167,14 @@ OwnMarks ownMarks(const TraceShare& share) {
             }
         }
     }
+    found.other_tensor_ranks = static_cast<std::int64_t>(others.size());
     return found;
 }
 
 FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> files, DiagnosticLog& log) {
     FoundOps found;
     std::vector<OwnMarks::Statement> statements;
+    std::int64_t others = 0;
     const auto append = [](auto& to, auto& from) {
         if (to.empty())
             to = std::move(from);
@@ -170,8 +185,13 @@ FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> f
         append(statements, share.statements);
         append(found.ops, share.ops);
         append(found.comm, share.comm);
+        others += share.other_tensor_ranks;
     }
     found.info = firstInfo(std::move(statements), files, log);
+    if (others > 0) {
+        log.add("tensor-parallel", files.empty() ? "" : files.front().path.string(),
+                "further ranks of tensor-parallel groups are not shown: the first stands for its group", others);
+    }
     return found;
 }
 

@@ -53,14 +53,15 @@ void fields(Wire& wire, FlowEnds& value) {
 }
 template <class Wire>
 void fields(Wire& wire, RunInfo& value) {
-    auto& [source, backend, schedule, flavor, pp, dp, microbatches, vpp, placement, paced, pace_tolerance, faults] =
+    auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, placement, paced, pace_tolerance, faults] =
         value;
-    wire(source, backend, schedule, flavor, pp, dp, microbatches, vpp, placement, paced, pace_tolerance, faults);
+    wire(source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, placement, paced, pace_tolerance, faults);
 }
 template <class Wire>
 void fields(Wire& wire, FoundOp& value) {
-    auto& [home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle] = value;
-    wire(home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle);
+    auto& [home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle, exposed] =
+        value;
+    wire(home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle, exposed);
 }
 template <class Wire>
 void fields(Wire& wire, FoundComm& value) {
@@ -74,8 +75,8 @@ void fields(Wire& wire, OwnMarks::Statement& value) {
 }
 template <class Wire>
 void fields(Wire& wire, OwnMarks& value) {
-    auto& [statements, ops, comm] = value;
-    wire(statements, ops, comm);
+    auto& [statements, ops, comm, other_tensor_ranks] = value;
+    wire(statements, ops, comm, other_tensor_ranks);
 }
 template <class Wire>
 void fields(Wire& wire, GpuWork::Span& value) {

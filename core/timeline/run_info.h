@@ -16,6 +16,7 @@ struct RunInfo {
     std::string flavor;
     int pp = 1;
     int dp = 1; ///< replicas of the pipeline
+    int tp = 1; ///< ranks that share each stage of a replica
     int microbatches = 1;
     int vpp = 1;
     Placement placement = Placement::Loop;

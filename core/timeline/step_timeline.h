@@ -19,16 +19,20 @@ struct TimelineOp {
     /// Of the op's time: in which the device ran nothing of it, since the host had not launched it yet. 0 where the
     /// trace does not tell.
     TimeNs device_idle{0};
+    /// Of the op's time: in which its rank waited for collectives inside it (tensor parallelism) and computed nothing.
+    /// 0 where the trace does not tell.
+    TimeNs exposed_comm{0};
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-enum class CommKind : std::uint8_t { Send, Receive, Wait };
+enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 
-/// One side of a transfer, or a wait for one, on a rank's communication lane.
+/// One side of a transfer, a wait for one, or a collective inside an op, on a rank's communication lane.
 /// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of
 /// stage s feeds B or I of s. Send and receive of one transfer therefore carry equal
-/// (payload, microbatch, sequence, stage), unique within a step.
+/// (payload, microbatch, sequence, stage), unique within a step. A collective is among the ranks that share a stage:
+/// the stage is its own, the peer the rank itself, the payload what is added up, and an op may have several.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;

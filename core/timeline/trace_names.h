@@ -7,17 +7,20 @@
 ///
 /// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R", or
 /// "rank R of replica D" where the pipeline has replicas, whose pids follow each other) with the child tracks
-/// "compute", "send activation", "send gradient", "receive activation", "receive gradient", "wait"; a child whose
-/// slices would overlap gets a second lane of the same name with " (2)".
+/// "compute", "send activation", "send gradient", "receive activation", "receive gradient", "wait", "collective"; a
+/// child whose slices would overlap gets a second lane of the same name with " (2)". Ranks that share stages (tensor
+/// parallelism) have ", tensor rank T" in the name.
 ///
 /// - category "op": slice named as opName(); args kind (string), microbatch, chunk, stage, step (ints),
-///   lateness_ns and sequence (ints, only if not 0), overlapped (bool, only if true). Ops that hand over an
-///   activation or a gradient share a flow id.
+///   lateness_ns, exposed_comm_ns (see TimelineOp) and sequence (ints, only if not 0), overlapped (bool, only if true).
+///   Ops that hand over an activation or a gradient share a flow id.
 /// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
 ///   (the consumer's, see CommSpan), peer, step, sequence (only if not 0).
+/// - category "collective": slice named "all_reduce" among the ranks of a tensor-parallel group; args as those of a
+///   transfer, with the stage that the ranks share and without a peer.
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
-///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp
-///   only above 1, faults only if there are any) and `rank` where the file holds one rank only.
+///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
+///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only.
 /// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
 ///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/diagnose/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
@@ -27,6 +30,8 @@ inline constexpr std::string_view kOp = "op";
 inline constexpr std::string_view kSend = "send";
 inline constexpr std::string_view kReceive = "receive";
 inline constexpr std::string_view kWait = "wait";
+inline constexpr std::string_view kCollective = "collective";
+inline constexpr std::string_view kAllReduce = "all_reduce";
 inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
 inline constexpr std::string_view kClock = "clock";

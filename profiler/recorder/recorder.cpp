@@ -50,7 +50,7 @@ Status prepareDir(const std::filesystem::path& dir, int ranks) {
 } // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
-    const int ranks = config.info.pp * config.info.dp;
+    const int ranks = config.info.pp * config.info.dp * config.info.tp;
     BUBBLESCOPE_TRY(prepareDir(config.dir, ranks));
     std::unique_ptr<Recorder> recorder(new Recorder);
     const ClockPair clocks = readClocks();

@@ -10,20 +10,21 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, or one side of a transfer. Times are
 /// nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 struct SliceRecord {
-    enum class Category : std::uint8_t { Op, Send, Receive, Wait };
+    enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective };
 
     TimeNs start{0};
     TimeNs end{0};
     TimeNs lateness{0};
+    TimeNs exposed_comm{0}; ///< ops only, see TimelineOp
     std::int32_t step = 0;
     Microbatch microbatch;
     Chunk chunk; ///< ops only
-    Stage stage; ///< an op's own; of a transfer the one that consumes it
+    Stage stage; ///< an op's or a collective's own; of a transfer the one that consumes it
     Rank peer;   ///< transfers and waits only
     std::int32_t sequence = 0;
     Category category = Category::Op;
     OpKind kind = OpKind::Forward;         ///< ops only
-    Payload payload = Payload::Activation; ///< transfers and waits only
+    Payload payload = Payload::Activation; ///< all but ops
     bool overlapped = false;               ///< ops only
 
     [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
@@ -31,6 +32,7 @@ struct SliceRecord {
         record.start = op.start;
         record.end = op.end;
         record.lateness = op.lateness;
+        record.exposed_comm = op.exposed_comm;
         record.step = step;
         record.microbatch = op.op.microbatch;
         record.chunk = op.op.chunk;
@@ -49,9 +51,7 @@ struct SliceRecord {
         record.microbatch = span.microbatch;
         record.stage = span.stage;
         record.peer = span.peer;
-        record.category = span.kind == CommKind::Send      ? Category::Send
-                          : span.kind == CommKind::Receive ? Category::Receive
-                                                           : Category::Wait;
+        record.category = categoryOf(span.kind);
         record.payload = span.payload;
         record.sequence = span.sequence;
         return record;
@@ -59,15 +59,33 @@ struct SliceRecord {
 
     /// Only for records of category Op.
     [[nodiscard]] TimelineOp asOp() const {
-        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness};
+        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness, TimeNs{0}, exposed_comm};
     }
 
     /// Only for the other categories.
     [[nodiscard]] CommSpan asComm() const {
-        const CommKind side = category == Category::Send      ? CommKind::Send
-                              : category == Category::Receive ? CommKind::Receive
-                                                              : CommKind::Wait;
-        return {side, payload, microbatch, stage, peer, start, end, sequence};
+        return {commKind(), payload, microbatch, stage, peer, start, end, sequence};
+    }
+
+private:
+    [[nodiscard]] static Category categoryOf(CommKind kind) {
+        switch (kind) {
+        case CommKind::Send: return Category::Send;
+        case CommKind::Receive: return Category::Receive;
+        case CommKind::Wait: return Category::Wait;
+        case CommKind::Collective: return Category::Collective;
+        }
+        return Category::Wait;
+    }
+    [[nodiscard]] CommKind commKind() const {
+        switch (category) {
+        case Category::Send: return CommKind::Send;
+        case Category::Receive: return CommKind::Receive;
+        case Category::Op:
+        case Category::Wait: break;
+        case Category::Collective: return CommKind::Collective;
+        }
+        return CommKind::Wait;
     }
 };
 

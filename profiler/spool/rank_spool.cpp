@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kComputeTrack = "compute";
 constexpr std::size_t kWaitTrack = 5;
+constexpr std::size_t kCollectiveTrack = 6;
 
 TimeNs readClock(clockid_t clock) {
     timespec time{};
@@ -25,6 +26,7 @@ TimeNs readClock(clockid_t clock) {
 std::string_view trackName(std::size_t track) {
     if (track == 0) return kComputeTrack;
     if (track == kWaitTrack) return perfetto::commTrackName(CommKind::Wait, Payload::Activation);
+    if (track == kCollectiveTrack) return perfetto::commTrackName(CommKind::Collective, Payload::Activation);
     const CommKind kind = track <= 2 ? CommKind::Send : CommKind::Receive;
     return perfetto::commTrackName(kind, track % 2 == 1 ? Payload::Activation : Payload::Gradient);
 }
@@ -40,19 +42,20 @@ std::filesystem::path RankSpool::fileName(Rank rank) {
 }
 
 RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank)
-    : file_(std::move(file)), rank_(rank), replicas_(info.dp), stages_(info.pp * info.vpp),
+    : file_(std::move(file)), rank_(rank), alike_(info.dp * info.tp), stages_(info.pp * info.vpp),
       apart_(routes(info.placement)), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                     ClockPair clocks) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
     RankSpool spool(std::move(file), info, rank);
-    const Rank in_pipeline{rank.value / info.dp};
+    const Rank in_pipeline{rank.value / (info.dp * info.tp)};
     std::string name = fmt::format("rank {}", in_pipeline.value);
-    if (info.dp > 1) name += fmt::format(" of replica {}", rank.value % info.dp);
+    if (info.dp > 1) name += fmt::format(" of replica {}", rank.value / info.tp % info.dp);
+    if (info.tp > 1) name += fmt::format(", tensor rank {}", rank.value % info.tp);
     perfetto::Encoder& encoder = spool.encoder_;
     encoder.process(spool.processUuid(), rank.value + 1, name, rank.value);
-    for (std::size_t track = 0; track < kTracks; ++track)
+    for (std::size_t track = 0; track < (info.tp > 1 ? kTracks : kCollectiveTrack); ++track)
         spool.openLane(track);
     encoder.clockSnapshot(clocks.monotonic, clocks.realtime);
     encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent,
@@ -89,6 +92,7 @@ std::size_t RankSpool::trackOf(const SliceRecord& record) {
     case SliceRecord::Category::Send: return 1 + gradient;
     case SliceRecord::Category::Receive: return 3 + gradient;
     case SliceRecord::Category::Wait: return kWaitTrack;
+    case SliceRecord::Category::Collective: return kCollectiveTrack;
     }
     return kWaitTrack;
 }
@@ -125,17 +129,16 @@ std::uint64_t RankSpool::laneFor(const SliceRecord& record) {
 void RankSpool::encode(const SliceRecord& record) {
     const std::uint64_t track = laneFor(record);
     if (record.category == SliceRecord::Category::Op) {
-        // Replicas run the same ops: their transfers are told apart as if each had steps of its own.
-        const int step_of_all = record.step * replicas_ + rank_.value % replicas_;
+        // Replicas, and ranks that share stages, run the same ops: their transfers are told apart as if each had steps
+        // of its own.
+        const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
-                            perfetto::opArgs(op.op, record.stage, record.step, op.lateness),
+                            perfetto::opArgs(op, record.stage, record.step),
                             perfetto::opFlowIds(op.op, record.stage, stages_, apart_, step_of_all));
     } else {
         const CommSpan span = record.asComm();
-        const std::string_view category = perfetto::commCategory(span.kind);
-        const char what = span.payload == Payload::Activation ? 'F' : 'B';
-        encoder_.beginSlice(track, span.start, category, fmt::format("{} {}{}", category, what, span.microbatch.value),
+        encoder_.beginSlice(track, span.start, perfetto::commCategory(span.kind), perfetto::commName(span),
                             perfetto::commArgs(span, record.step));
     }
     encoder_.endSlice(track, record.end);

@@ -27,7 +27,7 @@ public:
     /// "rank<R>.pftrace"
     [[nodiscard]] static std::filesystem::path fileName(Rank rank);
 
-    /// `rank` counts all ranks of the run: the pipeline's rank times the replicas, plus the replica. Creates
+    /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
     /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
     /// clocks and what the run is. Error: Run, naming the file.
     [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
@@ -43,8 +43,8 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
 private:
-    /// "compute", then send, receive and wait; sends and receives have one for each payload.
-    static constexpr std::size_t kTracks = 6;
+    /// "compute", then send, receive, wait and collective; sends and receives have one for each payload.
+    static constexpr std::size_t kTracks = 7;
 
     struct Lane {
         std::uint64_t uuid = 0;
@@ -60,8 +60,8 @@ private:
     void encode(const SliceRecord& record);
 
     SpoolFile file_;
-    Rank rank_; ///< of the whole run
-    int replicas_;
+    Rank rank_;  ///< of the whole run
+    int alike_;  ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks
     int stages_; ///< of the whole pipeline
     int apart_;  ///< between neighbouring stages, see routes()
     perfetto::Encoder encoder_;

@@ -45,7 +45,7 @@ void expectExact(const StepTimeline& step, const StepAccounting& account, const 
             idle -= bubble.duration();
         TimeNs gaps{0};
         for (const TimelineOp& op : step.ranks[r])
-            gaps += op.device_idle;
+            gaps += op.device_idle + op.exposed_comm;
         if (gaps == TimeNs{0}) {
             EXPECT_EQ(idle, TimeNs{0}) << where << ": the causes are the bubble of rank " << r;
         }
@@ -199,6 +199,19 @@ TEST_F(PlantedCause, AnIdleDeviceWithinOpsIsGaps) {
     expectOnly(step, account, Cause::Gaps);
     EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
     EXPECT_EQ(cause(account.ranks[1], Cause::Gaps), rung(account, Cause::Gaps).adds) << "its own and its waits";
+}
+
+TEST_F(PlantedCause, CollectivesWithinOpsAreExposedCommunication) {
+    for (const Op& op : order_.ranks[1])
+        known_->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
+    StepTimeline step = run(order_);
+    for (TimelineOp& op : step.ranks[1])
+        op.exposed_comm = TimeNs{500};
+    const StepAccounting account = this->account(step);
+    expectOnly(step, account, Cause::Communication);
+    EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
+    EXPECT_EQ(cause(account.ranks[1], Cause::Communication), rung(account, Cause::Communication).adds)
+        << "its own and its waits";
 }
 
 /// Everything behind `from` on all ranks comes later.

@@ -89,6 +89,7 @@ inline StepTimeline hostileStep(unsigned seed) {
             op.start = at;
             op.end = at + TimeNs{pick(0, 2) == 0 ? 0 : pick(0, 60)};
             op.device_idle = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
+            op.exposed_comm = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
             ops.push_back(op);
         }
     }
@@ -96,7 +97,7 @@ inline StepTimeline hostileStep(unsigned seed) {
         const int count = pick(0, 12);
         for (int i = 0; i < count; ++i) {
             CommSpan span;
-            span.kind = static_cast<CommKind>(pick(0, 2));
+            span.kind = static_cast<CommKind>(pick(0, 3));
             span.payload = static_cast<Payload>(pick(0, 1));
             span.microbatch = Microbatch{pick(-1, step.microbatches)};
             span.stage = Stage{pick(-1, step.pp * step.vpp)};

@@ -28,6 +28,8 @@ QString commKindText(const CommSpan& span) {
     case CommKind::Send: return activation ? Text::tr("Send activation") : Text::tr("Send gradient");
     case CommKind::Receive: return activation ? Text::tr("Receive activation") : Text::tr("Receive gradient");
     case CommKind::Wait: break;
+    case CommKind::Collective:
+        return activation ? Text::tr("All-reduce of activations") : Text::tr("All-reduce of gradients");
     }
     return activation ? Text::tr("Wait for activation") : Text::tr("Wait for gradient");
 }
@@ -124,10 +126,17 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     ItemDescription out;
     out.title = commKindText(span);
     addPlace(out, session, item);
-    out.facts.push_back(
-        {span.kind == CommKind::Send ? Text::tr("To rank") : Text::tr("From rank"), number(span.peer.value), {}});
+    const bool collective = span.kind == CommKind::Collective;
+    if (!collective) {
+        out.facts.push_back(
+            {span.kind == CommKind::Send ? Text::tr("To rank") : Text::tr("From rank"), number(span.peer.value), {}});
+    }
     out.facts.push_back({Text::tr("Micro-batch"), number(span.microbatch.value), {}});
-    out.facts.push_back({Text::tr("For stage"), number(span.stage.value), Text::tr("The stage that consumes it.")});
+    if (collective) {
+        out.facts.push_back({Text::tr("Stage"), number(span.stage.value), Text::tr("Its ranks add up their parts.")});
+    } else {
+        out.facts.push_back({Text::tr("For stage"), number(span.stage.value), Text::tr("The stage that consumes it.")});
+    }
     addTimes(out, session, item);
     return out;
 }

@@ -11,6 +11,7 @@ LaneKind laneOf(CommKind kind) {
     case CommKind::Send: return LaneKind::Send;
     case CommKind::Receive: return LaneKind::Receive;
     case CommKind::Wait: break;
+    case CommKind::Collective: return LaneKind::Collective;
     }
     return LaneKind::Wait;
 }

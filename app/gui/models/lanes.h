@@ -11,8 +11,8 @@ namespace bubblescope::gui {
 
 /// What is drawn in a rank's row. Compute and Bubble share one band of pixels: a rank's stream is either
 /// busy or idle.
-enum class LaneKind : std::uint8_t { Compute, Bubble, Send, Receive, Wait };
-inline constexpr std::size_t kLaneCount = 5;
+enum class LaneKind : std::uint8_t { Compute, Bubble, Send, Receive, Wait, Collective };
+inline constexpr std::size_t kLaneCount = 6;
 
 /// An interval with the way back to what it shows.
 struct Span {

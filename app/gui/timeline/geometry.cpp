@@ -20,7 +20,8 @@ Role spanRole(const Session& session, const ItemRef& item, LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return roleOf(session.op(item).op.kind);
     case LaneKind::Bubble: return Role::Bubble;
-    case LaneKind::Send: return Role::Send;
+    case LaneKind::Send:
+    case LaneKind::Collective: return Role::Send;
     case LaneKind::Receive: return Role::Receive;
     case LaneKind::Wait: break;
     }
@@ -195,6 +196,7 @@ QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
         case CommKind::Send: lane = LaneKind::Send; break;
         case CommKind::Receive: lane = LaneKind::Receive; break;
         case CommKind::Wait: lane = LaneKind::Wait; break;
+        case CommKind::Collective: lane = LaneKind::Collective; break;
         }
     }
     const TimeRange range = input.session.range(item);

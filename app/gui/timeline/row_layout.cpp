@@ -1,6 +1,7 @@
 #include "app/gui/timeline/row_layout.h"
 
 #include <algorithm>
+#include <array>
 
 namespace bubblescope::gui {
 
@@ -11,12 +12,13 @@ constexpr int kLaneGap = 2;
 constexpr int kComputeMin = 24;
 constexpr int kComputeMax = 110;
 constexpr int kCommHeight = 12;
+constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
 
 } // namespace
 
 RowLayout::RowLayout(const Lanes& lanes, int view_height) : rows_(static_cast<int>(lanes.rankCount())) {
     int comm_lanes = 0;
-    for (const LaneKind kind : {LaneKind::Send, LaneKind::Receive, LaneKind::Wait})
+    for (const LaneKind kind : kCommLanes)
         comm_lanes += lanes.uses(kind);
     const int fixed = 2 * kMargin + comm_lanes * (kCommHeight + kLaneGap);
     const int room = rows_ > 0 ? view_height / rows_ - fixed : kComputeMax;
@@ -25,7 +27,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height) : rows_(static_cast<in
     int top = kMargin;
     bands_.push_back({LaneKind::Compute, top, compute});
     top += compute + kLaneGap;
-    for (const LaneKind kind : {LaneKind::Send, LaneKind::Receive, LaneKind::Wait}) {
+    for (const LaneKind kind : kCommLanes) {
         if (!lanes.uses(kind)) continue;
         bands_.push_back({kind, top, kCommHeight});
         top += kCommHeight + kLaneGap;

@@ -245,7 +245,8 @@ void TimelinePainter::paintLaneNames(int top, const QRect& area) {
         if (band.kind == LaneKind::Compute) continue;
         const QString name = band.kind == LaneKind::Send      ? Text::tr("send")
                              : band.kind == LaneKind::Receive ? Text::tr("receive")
-                                                              : Text::tr("wait");
+                             : band.kind == LaneKind::Wait    ? Text::tr("wait")
+                                                              : Text::tr("all-reduce");
         p_.drawText(QRect(area.left(), top + band.top - 1, area.width() - 8, band.height + 2),
                     Qt::AlignRight | Qt::AlignVCenter, name);
     }

@@ -32,9 +32,9 @@ public:
         const auto differ = [](const std::vector<TimeNs>& a, const std::vector<TimeNs>& b) { return a != b; };
         present_[indexOf(Cause::Imbalance)] = differ(typical_, usual_);
         present_[indexOf(Cause::Jitter)] = differ(usual_, on_device_);
-        present_[indexOf(Cause::Gaps)] = differ(on_device_, observed_);
-        present_[indexOf(Cause::Communication)] =
-            graph_.recorded_transfers + graph_.estimated_transfers > 0 || !delays_.communication.empty();
+        present_[indexOf(Cause::Gaps)] = gaps_;
+        present_[indexOf(Cause::Communication)] = graph_.recorded_transfers + graph_.estimated_transfers > 0 ||
+                                                  !delays_.communication.empty() || !exposed_.empty();
         present_[indexOf(Cause::Order)] = planned_.has_value();
         present_[indexOf(Cause::Peer)] = !delays_.peer.empty();
         present_[indexOf(Cause::Replay)] = !delays_.replay.empty();
@@ -65,11 +65,21 @@ private:
             const auto& ops = step_.ranks[rank.index()];
             const UsualTimes::Times times = usual.of(rank, ops, first);
             TimeNs idle = ops[first].device_idle;
-            if (graph_.pair[i]) idle = std::min(idle, ops[first + 1].device_idle);
+            TimeNs exposed = ops[first].exposed_comm;
+            if (graph_.pair[i]) {
+                idle = std::min(idle, ops[first + 1].device_idle);
+                exposed = std::min(exposed, ops[first + 1].exposed_comm);
+            }
             typical_[i] = std::max(TimeNs{0}, times.typical);
             usual_[i] = std::max(TimeNs{0}, times.usual);
             observed_[i] = graph_.duration(unit);
-            on_device_[i] = observed_[i] - std::clamp(idle, TimeNs{0}, observed_[i]);
+            idle = std::clamp(idle, TimeNs{0}, observed_[i]);
+            exposed = std::clamp(exposed, TimeNs{0}, observed_[i] - idle);
+            on_device_[i] = observed_[i] - idle - exposed;
+            gaps_ = gaps_ || idle > TimeNs{0};
+            if (exposed == TimeNs{0}) continue;
+            if (exposed_.empty()) exposed_.resize(observed_.size());
+            exposed_[i] = exposed;
         }
     }
 
@@ -115,7 +125,8 @@ private:
             const OpKind kind = step_.ranks[rank][StepGraph::at(graph_.op[unit])].op.kind;
             (graph_.pair[unit] ? account.overlapped : account.compute[static_cast<std::size_t>(kind)]) +=
                 on_device_[unit];
-            account.causes[indexOf(Cause::Gaps)] += observed_[unit] - on_device_[unit];
+            account.causes[indexOf(Cause::Gaps)] += observed_[unit] - on_device_[unit] - exposedIn(unit);
+            account.causes[indexOf(Cause::Communication)] += exposedIn(unit);
         }
         for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
             result.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
@@ -141,14 +152,17 @@ private:
         const bool imbalance = causes[indexOf(Cause::Imbalance)] || absent(Cause::Imbalance);
         const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && absent(Cause::Jitter));
         const bool gaps = causes[indexOf(Cause::Gaps)];
-        if (imbalance && jitter) return gaps ? observed_ : on_device_;
-        if (!jitter && !gaps) return imbalance ? usual_ : typical_;
+        const bool exposed = causes[indexOf(Cause::Communication)] && !exposed_.empty();
+        if (imbalance && jitter && gaps && exposed == !exposed_.empty()) return observed_;
+        if (imbalance && jitter && !gaps && !exposed) return on_device_;
+        if (!jitter && !gaps && !exposed) return imbalance ? usual_ : typical_;
         mixed_.resize(observed_.size());
         for (std::size_t i = 0; i < observed_.size(); ++i) {
             TimeNs time = typical_[i];
             if (imbalance) time += usual_[i] - typical_[i];
             if (jitter) time += on_device_[i] - usual_[i];
-            if (gaps) time += observed_[i] - on_device_[i];
+            if (gaps) time += observed_[i] - on_device_[i] - exposedIn(i);
+            if (exposed) time += exposedIn(i);
             mixed_[i] = std::max(TimeNs{0}, time);
         }
         return mixed_;
@@ -201,6 +215,8 @@ private:
         return idle(step.durations, step.length, [&](UnitIndex unit) { return step.ends->end(unit); });
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
+    /// How long a unit waited for collectives inside it.
+    [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
 
     void climb(StepAccounting& result) {
         Causes causes;
@@ -256,8 +272,10 @@ private:
     std::optional<StepReplay> planned_; ///< in the planned one, where that is another
     std::vector<TimeNs> typical_;
     std::vector<TimeNs> usual_;
-    std::vector<TimeNs> on_device_; ///< observed, without gaps
+    std::vector<TimeNs> on_device_; ///< observed, without gaps and exposed collectives
     std::vector<TimeNs> observed_;
+    std::vector<TimeNs> exposed_; ///< in collectives inside ops; empty where there is none
+    bool gaps_ = false;           ///< the device idled within some op
     bool plan_fits_ = true;
     Causes present_; ///< those that can make a difference
 

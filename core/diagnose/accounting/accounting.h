@@ -19,7 +19,7 @@ enum class Cause : std::uint8_t {
     Imbalance,     ///< stages that usually take longer or shorter than the typical one
     Jitter,        ///< ops that took longer or shorter than is usual on their stage
     Gaps,          ///< the device idle within ops: the host launched too late
-    Communication, ///< transfers under way
+    Communication, ///< transfers under way, and collectives inside ops
     Order,         ///< another order than the planned one
     Peer,          ///< blocked in a send or receive that the other rank had not posted
     Replay,        ///< replayed work that delayed ops
@@ -36,10 +36,11 @@ using PerCause = std::array<T, kCauseCount>;
 /// A rank's step. The times of `compute`, `overlapped` and `causes` sum to the step's wall time, to the nanosecond.
 struct RankAccounting {
     Rank rank;
-    std::array<TimeNs, 5> compute{}; ///< per OpKind: of ops that ran alone, gaps inside them left out
-    TimeNs overlapped{0};            ///< of overlapped pairs
+    /// Per OpKind: of ops that ran alone, gaps and exposed collectives inside them left out.
+    std::array<TimeNs, 5> compute{};
+    TimeNs overlapped{0}; ///< of overlapped pairs
     /// By how much each cause made the rank's bubble longer; negative where it made it shorter, as work of the
-    /// rank's own does that fills a wait. Gaps also hold those inside the rank's own ops.
+    /// rank's own does that fills a wait. Gaps and communication also hold those inside the rank's own ops.
     PerCause<TimeNs> causes{};
 
     [[nodiscard]] TimeNs total() const;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kAlone = 4; ///< kinds that run alone, the optimizer aside
 
 TimeNs onDevice(const TimelineOp& op) {
-    return op.duration() - op.device_idle;
+    return op.duration() - op.device_idle - op.exposed_comm;
 }
 
 TimeNs realTime(std::span<const TimelineOp> ops, std::size_t index, bool pair) {

@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// What ops of a run usually take on the device, gaps inside them left out: medians over all steps. Overlapped pairs
-/// are measured apart from ops that ran alone.
+/// What ops of a run usually take on the device, gaps and exposed collectives inside them left out: medians over all
+/// steps. Overlapped pairs are measured apart from ops that ran alone.
 class UsualTimes {
 public:
     /// All steps must have the same p and v. Linear in ops.

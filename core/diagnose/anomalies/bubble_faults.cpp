@@ -130,7 +130,8 @@ private:
     [[nodiscard]] std::vector<TimeNs> inputsThere(Rank rank) const {
         std::vector<TimeNs> there(ops_[rank.index()].size(), TimeNs::min());
         for (const CommSpan& span : step_.comm[rank.index()]) {
-            const OpIndex consumer = span.kind == CommKind::Send ? kNoOp : consumerOf(span, rank);
+            const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
+            const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
             if (consumer == kNoOp) continue;
             TimeNs& time = there[at(consumer - graph_.firstOf(rank))];
             time = std::max(time, span.end);

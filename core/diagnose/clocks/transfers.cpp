@@ -22,7 +22,7 @@ std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
             const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&
                                span.microbatch.value < step.microbatches && span.sequence >= 0 &&
                                span.sequence < slices;
-            if (!known || span.kind == CommKind::Wait) continue;
+            if (!known || span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
             const std::size_t row =
                 (static_cast<std::size_t>(span.payload) * static_cast<std::size_t>(stages) + span.stage.index()) *
                     static_cast<std::size_t>(step.microbatches) +

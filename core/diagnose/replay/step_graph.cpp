@@ -141,7 +141,8 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     const int stages = step.pp * step.vpp;
     for (const auto& spans : step.comm) {
         for (const CommSpan& span : spans) {
-            if (span.kind == CommKind::Wait || span.stage.value < 0 || span.stage.value >= stages) continue;
+            if (span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
+            if (span.stage.value < 0 || span.stage.value >= stages) continue;
             if (span.microbatch.value < 0 || span.microbatch.value >= step.microbatches) continue;
             if (span.sequence < 0 || span.sequence >= ops_.sequenceSlices()) continue;
             const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;

@@ -2,6 +2,8 @@
 
 #include "core/timeline/trace_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace bubblescope::perfetto {
@@ -39,7 +41,8 @@ std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stag
 
 } // namespace
 
-std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness) {
+std::vector<Arg> opArgs(const TimelineOp& timed, Stage stage, int step) {
+    const Op& op = timed.op;
     std::vector<Arg> args{
         {"kind", kindText(op.kind)},
         {"microbatch", number(op.microbatch.value)},
@@ -47,7 +50,8 @@ std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness) {
         {"stage", number(stage.value)},
         {"step", number(step)},
     };
-    if (lateness != TimeNs{0}) args.push_back({"lateness_ns", number(lateness.count())});
+    if (timed.lateness != TimeNs{0}) args.push_back({"lateness_ns", number(timed.lateness.count())});
+    if (timed.exposed_comm != TimeNs{0}) args.push_back({"exposed_comm_ns", number(timed.exposed_comm.count())});
     if (op.sequence != 0) args.push_back({"sequence", number(op.sequence)});
     if (op.overlapped) args.push_back({"overlapped", true});
     return args;
@@ -58,9 +62,9 @@ std::vector<Arg> commArgs(const CommSpan& span, int step) {
         {"payload", payloadName(span.payload)},
         {"microbatch", number(span.microbatch.value)},
         {"stage", number(span.stage.value)},
-        {"peer", number(span.peer.value)},
-        {"step", number(step)},
     };
+    if (span.kind != CommKind::Collective) args.push_back({"peer", number(span.peer.value)});
+    args.push_back({"step", number(step)});
     if (span.sequence != 0) args.push_back({"sequence", number(span.sequence)});
     return args;
 }
@@ -79,6 +83,7 @@ std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
         {"pace_tolerance_ns", number(info.pace_tolerance.count())},
     };
     if (info.dp > 1) args.push_back({"dp", number(info.dp)});
+    if (info.tp > 1) args.push_back({"tp", number(info.tp)});
     if (rank) args.push_back({"rank", number(rank->value)});
     if (!info.faults.empty()) args.push_back({"faults", std::string_view(info.faults)});
     return args;
@@ -89,8 +94,15 @@ std::string_view commCategory(CommKind kind) {
     case CommKind::Send: return trace_names::kSend;
     case CommKind::Receive: return trace_names::kReceive;
     case CommKind::Wait: return trace_names::kWait;
+    case CommKind::Collective: return trace_names::kCollective;
     }
     return trace_names::kWait;
+}
+
+std::string commName(const CommSpan& span) {
+    if (span.kind == CommKind::Collective) return std::string(trace_names::kAllReduce);
+    const char what = span.payload == Payload::Activation ? 'F' : 'B';
+    return fmt::format("{} {}{}", commCategory(span.kind), what, span.microbatch.value);
 }
 
 std::string_view payloadName(Payload payload) {
@@ -103,6 +115,7 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
     case CommKind::Send: return activation ? "send activation" : "send gradient";
     case CommKind::Receive: return activation ? "receive activation" : "receive gradient";
     case CommKind::Wait: return "wait";
+    case CommKind::Collective: return "collective";
     }
     return "wait";
 }

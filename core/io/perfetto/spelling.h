@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,12 +14,14 @@
 /// args view constants and the texts of what they were made from; that must outlive them.
 namespace bubblescope::perfetto {
 
-[[nodiscard]] std::vector<Arg> opArgs(const Op& op, Stage stage, int step, TimeNs lateness);
+[[nodiscard]] std::vector<Arg> opArgs(const TimelineOp& timed, Stage stage, int step);
 [[nodiscard]] std::vector<Arg> commArgs(const CommSpan& span, int step);
 /// `rank` where the file holds one rank only.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);
+/// "send F3", or "all_reduce" for a collective.
+[[nodiscard]] std::string commName(const CommSpan& span);
 [[nodiscard]] std::string_view payloadName(Payload payload);
 
 /// Name of the lane a communication span belongs to, "send activation" for instance.

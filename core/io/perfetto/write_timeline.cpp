@@ -51,8 +51,7 @@ public:
     void op(const StepTimeline& step, const TimelineOp& op) {
         const std::uint64_t track = lane("compute", 0, op.start, op.end);
         const Stage stage = step.stageOf(rank_, op.op.chunk);
-        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
-                            opArgs(op.op, stage, step.index, op.lateness),
+        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op), opArgs(op, stage, step.index),
                             opFlowIds(op.op, stage, step.pp * step.vpp, routes(step.placement), step.index));
         encoder_.endSlice(track, op.end);
     }
@@ -60,9 +59,7 @@ public:
     void comm(const StepTimeline& step, const CommSpan& span) {
         const std::int32_t order = static_cast<std::int32_t>(span.kind) * 2 + static_cast<std::int32_t>(span.payload);
         const std::uint64_t track = lane(commTrackName(span.kind, span.payload), 1 + order, span.start, span.end);
-        const std::string name = fmt::format("{} {}{}", commCategory(span.kind),
-                                             span.payload == Payload::Activation ? 'F' : 'B', span.microbatch.value);
-        encoder_.beginSlice(track, span.start, commCategory(span.kind), name, commArgs(span, step.index));
+        encoder_.beginSlice(track, span.start, commCategory(span.kind), commName(span), commArgs(span, step.index));
         encoder_.endSlice(track, span.end);
     }
 
