@@ -21,6 +21,11 @@ Status checkModel(const RunConfig& config) {
         return usageError(fmt::format("a width of {} cannot be shared by {} heads", model.width, model.heads),
                           "the width must be a multiple of the heads");
     }
+    if (model.heads % config.tensor_ranks != 0) {
+        return usageError(
+            fmt::format("{} heads cannot be shared by {} tensor-parallel ranks", model.heads, config.tensor_ranks),
+            "each rank takes as many heads as the others: give a multiple as --heads, or another --tp");
+    }
     const int places = DataPlan(config.schedule).places();
     if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
         return usageError(fmt::format("layers are given for {} stages, the model has {}", model.cut.size(), places));
@@ -39,6 +44,9 @@ Status checkModel(const RunConfig& config) {
 Status checkNumbers(const RunConfig& config) {
     if (config.steps < 1) return usageError("a run needs at least one step");
     if (config.replicas < 1) return usageError("a run needs at least one replica");
+    if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
+    if (config.backend && config.tensor_ranks > 1)
+        return usageError("ranks on a GPU hold whole stages", "tensor parallelism runs on the CPU: leave out --tp");
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
     if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");
@@ -94,7 +102,7 @@ Status checkConfig(const RunConfig& config) {
     if (config.backend) {
         BUBBLESCOPE_TRY(checkFaultsOnDevice(config));
     }
-    return checkFaults(config.faults, config.schedule, config.steps);
+    return checkFaults(config.faults, config.schedule, config.steps, config.tensor_ranks);
 }
 
 } // namespace bubblescope::runtime

@@ -12,6 +12,7 @@ namespace {
 RunInfo runInfo(const RunConfig& config) {
     RunInfo info = RunInfo::of("run", config.schedule);
     info.dp = config.replicas;
+    info.tp = config.tensor_ranks;
     info.backend = config.backend ? config.backend->name() : "cpu";
     info.paced = config.paced;
     info.pace_tolerance = config.paced ? config.pace_tolerance : TimeNs{0};
@@ -44,6 +45,7 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .devices = {},
                         .ranks = std::move(ranks),
                         .replicas = config.replicas,
+                        .tensor_ranks = config.tensor_ranks,
                         .rings = {},
                         .faults = config.faults,
                         .die = {},

@@ -1,10 +1,14 @@
 #include "runtime/check_config.h"
+#include "runtime/engine/tensor_group.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/trained_stages.h"
+#include "runtime/transport/inproc/wires.h"
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,13 +18,14 @@ namespace {
 /// No pipeline, one thread, the order in which DataPlan sums.
 class Reference {
 public:
-    explicit Reference(const RunConfig& config)
+    explicit Reference(const RunConfig& config, const TensorShard& shard)
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();
         for (int replica = 0; replica < config.replicas; ++replica) {
             for (int s = 0; s < config.schedule.stages(); ++s) {
-                stages_[static_cast<std::size_t>(replica)].push_back(
-                    makeStage(config, plan_.taskOf(Stage{s}, replica)));
+                StageTask task = plan_.taskOf(Stage{s}, replica);
+                task.shard = shard;
+                stages_[static_cast<std::size_t>(replica)].push_back(makeStage(config, task));
             }
         }
     }
@@ -35,7 +40,8 @@ public:
         return loss;
     }
 
-    [[nodiscard]] Result<std::uint64_t> digest() const { return digestOf(stages_, plan_.routes()); }
+    /// By replica, then stage.
+    [[nodiscard]] TrainedStages takeStages() { return std::move(stages_); }
 
 private:
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(const RunConfig& config, const StageTask& task) const {
@@ -100,12 +106,64 @@ private:
     TrainedStages stages_;
 };
 
-Result<RunSummary> trainReference(const RunConfig& config) {
-    Reference reference(config);
-    RunSummary summary;
+/// What one of those trained who share the stages.
+struct Trained {
+    std::vector<double> losses;
+    TrainedStages stages;
+};
+
+Trained train(const RunConfig& config, const TensorShard& shard) {
+    Reference reference(config, shard);
+    Trained trained;
     for (int step = 0; step < config.steps; ++step)
-        summary.losses.push_back(reference.train());
-    BUBBLESCOPE_ASSIGN(summary.weights_digest, reference.digest());
+        trained.losses.push_back(reference.train());
+    trained.stages = reference.takeStages();
+    return trained;
+}
+
+/// A thread for each of those who share the stages. A failure of one ends all.
+Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
+    std::vector<Trained> trained(static_cast<std::size_t>(config.tensor_ranks));
+    MonotonicClock clock;
+    InProcessWires wires(config.tensor_ranks, clock, std::nullopt);
+    const std::vector<Transport*> ends = wires.ends();
+    std::vector<Rank> members;
+    for (const Transport* const end : ends)
+        members.push_back(end->rank());
+    const auto trainOne = [&](Transport& end) {
+        try {
+            TensorGroup sums(end, clock, members);
+            trained[end.rank().index()] = train(config, {config.tensor_ranks, end.rank().value, &sums});
+        } catch (const RunEnded&) { // another one tells why
+        } catch (const std::exception& e) {
+            end.fail(runError(std::string("the reference run failed: ") + e.what()));
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (Transport* const end : ends)
+            threads.emplace_back([&trainOne, end] { trainOne(*end); });
+    }
+    if (std::optional<Error> error = ends.front()->error()) return std::move(*error);
+    return trained;
+}
+
+Result<RunSummary> trainReference(const RunConfig& config) {
+    std::vector<Trained> trained;
+    if (config.tensor_ranks == 1) {
+        trained.push_back(train(config, {}));
+    } else {
+        BUBBLESCOPE_ASSIGN(trained, trainTogether(config));
+    }
+    TrainedStages stages;
+    for (std::size_t replica = 0; replica < static_cast<std::size_t>(config.replicas); ++replica) {
+        for (Trained& one : trained)
+            stages.push_back(std::move(one.stages[replica]));
+    }
+    RunSummary summary;
+    summary.losses = std::move(trained.front().losses);
+    BUBBLESCOPE_ASSIGN(summary.weights_digest,
+                       digestOf(stages, routes(config.schedule.placement), config.tensor_ranks));
     return summary;
 }
 

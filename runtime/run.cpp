@@ -2,6 +2,7 @@
 
 #include "runtime/check_config.h"
 #include "runtime/device/host_clock.h"
+#include "runtime/engine/wiring.h"
 #include "runtime/engine_setup.h"
 #include "runtime/trained_stages.h"
 #include "runtime/transport/inproc/wires.h"
@@ -17,7 +18,8 @@ namespace {
 Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
-    InProcessWires wires(config.schedule.pp * config.replicas, clock, config.timeout);
+    const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
+    InProcessWires wires(mesh.ranks(), clock, config.timeout);
     Result<EngineResult> ran = runEngine(engineConfig(config, clock, wires.ends(), recorder.get()), control);
     // Whatever became of the run, what it recorded gets written; its own error tells more than this one.
     Status written = recorder ? recorder->close() : Status();
@@ -28,7 +30,8 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     RunSummary summary;
     for (const std::vector<double>& shares : result.losses)
         summary.losses.push_back(lossOf(shares));
-    BUBBLESCOPE_ASSIGN(summary.weights_digest, digestOf(result.stages, routes(config.schedule.placement)));
+    BUBBLESCOPE_ASSIGN(summary.weights_digest,
+                       digestOf(result.stages, routes(config.schedule.placement), config.tensor_ranks));
     summary.memory = std::move(result.memory);
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;

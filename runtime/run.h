@@ -29,7 +29,8 @@ struct RunConfig {
     bool paced = true;
     CostModel times;
     TimeNs pace_tolerance{10'000'000};
-    int replicas = 1; ///< of the pipeline (dp), each with micro-batches of its own; see RunMesh for their ranks
+    int replicas = 1;     ///< of the pipeline (dp), each with micro-batches of its own; see RunMesh for their ranks
+    int tensor_ranks = 1; ///< that share each stage (tp), see TensorShard; a divisor of the model's heads
     std::vector<Fault> faults; ///< planted into the run, and named in its trace
     /// How long a rank may keep the others waiting: in an op beyond the op's nominal time, without a sign of life where
     /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
@@ -56,10 +57,11 @@ struct RunSummary {
 /// readable), Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
 
-/// The same model and data without a pipeline, on one thread, with gradients summed in the order that DataPlan
+/// The same model and data without a pipeline, on one thread (of ranks that share stages, one for each of those), with
+/// gradients summed in the order that DataPlan
 /// (runtime/model/data_plan.h) states: the reference that a pipelined run must equal bit for bit. It depends on the
 /// number of stages and micro-batches, on sequence slices and on which micro-batches take which of two
-/// pipelines, not on the order of ops.
+/// pipelines, and on how many ranks share a stage, not on the order of ops.
 [[nodiscard]] Result<RunSummary> runReference(const RunConfig& config);
 
 } // namespace bubblescope::runtime

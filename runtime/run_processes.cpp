@@ -49,18 +49,23 @@ Value valueOf(std::string_view bytes) {
 /// has come to.
 Result<std::uint64_t> digestAcross(const TrainedStages& stages, const RunConfig& config, ProcessTeam& team) {
     const Schedule& schedule = config.schedule;
-    const RunMesh mesh{schedule.pp, config.replicas};
+    const RunMesh mesh{schedule.pp, config.replicas, config.tensor_ranks};
     const auto routes_count = static_cast<std::size_t>(routes(schedule.placement));
-    std::vector<std::uint64_t> hashes(stages.size() * routes_count, kFnvOffset);
-    for (std::size_t replica = 0; replica < stages.size(); ++replica) {
-        for (std::size_t s = 0; s < stages[replica].size(); ++s) {
-            std::uint64_t& hash = hashes[replica * routes_count + s % routes_count];
-            const Rank owner =
-                mesh.world(locate(schedule.placement, schedule.pp, Stage{s}).rank, static_cast<int>(replica));
-            if (owner.value == team.rank()) hash = stages[replica][s]->digest(hash);
-            const std::vector<std::string> same(static_cast<std::size_t>(team.size()), bytesOfValue(hash));
-            BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.exchange(same));
-            hash = valueOf<std::uint64_t>(all[owner.index()]);
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mesh.replicas) * routes_count, kFnvOffset);
+    const auto goOn = [&](std::uint64_t& hash, const MeshPlace& place, std::size_t s) -> Status {
+        const Rank owner = mesh.world(place);
+        if (owner.value == team.rank()) hash = stages[mesh.laneOf(place.replica, place.tensor)][s]->digest(hash);
+        const std::vector<std::string> same(static_cast<std::size_t>(team.size()), bytesOfValue(hash));
+        BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.exchange(same));
+        hash = valueOf<std::uint64_t>(all[owner.index()]);
+        return {};
+    };
+    for (int replica = 0; replica < mesh.replicas; ++replica) {
+        for (std::size_t s = 0; s < static_cast<std::size_t>(schedule.stages()); ++s) {
+            std::uint64_t& hash = hashes[static_cast<std::size_t>(replica) * routes_count + s % routes_count];
+            const Rank rank = locate(schedule.placement, schedule.pp, Stage{s}).rank;
+            for (int tensor = 0; tensor < mesh.tensor_ranks; ++tensor)
+                BUBBLESCOPE_TRY(goOn(hash, {rank, replica, tensor}, s));
         }
     }
     return oneDigest(hashes);
@@ -115,7 +120,7 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
 Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
     if (config.backend)
         return usageError("ranks that are processes compute on the CPU", "without mpirun all ranks share one GPU");
-    const int ranks = config.schedule.pp * config.replicas;
+    const int ranks = RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks}.ranks();
     if (team.size() == ranks) return {};
     return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),
                       fmt::format("start it with mpirun -n {}, or with -n 1 for threads of one process", ranks));

@@ -12,14 +12,16 @@ Result<std::uint64_t> oneDigest(std::span<const std::uint64_t> hashes) {
     return runError(fmt::format("copies of the model have parted: {:016x} and {:016x}", hashes.front(), *other));
 }
 
-Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes) {
+Result<std::uint64_t> digestOf(const TrainedStages& stages, int routes, int tensor_ranks) {
     std::vector<std::uint64_t> hashes;
-    for (const auto& replica : stages) {
+    const auto sharers = static_cast<std::size_t>(tensor_ranks);
+    for (std::size_t lane = 0; lane < stages.size(); lane += sharers) {
         const std::size_t first = hashes.size();
         hashes.resize(first + static_cast<std::size_t>(routes), kFnvOffset);
-        for (std::size_t s = 0; s < replica.size(); ++s) {
+        for (std::size_t s = 0; s < stages[lane].size(); ++s) {
             std::uint64_t& hash = hashes[first + s % static_cast<std::size_t>(routes)];
-            hash = replica[s]->digest(hash);
+            for (std::size_t tensor = 0; tensor < sharers; ++tensor)
+                hash = stages[lane + tensor][s]->digest(hash);
         }
     }
     return oneDigest(hashes);

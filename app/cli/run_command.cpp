@@ -28,6 +28,7 @@ struct Options {
     bool no_pace = false;
     std::string pace_tolerance;
     int replicas = 1;
+    int tensor_ranks = 1;
     std::vector<std::string> faults;
     std::string timeout;
     bool json = false;
@@ -48,6 +49,7 @@ Result<runtime::RunConfig> configure(const Options& options) {
     }
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
     config.replicas = options.replicas;
+    config.tensor_ranks = options.tensor_ranks;
     BUBBLESCOPE_ASSIGN(config.backend, options.backend.open());
     config.steps = options.steps;
     config.paced = !options.no_pace;
@@ -141,6 +143,11 @@ void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team) {
     command
         ->add_option("--dp", options->replicas,
                      "Replicas of the pipeline, which train on data of their own and add up their gradients (1)")
+        ->check(CLI::Range(1, 1024))
+        ->type_name("N");
+    command
+        ->add_option("--tp", options->tensor_ranks,
+                     "Ranks that share each stage's attention heads and MLP (1); a divisor of --heads")
         ->check(CLI::Range(1, 1024))
         ->type_name("N");
     command

@@ -37,6 +37,7 @@ struct EngineConfig {
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
     int replicas = 1;                         ///< of the pipeline; see RunMesh for how ranks are numbered
+    int tensor_ranks = 1;                     ///< that share each stage
     std::vector<profiler::RecordRing*> rings; ///< where each of `ranks` records; empty = nowhere
     std::span<const Fault> faults;            ///< planted; checkFaults() has passed
     /// What a planted death does to the rank's process; by default the run ends with an error that tells of it.
@@ -48,7 +49,7 @@ struct EngineConfig {
 struct EngineResult {
     /// By step, each pipeline's share by its number, replica by replica; 0 where its last stage is elsewhere.
     std::vector<std::vector<double>> losses;
-    /// By replica, then stage, as trained; null where it is elsewhere.
+    /// By replica and tensor rank, see RunMesh::laneOf(), then stage, as trained; null where it is elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;
     std::vector<MemoryUse> memory; ///< of each of the ranks here, at the moment when its total was largest
     std::int64_t ops = 0;          ///< of the ranks here, optimizer ops included
@@ -67,6 +68,9 @@ struct EngineResult {
 /// exchanged in between, which takes a transfer's latency, and summed as DataPlan says, so that the copies stay equal.
 /// The next step begins at one instant on all ranks, when all optimizer ops have ended. On paced runs an op without a
 /// nominal time, such as the optimizer by default, takes the host's time.
+///
+/// Where ranks share stages, what an op adds up with the others is part of the op (see TensorGroup), and all of them
+/// run the same list.
 ///
 /// Ranks on devices queue their ops, and transfers between them, as far ahead as what they are sent allows; nobody
 /// waits for a device but at the end of a step's ops and after the optimizer, when the times of all ops are asked for.

@@ -19,26 +19,30 @@ std::size_t togetherFrom(std::span<const Op> ops, std::size_t index) {
 } // namespace
 
 RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
-    : config(engine_config), mesh{config.schedule.pp, config.replicas}, plan(config.schedule, config.replicas),
-      control(job_control), losses(static_cast<std::size_t>(config.steps),
-                                   std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
-      stages(static_cast<std::size_t>(config.replicas)) {
-    for (auto& replica : stages)
-        replica.resize(static_cast<std::size_t>(config.schedule.stages()));
+    : config(engine_config), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
+      plan(config.schedule, config.replicas), control(job_control),
+      losses(static_cast<std::size_t>(config.steps),
+             std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
+      stages(static_cast<std::size_t>(mesh.lanes())) {
+    for (auto& lane : stages)
+        lane.resize(static_cast<std::size_t>(config.schedule.stages()));
 }
 
 RankLoop::RankLoop(RunState& state, std::size_t local)
     : state_(state), schedule_(state.config.schedule), wires_(*state.config.ranks[local]),
-      rank_(state.mesh.rankOf(wires_.rank())), replica_(state.mesh.replicaOf(wires_.rank())),
+      place_(state.mesh.placeOf(wires_.rank())), lane_(state.mesh.laneOf(place_.replica, place_.tensor)),
       wiring_(schedule_, state.plan, state.mesh, wires_.rank()), expected_(wiring_.expectedInStep()),
-      clock_(state.config.clock, state.config.pace_tolerance, wires_.ended()), faults_(state.config.faults, rank_),
+      clock_(state.config.clock, state.config.pace_tolerance, wires_.ended()),
+      faults_(state.config.faults, place_.rank, place_.tensor),
       record_(state.config.rings.empty() ? nullptr : state.config.rings[local], faults_, state.mesh),
-      ends_steps_(local == 0) {}
+      ends_steps_(local == 0) {
+    if (state.mesh.tensor_ranks > 1) sums_.emplace(wires_, state.config.clock, wiring_.tensorGroup());
+}
 
 void RankLoop::run() noexcept {
     try {
         runSteps();
-    } catch (const Ended&) {
+    } catch (const RunEnded&) {
     } catch (const std::exception& e) {
         wires_.fail(runError(fmt::format("{} failed: {}", place(), e.what())));
     } catch (...) {
@@ -60,15 +64,16 @@ void RankLoop::buildStages() {
     if (state_.config.devices) device_.emplace(state_.config.devices->open(), record_, wiring_);
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = wiring_.stageOf(Chunk{c});
-        const StageTask task = state_.plan.taskOf(stage, replica_);
-        state_.stages[static_cast<std::size_t>(replica_)][stage.index()] =
+        StageTask task = state_.plan.taskOf(stage, place_.replica);
+        if (sums_) task.shard = {state_.mesh.tensor_ranks, place_.tensor, &*sums_};
+        state_.stages[lane_][stage.index()] =
             device_ ? state_.config.devices->make_stage(device_->device(), task) : state_.config.make_stage(task);
     }
 }
 
 void RankLoop::runStep() {
     if (device_) device_->beginStep(clock_.freeAt());
-    const std::span<const Op> ops = schedule_.ranks[rank_.index()];
+    const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
     }
@@ -101,17 +106,43 @@ void RankLoop::runTogether(std::span<const Op> ops) {
     }
     const TimeNs begin = clock_.begin(ready, nominal);
     report(Activity::Kind::Computing, ops.front(), {}, begin + nominal);
+    beginSums(ops, begin, nominal);
     DeviceClock::End end;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
+        const std::size_t sums = sums_ ? sums_->spans().size() : 0;
         Tensor output = compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor());
+        recordSums(ops[i], sums);
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
-        end = clock_.end(begin, nominal);
+        end = clock_.end(begin, withSums(nominal));
         noteMemory();
         // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
         sendOutput(ops[i], std::move(output), end.time);
     }
-    holdAndRecord(ops, begin, nominal, end);
+    holdAndRecord(ops, begin, withSums(nominal), end, sums_ ? sums_->waited() : TimeNs{0});
+}
+
+void RankLoop::beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal) {
+    if (!sums_) return;
+    int sums = 0;
+    for (const Op& op : ops)
+        sums += model(wiring_.stageOf(op)).sumsIn(op.kind);
+    const Activity computing = activity(Activity::Kind::Computing, ops.front(), {}, begin + nominal);
+    if (clock_.emulates(nominal)) {
+        sums_->beginOp(computing, sums, begin, nominal, state_.config.times.comm);
+    } else {
+        sums_->beginOp(computing, sums);
+    }
+}
+
+TimeNs RankLoop::withSums(TimeNs nominal) const {
+    return sums_ && clock_.emulates(nominal) ? nominal + sums_->waited() : nominal;
+}
+
+void RankLoop::recordSums(const Op& op, std::size_t first) {
+    if (!sums_) return;
+    for (const TensorGroup::Span& span : sums_->spans().subspan(first))
+        record_.summed(op, wiring_.stageOf(op), place_.rank, span.start, span.end, step_);
 }
 
 void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals inputs) {
@@ -149,7 +180,7 @@ void RankLoop::meetFaults(std::span<const Op> ops) {
         if (last == FaultKind::Die) {
             if (state_.config.die) state_.config.die();
             wires_.fail(runError(fmt::format("{}: it died as it was told to", place()), "this is an injected fault"));
-            throw Ended{};
+            throw RunEnded{};
         }
         const TimeNs pause = faults_.pauseBefore(op, step_);
         if (pause > TimeNs{0}) clock_.pause(pause);
@@ -163,7 +194,7 @@ void RankLoop::hang() {
         if (state_.control.stopRequested()) wires_.fail(cancelledError());
         clock_.sleepUntil(state_.config.clock.now() + kAwhile);
     }
-    throw Ended{};
+    throw RunEnded{};
 }
 
 TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
@@ -200,7 +231,7 @@ std::optional<Arrival> RankLoop::receiveInput(const Op& op) {
 Arrival RankLoop::receive(const Op& op, Rank from, const MessageKey& key) {
     report(Activity::Kind::Receiving, op, from);
     std::optional<Taken> taken = wires_.receive(from, key);
-    if (!taken) throw Ended{};
+    if (!taken) throw RunEnded{};
     const TimeNs time = arrivalOf(*taken, from);
     return {key, std::move(taken->message.tensor), from, taken->message.sent, time, from == wires_.rank()};
 }
@@ -221,7 +252,7 @@ TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
 
 Tensor RankLoop::compute(const Op& op, Tensor input) {
     StageModel& stage = model(wiring_.stageOf(op));
-    const Piece piece = state_.plan.pieceOf(op, replica_);
+    const Piece piece = state_.plan.pieceOf(op, place_.replica);
     if (!faults_.none() && input.size() > 0) faults_.flip(op, step_, FaultTensor::Input, input);
     Tensor output;
     switch (op.kind) {
@@ -308,13 +339,13 @@ void RankLoop::runOptimizer() {
         noteLoss(wiring_.stageOf(Chunk{c}));
     if (device_) return countOps(1);
     stretch(op, begin, nominal);
-    holdAndRecord(op, begin, nominal, clock_.end(begin, nominal));
+    holdAndRecord(op, begin, nominal, clock_.end(begin, nominal), TimeNs{0});
 }
 
 void RankLoop::noteLoss(Stage stage) {
     const int routes = state_.plan.routes();
-    if (stage.value + routes < schedule_.stages()) return;
-    const int share = replica_ * routes + state_.plan.routeOf(stage);
+    if (stage.value + routes < schedule_.stages() || place_.tensor != 0) return; // those who share a stage agree
+    const int share = place_.replica * routes + state_.plan.routeOf(stage);
     state_.losses[static_cast<std::size_t>(step_)][static_cast<std::size_t>(share)] = model(stage).takeLoss();
 }
 
@@ -323,16 +354,17 @@ void RankLoop::endStep() {
     Status status = state_.config.after_step();
     if (status.ok()) return;
     wires_.fail(std::move(status).error());
-    throw Ended{};
+    throw RunEnded{};
 }
 
-void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end) {
+void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
+                             TimeNs exposed) {
     const TimeNs lateness = clock_.hold(begin, nominal);
     counts_.max_lateness = std::max(counts_.max_lateness, lateness);
     countOps(ops.size());
     for (const Op& op : ops) {
         counts_.late_ops += end.moved ? 1 : 0;
-        record_.op(TimelineOp{op, begin, end.time, lateness}, wiring_.stageOf(op), step_);
+        record_.op(TimelineOp{op, begin, end.time, lateness, TimeNs{0}, exposed}, wiring_.stageOf(op), step_);
     }
 }
 
@@ -348,20 +380,20 @@ void RankLoop::noteMemory() {
     if (now.total() > counts_.memory.total()) counts_.memory = now;
 }
 
-void RankLoop::report(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) {
+Activity RankLoop::activity(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) const {
     const TimeNs now = state_.config.clock.now();
-    wires_.report({kind, step_, op, peer, now, std::max(now, due)});
+    return {kind, step_, op, peer, now, std::max(now, due)};
 }
 
 void RankLoop::checkStop() {
     if (state_.control.stopRequested()) wires_.fail(cancelledError());
-    if (wires_.ended().load(std::memory_order_relaxed)) throw Ended{};
+    if (wires_.ended().load(std::memory_order_relaxed)) throw RunEnded{};
 }
 
 TimeNs RankLoop::meet(TimeNs time) {
     report(Activity::Kind::Meeting);
     const std::optional<TimeNs> latest = wires_.meet(time);
-    if (!latest) throw Ended{};
+    if (!latest) throw RunEnded{};
     return *latest;
 }
 

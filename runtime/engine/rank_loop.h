@@ -4,6 +4,7 @@
 #include "runtime/engine/device_ops.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/rank_record.h"
+#include "runtime/engine/tensor_group.h"
 #include "runtime/engine/wiring.h"
 #include "runtime/fault/rank_faults.h"
 
@@ -46,8 +47,6 @@ public:
     [[nodiscard]] const RankCounts& counts() const { return counts_; }
 
 private:
-    /// Thrown to leave the loop when the run has ended early; the transport knows why.
-    struct Ended {};
     using Arrivals = std::vector<std::optional<Arrival>>;
 
     void runSteps();
@@ -83,16 +82,24 @@ private:
     /// of all. `ready` grows to when the last of them is there.
     [[nodiscard]] std::vector<Tensor> sumGradients(const Op& op, TimeNs& ready);
     [[nodiscard]] Tensor sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready);
-    /// Holds the rank until the ops have ended, then records them.
-    void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end);
+    /// Holds the rank until the ops have ended, then records them; they waited for sums for `exposed`.
+    void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
+                       TimeNs exposed);
+
+    /// Tells the ranks that share the rank's stages, if there are any, that sums inside these ops follow.
+    void beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal);
+    /// What sums have added to ops of a nominal time.
+    [[nodiscard]] TimeNs withSums(TimeNs nominal) const;
+    void recordSums(const Op& op, std::size_t first);
 
     void countOps(std::size_t ops);
     void noteMemory();
     void noteLoss(Stage stage);
-    void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0});
-    [[nodiscard]] StageModel& model(Stage stage) {
-        return *state_.stages[static_cast<std::size_t>(replica_)][stage.index()];
+    [[nodiscard]] Activity activity(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) const;
+    void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0}) {
+        wires_.report(activity(kind, op, peer, due));
     }
+    [[nodiscard]] StageModel& model(Stage stage) { return *state_.stages[lane_][stage.index()]; }
     void checkStop();
     [[nodiscard]] TimeNs meet(TimeNs time);
     [[nodiscard]] std::string place() const;
@@ -100,14 +107,15 @@ private:
     RunState& state_;
     const Schedule& schedule_;
     Transport& wires_;
-    Rank rank_; ///< in its pipeline
-    int replica_;
+    MeshPlace place_;
+    std::size_t lane_; ///< see RunMesh::laneOf()
     Wiring wiring_;
     std::vector<Expected> expected_; ///< in a step
     DeviceClock clock_;
     RankFaults faults_;
     RankRecord record_;
     std::optional<DeviceOps> device_; ///< none = the host
+    std::optional<TensorGroup> sums_; ///< none = stages are whole
     bool ends_steps_;                 ///< calls after_step
     int step_ = 0;
     std::optional<Op> current_; ///< for messages about failures

@@ -41,6 +41,13 @@ public:
         if (ready > free) comm(op, CommKind::Wait, arrival.key, arrival.from, free, ready, step);
     }
 
+    /// A sum inside an op, with the ranks that share its stage; `rank` is the rank's own, in its pipeline.
+    void summed(const Op& op, Stage stage, Rank rank, TimeNs start, TimeNs end, int step) {
+        const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
+        const CommSpan span{CommKind::Collective, payload, op.microbatch, stage, rank, start, end, op.sequence};
+        push(op, profiler::SliceRecord::of(span, step), step);
+    }
+
 private:
     void comm(const Op& op, CommKind kind, const MessageKey& key, Rank peer, TimeNs start, TimeNs end, int step) {
         const Payload payload = key.content == Content::Activation ? Payload::Activation : Payload::Gradient;

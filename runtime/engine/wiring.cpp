@@ -3,8 +3,14 @@
 namespace bubblescope::runtime {
 
 Wiring::Wiring(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank)
-    : schedule_(schedule), plan_(plan), mesh_(mesh), world_(world_rank), rank_(mesh.rankOf(world_rank)),
-      replica_(mesh.replicaOf(world_rank)) {}
+    : schedule_(schedule), plan_(plan), mesh_(mesh), world_(world_rank), place_(mesh.placeOf(world_rank)) {}
+
+std::vector<Rank> Wiring::tensorGroup() const {
+    std::vector<Rank> group;
+    for (int tensor = 0; tensor < mesh_.tensor_ranks; ++tensor)
+        group.push_back(mesh_.world({place_.rank, place_.replica, tensor}));
+    return group;
+}
 
 std::optional<Wiring::Route> Wiring::inputOf(const Op& op) const {
     const bool forward = op.kind == OpKind::Forward;
@@ -12,7 +18,7 @@ std::optional<Wiring::Route> Wiring::inputOf(const Op& op) const {
     const Stage stage = stageOf(op);
     const Stage producer{stage.value + (forward ? -plan_.routes() : plan_.routes())};
     if (!inside(producer.value)) return std::nullopt;
-    return Route{holderOf(producer, replica_),
+    return Route{holderOf(producer, place_.replica),
                  {forward ? Content::Activation : Content::Gradient, producer, stage, op.microbatch, op.sequence}};
 }
 
@@ -22,7 +28,7 @@ std::optional<Wiring::Route> Wiring::outputOf(const Op& op) const {
     const Stage stage = stageOf(op);
     const Stage consumer{stage.value + (forward ? plan_.routes() : -plan_.routes())};
     if (!inside(consumer.value)) return std::nullopt;
-    return Route{holderOf(consumer, replica_),
+    return Route{holderOf(consumer, place_.replica),
                  {forward ? Content::Activation : Content::Gradient, stage, consumer, op.microbatch, op.sequence}};
 }
 
@@ -31,7 +37,7 @@ std::vector<Wiring::Copy> Wiring::copiesOf(Stage stage) const {
     for (int replica = 0; replica < mesh_.replicas; ++replica) {
         for (int route = 0; route < plan_.routes(); ++route) {
             const Stage copy = plan_.copyOf(stage, route);
-            copies.push_back({copy, holderOf(copy, replica), copy == stage && replica == replica_});
+            copies.push_back({copy, holderOf(copy, replica), copy == stage && replica == place_.replica});
         }
     }
     return copies;
@@ -42,7 +48,7 @@ std::vector<Expected> Wiring::expectedInStep() const {
     const auto add = [&](Rank from, const MessageKey& key) {
         if (from != world_) expected.push_back({from, key});
     };
-    for (const Op& op : schedule_.ranks[rank_.index()]) {
+    for (const Op& op : schedule_.ranks[place_.rank.index()]) {
         if (const auto input = inputOf(op)) add(input->peer, input->key);
     }
     for (int c = 0; c < schedule_.vpp; ++c) {

@@ -9,16 +9,35 @@
 
 namespace bubblescope::runtime {
 
-/// Replicas of one pipeline that train on data of their own and add up their gradients. The ranks of the whole run are
-/// numbered with the pipeline's rank outermost, as torchtitan's: world rank = rank · replicas + replica.
+/// Where a rank of the whole run is.
+struct MeshPlace {
+    Rank rank;       ///< in its pipeline
+    int replica = 0; ///< of the pipeline
+    int tensor = 0;  ///< among those that share its stages
+};
+
+/// Replicas of one pipeline that train on data of their own and add up their gradients, each stage shared by some
+/// ranks. The ranks of the whole run are numbered with the pipeline's rank outermost and the tensor rank innermost, as
+/// torchtitan's: world rank = (rank · replicas + replica) · tensor_ranks + tensor.
 struct RunMesh {
     int pp = 1;
-    int replicas = 1; ///< dp
+    int replicas = 1;     ///< dp
+    int tensor_ranks = 1; ///< tp
 
-    [[nodiscard]] int ranks() const { return pp * replicas; }
-    [[nodiscard]] Rank world(Rank rank, int replica) const { return Rank{rank.value * replicas + replica}; }
-    [[nodiscard]] Rank rankOf(Rank world_rank) const { return Rank{world_rank.value / replicas}; }
-    [[nodiscard]] int replicaOf(Rank world_rank) const { return world_rank.value % replicas; }
+    [[nodiscard]] int ranks() const { return pp * replicas * tensor_ranks; }
+    [[nodiscard]] Rank world(const MeshPlace& place) const {
+        return Rank{(place.rank.value * replicas + place.replica) * tensor_ranks + place.tensor};
+    }
+    [[nodiscard]] MeshPlace placeOf(Rank world_rank) const {
+        const int pipeline = world_rank.value / tensor_ranks;
+        return {Rank{pipeline / replicas}, pipeline % replicas, world_rank.value % tensor_ranks};
+    }
+    [[nodiscard]] Rank rankOf(Rank world_rank) const { return placeOf(world_rank).rank; }
+    /// Pipelines of which each rank is one thread or process: a number for replica and tensor rank.
+    [[nodiscard]] int lanes() const { return replicas * tensor_ranks; }
+    [[nodiscard]] std::size_t laneOf(int replica, int tensor) const {
+        return static_cast<std::size_t>(replica * tensor_ranks + tensor);
+    }
 };
 
 /// Who hands what to whom, as one rank sees it. Peers are world ranks.
@@ -38,8 +57,8 @@ public:
     /// References must outlive it.
     Wiring(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank);
 
-    [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(rank_, op.chunk); }
-    [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(rank_, chunk); }
+    [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }
 
     /// What the op takes from a neighbouring stage; nothing where it needs none.
     [[nodiscard]] std::optional<Route> inputOf(const Op& op) const;
@@ -54,12 +73,15 @@ public:
         return {Content::GradientSum, producer, consumer, {}};
     }
 
-    /// Everything that the rank takes in a step from other ranks, in that order.
+    /// The ranks that share the rank's stages, itself among them, in the order in which they are summed.
+    [[nodiscard]] std::vector<Rank> tensorGroup() const;
+
+    /// Everything that the rank takes in a step from other ranks, parts of sums aside, in that order.
     [[nodiscard]] std::vector<Expected> expectedInStep() const;
 
 private:
     [[nodiscard]] Rank holderOf(Stage stage, int replica) const {
-        return mesh_.world(locate(schedule_.placement, schedule_.pp, stage).rank, replica);
+        return mesh_.world({locate(schedule_.placement, schedule_.pp, stage).rank, replica, place_.tensor});
     }
     [[nodiscard]] bool inside(int stage) const { return stage >= 0 && stage < schedule_.stages(); }
 
@@ -67,8 +89,7 @@ private:
     const DataPlan& plan_;
     RunMesh mesh_;
     Rank world_;
-    Rank rank_;
-    int replica_;
+    MeshPlace place_;
 };
 
 } // namespace bubblescope::runtime

@@ -13,10 +13,11 @@ Error refuse(const Fault& fault, std::string message, std::string way_out) {
     return error;
 }
 
-Status checkRanks(const Fault& fault, const FaultRange& ranks, int pp) {
-    if (ranks.first < pp && (ranks.last < pp || ranks.last == FaultRange{}.last)) return {};
-    const int beyond = ranks.first < pp ? ranks.last : ranks.first;
-    return refuse(fault, fmt::format("there is no rank {}", beyond), fmt::format("the ranks are 0 to {}", pp - 1));
+Status checkRanks(const Fault& fault, const FaultRange& ranks, int count, std::string_view what) {
+    if (ranks.first < count && (ranks.last < count || ranks.last == FaultRange{}.last)) return {};
+    const int beyond = ranks.first < count ? ranks.last : ranks.first;
+    return refuse(fault, fmt::format("there is no {} {}", what, beyond),
+                  fmt::format("the {}s are 0 to {}", what, count - 1));
 }
 
 /// What the rank's ops take from others (Input) or hand on (Output); W and O do neither.
@@ -57,10 +58,11 @@ Status checkOps(const Fault& fault, const Schedule& schedule) {
 
 } // namespace
 
-Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps) {
+Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps, int tensor_ranks) {
     for (const Fault& fault : faults) {
-        BUBBLESCOPE_TRY(checkRanks(fault, fault.ranks, schedule.pp));
-        BUBBLESCOPE_TRY(checkRanks(fault, fault.peers, schedule.pp));
+        BUBBLESCOPE_TRY(checkRanks(fault, fault.ranks, schedule.pp, "rank"));
+        BUBBLESCOPE_TRY(checkRanks(fault, fault.peers, schedule.pp, "rank"));
+        BUBBLESCOPE_TRY(checkRanks(fault, fault.tensor_ranks, tensor_ranks, "tensor rank"));
         if (fault.steps.first >= steps) {
             return refuse(fault, fmt::format("there is no step {}", fault.steps.first),
                           fmt::format("the run's steps are 0 to {}; --steps gives more", steps - 1));

@@ -54,8 +54,9 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 /// Something planted into a run. What is not given has the value that changes nothing.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
-    FaultRange ranks; ///< a link's sender
-    FaultRange peers; ///< a link's receiver
+    FaultRange ranks;        ///< a link's sender
+    FaultRange tensor_ranks; ///< among those that share a stage; of a link both ends have the same
+    FaultRange peers;        ///< a link's receiver
     FaultRange steps;
     OpPattern ops;
     double factor = 1;
@@ -76,12 +77,14 @@ struct Fault {
 ///     die:rank=3,op=F1                        hang:rank=3,op=F1
 ///
 /// Ranks are a number, a range such as 1-3, or * (the default where a kind does not need one). All kinds take
-/// step=N, step=N-M, from=N and to=N; without them a fault holds in every step. An op is written as in traces: F3.1 is
+/// step=N, step=N-M, from=N and to=N; without them a fault holds in every step. All take tp=N too: of the ranks that
+/// share a stage only that one. An op is written as in traces: F3.1 is
 /// the forward of micro-batch 3 on chunk 1, F3 that on any chunk, F.1 every forward on chunk 1, F every forward, *
 /// every op. Errors: Usage; `where` holds the text, and the message the word that is wrong.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Whether what the faults name is there: ranks, steps, ops of a rank, tensors. Errors: Usage.
-[[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps);
+[[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
+                                 int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime

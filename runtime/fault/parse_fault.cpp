@@ -45,7 +45,8 @@ const std::vector<KindRule>& kindRules() {
     return kRules;
 }
 
-constexpr std::array<std::string_view, 3> kStepKeys{"step", "from", "to"};
+/// What all kinds take.
+constexpr std::array<std::string_view, 4> kCommonKeys{"step", "from", "to", "tp"};
 
 template <class Number>
 std::optional<Number> wholeNumber(std::string_view text) {
@@ -145,6 +146,8 @@ Status parseLink(const FaultText& text, std::string_view word, Fault& fault) {
 Status applyKey(const FaultText& text, std::string_view key, std::string_view value, Fault& fault) {
     if (key == "rank") {
         BUBBLESCOPE_ASSIGN(fault.ranks, parseRange(text, value, "rank"));
+    } else if (key == "tp") {
+        BUBBLESCOPE_ASSIGN(fault.tensor_ranks, parseRange(text, value, "tensor rank"));
     } else if (key == "step") {
         BUBBLESCOPE_ASSIGN(fault.steps, parseRange(text, value.starts_with("step") ? value.substr(4) : value, "step"));
     } else if (key == "from") {
@@ -193,7 +196,7 @@ std::string keysOf(const KindRule& rule) {
     std::string names;
     for (const KeyRule& key : rule.keys)
         names += std::string(key.name) + ", ";
-    return names + "step, from and to";
+    return names + "step, from, to and tp";
 }
 
 /// The words behind the colon as keys and values; the values are parts of the text.
@@ -211,7 +214,7 @@ Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText&
         if (bare && (!first || rule.bare.empty())) return text.wrong(word, "is not KEY=VALUE", example);
         const std::string_view key = bare ? rule.bare : word.substr(0, equals);
         const bool known = std::ranges::find(rule.keys, key, &KeyRule::name) != rule.keys.end() ||
-                           std::ranges::find(kStepKeys, key) != kStepKeys.end();
+                           std::ranges::find(kCommonKeys, key) != kCommonKeys.end();
         if (!known)
             return text.wrong(key, fmt::format("is nothing that '{}' takes", rule.name),
                               fmt::format("it takes {}", keysOf(rule)));

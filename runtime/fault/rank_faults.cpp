@@ -36,8 +36,9 @@ double normal(std::pair<double, double> uniform) {
 
 } // namespace
 
-RankFaults::RankFaults(std::span<const Fault> faults, Rank rank) : rank_(rank) {
+RankFaults::RankFaults(std::span<const Fault> faults, Rank rank, int tensor) : rank_(rank) {
     for (const Fault& fault : faults) {
+        if (!fault.tensor_ranks.holds(tensor)) continue;
         const bool link = fault.kind == FaultKind::Link || fault.kind == FaultKind::Stall;
         if ((link ? fault.peers : fault.ranks).holds(rank.value)) faults_.push_back(fault);
     }

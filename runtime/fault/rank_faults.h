@@ -16,7 +16,8 @@ namespace bubblescope::runtime {
 /// alone, so that a run with the same faults meets the same. For the rank's thread.
 class RankFaults {
 public:
-    RankFaults(std::span<const Fault> faults, Rank rank);
+    /// `tensor` is its number among those that share its stages.
+    RankFaults(std::span<const Fault> faults, Rank rank, int tensor = 0);
 
     /// True where nothing is planted: the common case.
     [[nodiscard]] bool none() const { return faults_.empty(); }

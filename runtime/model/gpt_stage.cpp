@@ -35,14 +35,17 @@ void GptStage::initialise() {
         Matrix<float> weight =
             part.ones ? Matrix<float>::Ones(part.rows, part.columns).eval()
                       : synthetic.uniform(Synthetic::Stream::Weights, part.name, part.rows, part.columns, part.scale);
-        parameters_.push_back({std::move(weight), Row<float>::Zero(part.bias)});
+        parameters_.push_back(
+            {shardOf(std::move(weight), part, task_.shard), Row<float>::Zero(biasesOf(part, task_.shard))});
         decays_.push_back(part.decays);
     }
 }
 
 GptStage::Block GptStage::block(int i) const {
     const std::size_t first = firstBlock() + static_cast<std::size_t>(i) * Block::kParts;
-    return {std::span(parameters_).subspan(first, Block::kParts), {config_.batch, config_.heads}};
+    return {std::span(parameters_).subspan(first, Block::kParts),
+            {config_.batch, config_.heads / task_.shard.size},
+            task_.shard.size > 1 ? task_.shard.sums : nullptr};
 }
 
 GptStage::Tokens GptStage::tokensOf(Piece piece) const {
@@ -178,6 +181,11 @@ double GptStage::takeLoss() {
     }
     losses_.clear();
     return sum / static_cast<double>(task_.microbatches);
+}
+
+int GptStage::sumsIn(OpKind kind) const {
+    const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
+    return adds && task_.shard.size > 1 ? Block::kSums * config_.layersAt(task_.place) : 0;
 }
 
 MemoryUse GptStage::memory() const {

@@ -15,6 +15,8 @@ namespace bubblescope::runtime {
 /// data from (seed, step, micro-batch), so any cut of the same blocks into stages, and of stages into ranks, computes
 /// the same numbers. Slice i of k of a micro-batch of sequences of T tokens has their tokens i·T/k … (i+1)·T/k − 1;
 /// attention sees the slices before, which therefore must pass a stage in order, and come back in the opposite one.
+/// Where ranks share the stage each has a GptStage of its own, see TensorShard; what they hold whole stays equal bit
+/// for bit, since all compute it from equal numbers.
 class GptStage final : public StageModel {
 public:
     GptStage(const ModelConfig& config, StageTask task);
@@ -25,6 +27,7 @@ public:
     [[nodiscard]] Tensor takeGradient() override;
     void applyGradient(const Tensor& sum) override;
     [[nodiscard]] double takeLoss() override;
+    [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 

@@ -19,11 +19,12 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
 
     std::vector<PartLayout> parts;
     const auto table = [&](std::uint64_t name, std::int64_t rows) {
-        parts.push_back({rows, width, 0, name, scale, false, false});
+        parts.push_back({.rows = rows, .columns = width, .name = name, .scale = scale});
     };
-    const auto norm = [&] { parts.push_back({1, width, width, 0, 0.0F, true, false}); };
-    const auto matrix = [&](std::uint64_t name, std::int64_t rows, std::int64_t columns, float size) {
-        parts.push_back({rows, columns, columns, name, size, false, rows > 1});
+    const auto norm = [&] { parts.push_back({.rows = 1, .columns = width, .bias = width, .ones = true}); };
+    const auto matrix = [&](std::uint64_t name, std::int64_t rows, std::int64_t columns, float size,
+                            PartLayout::Cut cut, int groups = 1) {
+        parts.push_back({rows, columns, columns, name, size, false, rows > 1, cut, groups});
     };
     if (task.place == 0) {
         table(kEnds, TextData::kVocabulary);
@@ -33,17 +34,35 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
     for (int i = 0; i < config.layersAt(task.place); ++i) {
         const std::uint64_t name = static_cast<std::uint64_t>(before + i) * Block::kParts;
         norm();
-        matrix(name + Block::kColumns, width, 3 * width, scale);
-        matrix(name + Block::kProjection, width, width, residual);
+        matrix(name + Block::kColumns, width, 3 * width, scale, PartLayout::Cut::Columns, 3);
+        matrix(name + Block::kProjection, width, width, residual, PartLayout::Cut::Rows);
         norm();
-        matrix(name + Block::kUp, width, 4 * width, scale);
-        matrix(name + Block::kDown, 4 * width, width, residual);
+        matrix(name + Block::kUp, width, 4 * width, scale, PartLayout::Cut::Columns);
+        matrix(name + Block::kDown, 4 * width, width, residual, PartLayout::Cut::Rows);
     }
     if (task.place == task.places - 1) {
         norm();
-        matrix(kEnds + 2, width, TextData::kVocabulary, scale);
+        matrix(kEnds + 2, width, TextData::kVocabulary, scale, PartLayout::Cut::Whole);
     }
     return parts;
+}
+
+Matrix<float> shardOf(Matrix<float> whole, const PartLayout& part, const TensorShard& shard) {
+    if (shard.size == 1 || part.cut == PartLayout::Cut::Whole) return whole;
+    if (part.cut == PartLayout::Cut::Rows) {
+        const Eigen::Index rows = whole.rows() / shard.size;
+        return whole.middleRows(shard.index * rows, rows);
+    }
+    const Eigen::Index group = whole.cols() / part.groups;
+    const Eigen::Index columns = group / shard.size;
+    Matrix<float> own(whole.rows(), part.groups * columns);
+    for (Eigen::Index g = 0; g < part.groups; ++g)
+        own.middleCols(g * columns, columns) = whole.middleCols(g * group + shard.index * columns, columns);
+    return own;
+}
+
+std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard) {
+    return part.cut == PartLayout::Cut::Columns ? part.bias / shard.size : part.bias;
 }
 
 } // namespace bubblescope::runtime

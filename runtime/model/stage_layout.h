@@ -8,8 +8,11 @@
 
 namespace bubblescope::runtime {
 
-/// One of a stage's parts as it is before training, on whatever device.
+/// One of a stage's parts as it is before training, on whatever device. Sizes are those of the whole part.
 struct PartLayout {
+    /// What of it a rank holds that shares the stage with others.
+    enum class Cut : std::uint8_t { Whole, Columns, Rows };
+
     std::int64_t rows = 0; ///< of its weights
     std::int64_t columns = 0;
     std::int64_t bias = 0;  ///< how many, all zero; 0 = the part has none
@@ -17,11 +20,17 @@ struct PartLayout {
     float scale = 0.0F;     ///< of those numbers
     bool ones = false;      ///< all weights are 1: gains of a normalisation
     bool decays = false;    ///< the weights
+    Cut cut = Cut::Whole;
+    int groups = 1; ///< of columns, of each of which a rank holds its share: queries, keys and values
 };
 
 /// On the first stage the token and the position table, then TransformerBlock's parts for each block, on the last stage
 /// the final normalisation and the head. What weights begin with follows from the block's number in the whole model,
 /// so it is the same however the model is cut.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
+
+/// What a rank holds of a part's weights, and how many of its biases: those of cut columns, else all.
+[[nodiscard]] Matrix<float> shardOf(Matrix<float> whole, const PartLayout& part, const TensorShard& shard);
+[[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
 } // namespace bubblescope::runtime

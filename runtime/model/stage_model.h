@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/schedule/op.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/tensor.h"
 
@@ -54,6 +55,9 @@ public:
 
     /// The stage's share of the mean loss over all micro-batches since the last call; 0 on stages without a loss.
     [[nodiscard]] virtual double takeLoss() = 0;
+
+    /// How often an op of this kind adds up parts with the ranks that share the stage.
+    [[nodiscard]] virtual int sumsIn(OpKind /*kind*/) const { return 0; }
 
     /// At this moment, between two calls; takes no time to speak of.
     [[nodiscard]] virtual MemoryUse memory() const = 0;

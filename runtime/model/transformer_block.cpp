@@ -16,6 +16,23 @@ std::int64_t TransformerBlock<Scalar>::Kept::bytes() const {
 }
 
 template <class Scalar>
+Matrix<Scalar> TransformerBlock<Scalar>::applyRows(const Weights<Scalar>& linear, const Matrix<Scalar>& input) const {
+    if (sums_ == nullptr) return apply(linear, input);
+    Matrix<Scalar> output = input * linear.weight;
+    sums_->addUp(output);
+    output.rowwise() += linear.bias; // once, not once a rank
+    return output;
+}
+
+template <class Scalar>
+Matrix<Scalar> TransformerBlock<Scalar>::columnsInputGradient(const Weights<Scalar>& linear,
+                                                              const Matrix<Scalar>& output_grad) const {
+    Matrix<Scalar> grad = inputGradient(linear, output_grad);
+    if (sums_ != nullptr) sums_->addUp(grad);
+    return grad;
+}
+
+template <class Scalar>
 Matrix<Scalar> TransformerBlock<Scalar>::forward(Matrix<Scalar> input, std::span<Kept* const> earlier,
                                                  Kept& kept) const {
     kept.before = normalise(input);
@@ -25,10 +42,10 @@ Matrix<Scalar> TransformerBlock<Scalar>::forward(Matrix<Scalar> input, std::span
         columns.push_back(&slice->columns);
     kept.attended = attend<Scalar>(kept.columns, columns, shape_, kept.weights);
     Matrix<Scalar> between = std::move(input);
-    between += apply(parameters_[kProjection], kept.attended);
+    between += applyRows(parameters_[kProjection], kept.attended);
     kept.between = normalise(between);
     kept.up = apply(parameters_[kUp], scaled(parameters_[kNormBetween], kept.between.values));
-    between += apply(parameters_[kDown], gelu(kept.up));
+    between += applyRows(parameters_[kDown], gelu(kept.up));
     return between;
 }
 
@@ -37,7 +54,7 @@ Matrix<Scalar> TransformerBlock<Scalar>::backwardInput(Matrix<Scalar> output_gra
                                                        Kept& kept) const {
     auto& grads = kept.output_grads;
     grads[kUp] = inputGradient(parameters_[kDown], output_grad).cwiseProduct(geluDerivative(kept.up));
-    grads[kNormBetween] = inputGradient(parameters_[kUp], grads[kUp]);
+    grads[kNormBetween] = columnsInputGradient(parameters_[kUp], grads[kUp]);
     Matrix<Scalar> between = output_grad;
     between += normInputGradient(parameters_[kNormBetween], kept.between, grads[kNormBetween]);
     grads[kDown] = std::move(output_grad);
@@ -53,7 +70,7 @@ Matrix<Scalar> TransformerBlock<Scalar>::backwardInput(Matrix<Scalar> output_gra
     grads[kColumns] = attendGradient<Scalar>(inputGradient(parameters_[kProjection], between), kept.columns, columns,
                                              shape_, kept.weights, columns_grads);
     if (kept.later_grad.size() > 0) grads[kColumns] += kept.later_grad;
-    grads[kNormBefore] = inputGradient(parameters_[kColumns], grads[kColumns]);
+    grads[kNormBefore] = columnsInputGradient(parameters_[kColumns], grads[kColumns]);
     Matrix<Scalar> input_grad = between;
     input_grad += normInputGradient(parameters_[kNormBefore], kept.before, grads[kNormBefore]);
     grads[kProjection] = std::move(between);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/model/layers.h"
+#include "runtime/model/tensor_shard.h"
 
 #include <array>
 #include <cstdint>
@@ -33,9 +34,14 @@ public:
         [[nodiscard]] bool hasGradients() const { return output_grads[kDown].size() > 0; }
     };
 
-    /// `parameters` are the block's own: kParts entries; they must outlive the block.
-    TransformerBlock(std::span<const Weights<Scalar>> parameters, AttentionShape shape)
-        : parameters_(parameters), shape_(shape) {}
+    /// How many sums a forward, or the input half of a backward, takes where ranks share the block.
+    static constexpr int kSums = 2;
+
+    /// `parameters` are the block's own: kParts entries; they must outlive the block. Where ranks share it they are
+    /// this rank's share, `shape` has its heads, and `sums` joins it to the others; null where the block is whole.
+    TransformerBlock(std::span<const Weights<Scalar>> parameters, AttentionShape shape,
+                     ShardSums<Scalar>* sums = nullptr)
+        : parameters_(parameters), shape_(shape), sums_(sums) {}
 
     /// `earlier` are those of the same sequences' slices before this one.
     [[nodiscard]] Matrix<Scalar> forward(Matrix<Scalar> input, std::span<Kept* const> earlier, Kept& kept) const;
@@ -46,8 +52,15 @@ public:
     [[nodiscard]] Parameters<Scalar> backwardWeight(const Kept& kept) const;
 
 private:
+    /// Of a linear whose rows are shared out: each rank has part of the sum that a product is.
+    [[nodiscard]] Matrix<Scalar> applyRows(const Weights<Scalar>& linear, const Matrix<Scalar>& input) const;
+    /// Of a linear whose columns are shared out.
+    [[nodiscard]] Matrix<Scalar> columnsInputGradient(const Weights<Scalar>& linear,
+                                                      const Matrix<Scalar>& output_grad) const;
+
     std::span<const Weights<Scalar>> parameters_;
     AttentionShape shape_;
+    ShardSums<Scalar>* sums_;
 };
 
 } // namespace bubblescope::runtime

@@ -14,6 +14,7 @@ struct Activity {
         Starting,  ///< builds its stages
         Computing, ///< is in `op`
         Receiving, ///< waits for the input of `op`, which `peer` sends
+        Summing,   ///< waits inside `op` for `peer`'s part of a sum
         Meeting,   ///< waits for all ranks between ops
         Done,      ///< has run all steps
     };

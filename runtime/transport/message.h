@@ -12,6 +12,7 @@ enum class Content : std::uint8_t {
     Activation,
     Gradient,    ///< for the stage's output
     GradientSum, ///< for the parameters, from another copy of the stage; names no micro-batch
+    Part,        ///< of a sum inside an op; names neither stage nor micro-batch, `sequence` tells a sum from the next
 };
 
 /// What a message is for; unique among the messages from one rank to another within a step.
@@ -24,6 +25,10 @@ struct MessageKey {
 
     friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
+
+/// A rank sends its part of the next sum when it has all of this one, and no sooner: one may be ahead of another by
+/// one.
+inline constexpr std::int32_t kPartsUnderWay = 2;
 
 struct Message {
     Tensor tensor;

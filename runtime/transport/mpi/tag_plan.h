@@ -18,6 +18,7 @@ public:
           slices_(plan.slices()), routes_(plan.routes()) {}
 
     [[nodiscard]] std::int64_t tagOf(const MessageKey& key) const {
+        if (key.content == Content::Part) return partsFrom() + key.sequence;
         // The sum of a stage's gradients names no micro-batch, but comes from each pipeline's copy of it.
         const bool sum = key.content == Content::GradientSum;
         const int microbatch = sum ? key.producer.value % routes_ : key.microbatch.value;
@@ -27,12 +28,14 @@ public:
     }
 
     /// All tags are below.
-    [[nodiscard]] std::int64_t end() const {
-        constexpr std::int64_t kContents = 3;
-        return kContents * stages_ * microbatches_ * slices_;
-    }
+    [[nodiscard]] std::int64_t end() const { return partsFrom() + kPartsUnderWay; }
 
 private:
+    [[nodiscard]] std::int64_t partsFrom() const {
+        constexpr std::int64_t kPlacedContents = 3;
+        return kPlacedContents * stages_ * microbatches_ * slices_;
+    }
+
     std::int64_t stages_;
     std::int64_t microbatches_;
     std::int64_t slices_;

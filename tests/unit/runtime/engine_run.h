@@ -34,8 +34,6 @@ inline CostModel someTimes(TimeNs comm) {
 /// A run of the engine on a fake host, and what its ranks recorded.
 struct EngineRun {
     EngineRun(Schedule s, CostModel c) : schedule(std::move(s)), costs(std::move(c)) {
-        for (int r = 0; r < schedule.pp; ++r)
-            rings.push_back(std::make_unique<profiler::RecordRing>(1 << 12));
         model.width = 4;
         model.heads = 1;
         model.sequence = 4;
@@ -43,7 +41,10 @@ struct EngineRun {
     }
 
     Result<EngineResult> run() {
-        InProcessWires wires(schedule.pp, clock, std::nullopt);
+        const int ranks = schedule.pp * tensor_ranks;
+        for (int r = 0; r < ranks; ++r)
+            rings.push_back(std::make_unique<profiler::RecordRing>(1 << 12));
+        InProcessWires wires(ranks, clock, std::nullopt);
         EngineConfig config{.schedule = schedule,
                             .times = costs,
                             .steps = steps,
@@ -52,6 +53,7 @@ struct EngineRun {
                             .make_stage = make_stage,
                             .devices = devices,
                             .ranks = wires.ends(),
+                            .tensor_ranks = tensor_ranks,
                             .rings = {},
                             .faults = faults,
                             .die = {},
@@ -68,6 +70,7 @@ struct EngineRun {
     CostModel costs;
     std::vector<Fault> faults;
     int steps = 2;
+    int tensor_ranks = 1;
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;
@@ -76,7 +79,7 @@ struct EngineRun {
     FakeClock clock;
     JobControl control;
     std::vector<std::unique_ptr<profiler::RecordRing>> rings;
-    std::vector<std::vector<profiler::SliceRecord>> records; ///< by rank
+    std::vector<std::vector<profiler::SliceRecord>> records; ///< by rank of the whole run
 };
 
 using OpRow = std::tuple<Op, std::int64_t, std::int64_t>;

@@ -51,10 +51,11 @@ std::optional<Schedule> accepted(const ScheduleSpec& spec) {
     return std::move(made).value();
 }
 
-void expectTheReferencesWeights(Schedule schedule) {
+void expectTheReferencesWeights(Schedule schedule, int tensor_ranks = 1) {
     SCOPED_TRACE(labelOf(schedule));
     RunConfig config;
     config.schedule = std::move(schedule);
+    config.tensor_ranks = tensor_ranks;
     config.model.width = 6;
     config.model.sequence = 5;
     config.steps = 2;
@@ -98,6 +99,13 @@ TEST_P(EveryFlavor, TrainsToTheReferencesWeights) {
         for (const Schedule& schedule : cut)
             expectTheReferencesWeights(schedule);
     }
+}
+
+TEST_P(EveryFlavor, TrainsToTheReferencesWeightsWhereTwoRanksShareEachStage) {
+    const std::vector<Schedule> schedules = orders({2, 4}, {4}, 2);
+    EXPECT_FALSE(schedules.empty());
+    for (const Schedule& schedule : schedules)
+        expectTheReferencesWeights(schedule, 2);
 }
 
 TEST_P(EveryFlavor, PacedRunEqualsSimulationToTheNanosecond) {

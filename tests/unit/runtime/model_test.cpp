@@ -26,7 +26,7 @@ ModelConfig smallModel() {
 Stages makeStages(const ModelConfig& config, int stages, int microbatches) {
     Stages made;
     for (int s = 0; s < stages; ++s) {
-        StageTask task{s, stages, {}, 1, microbatches};
+        StageTask task{s, stages, {}, 1, microbatches, {}};
         for (int m = 0; m < microbatches; ++m)
             task.pieces.push_back({Microbatch{m}});
         made.push_back(std::make_unique<GptStage>(config, std::move(task)));
@@ -192,7 +192,7 @@ TEST(GptStage, SlicesAddUpToTheMicrobatch) {
     const Piece first{Microbatch{0}, 0};
     const Piece second{Microbatch{0}, 1};
     Stages sliced;
-    sliced.push_back(std::make_unique<GptStage>(config, StageTask{0, 1, {second, first}, 2, 1}));
+    sliced.push_back(std::make_unique<GptStage>(config, StageTask{0, 1, {second, first}, 2, 1, {}}));
     shake(sliced);
     GptStage& stage = *sliced[0];
     EXPECT_THROW((void)stage.forward(second, {}), std::logic_error) << "attention needs the first slice";

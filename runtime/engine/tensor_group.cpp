@@ -1,0 +1,64 @@
+#include "runtime/engine/tensor_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::runtime {
+
+void TensorGroup::beginOp(const Activity& computing, int sums) {
+    computing_ = computing;
+    sums_ = sums;
+    emulated_.reset();
+    spans_.clear();
+    waited_ = TimeNs{0};
+}
+
+void TensorGroup::beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency) {
+    beginOp(computing, sums);
+    emulated_ = Emulated{begin, nominal, latency};
+}
+
+TimeNs TensorGroup::startOfNext() const {
+    if (!emulated_) return clock_.now();
+    const auto next = static_cast<std::int64_t>(spans_.size()) + 1;
+    return emulated_->begin + waited_ + emulated_->nominal * next / std::max<std::int64_t>(sums_, next);
+}
+
+void TensorGroup::addUp(Matrix<float>& part) {
+    const TimeNs start = startOfNext();
+    const MessageKey key{Content::Part, {}, {}, {}, number_};
+    number_ = (number_ + 1) % kPartsUnderWay;
+    for (const Rank member : members_) {
+        if (member != wires_.rank()) wires_.send(member, key, {Tensor(part), start});
+    }
+    Matrix<float> sum;
+    TimeNs there = start;
+    for (const Rank member : members_) {
+        Matrix<float> next = member == wires_.rank() ? std::move(part) : take(member, key, there);
+        if (member == members_.front()) {
+            sum = std::move(next);
+        } else {
+            sum += next;
+        }
+    }
+    part = std::move(sum);
+    const TimeNs end = emulated_ ? there + emulated_->latency : std::max(start, clock_.now());
+    waited_ += end - start;
+    spans_.push_back({start, end});
+    computing_.due += end - start;
+    wires_.report(computing_);
+}
+
+Matrix<float> TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there) {
+    Activity summing = computing_;
+    summing.kind = Activity::Kind::Summing;
+    summing.peer = from;
+    summing.since = summing.due = clock_.now();
+    wires_.report(summing);
+    std::optional<Taken> taken = wires_.receive(from, key);
+    if (!taken) throw RunEnded{};
+    there = std::max(there, taken->message.sent);
+    return std::move(taken->message.tensor).host();
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "runtime/model/tensor.h"
+
+namespace bubblescope::runtime {
+
+/// The ranks that share a stage (tensor parallelism), as one of them sees them.
+template <class Scalar>
+class ShardSums {
+public:
+    virtual ~ShardSums() = default;
+
+    /// Replaces the rank's part by the sum of all ranks' parts, added up in the ranks' order, so that all end with the
+    /// same bits. Waits for the others, who must add up the same parts in the same order.
+    virtual void addUp(Matrix<Scalar>& part) = 0;
+};
+
+/// Which share of a stage's matrices a rank holds, in the manner of Shoeybi et al., "Megatron-LM" (2019): of the matrix
+/// that makes queries, keys and values the columns of its heads, of attention's projection their rows, of the MLP's
+/// first matrix some columns and of its second the rows to match. Normalisations, embeddings, the head and what is
+/// added behind a sum are whole on every rank.
+struct TensorShard {
+    int size = 1;                     ///< ranks that share
+    int index = 0;                    ///< this one
+    ShardSums<float>* sums = nullptr; ///< needed where size is above 1
+};
+
+} // namespace bubblescope::runtime

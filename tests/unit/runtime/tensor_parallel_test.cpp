@@ -1,0 +1,420 @@
+// Ranks that share each stage: the same maths as whole stages, the same bits whatever the schedule, and what the trace
+// tells of the sums.
+
+#include "core/diagnose/report.h"
+#include "core/recognise/run.h"
+#include "runtime/model/stage_layout.h"
+#include "runtime/model/transformer_block.h"
+#include "runtime/run.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <map>
+#include <random>
+#include <thread>
+
+namespace bubblescope::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using M = Matrix<double>;
+
+// ---- One block, in double precision
+
+constexpr int kWidth = 12;
+constexpr int kHeads = 6;
+constexpr int kTokens = 5;
+
+/// Threads that add up what they have, in their order.
+class Meeting {
+public:
+    explicit Meeting(int ranks) : parts_(static_cast<std::size_t>(ranks)), barrier_(ranks) {}
+
+    class End final : public ShardSums<double> {
+    public:
+        End(Meeting& meeting, std::size_t rank) : meeting_(meeting), rank_(rank) {}
+        void addUp(M& part) override {
+            meeting_.parts_[rank_] = part;
+            meeting_.barrier_.arrive_and_wait();
+            M sum = meeting_.parts_.front();
+            for (std::size_t r = 1; r < meeting_.parts_.size(); ++r)
+                sum += meeting_.parts_[r];
+            meeting_.barrier_.arrive_and_wait();
+            part = std::move(sum);
+        }
+
+    private:
+        Meeting& meeting_;
+        std::size_t rank_;
+    };
+
+private:
+    std::vector<M> parts_;
+    std::barrier<> barrier_;
+};
+
+struct BlockRun {
+    M output;
+    M input_grad;
+    std::vector<Parameters<double>> weight_grads; ///< by rank
+};
+
+using Block = TransformerBlock<double>;
+
+BlockRun runBlock(const std::vector<Parameters<double>>& shards, const M& input, const M& output_grad) {
+    const auto ranks = static_cast<int>(shards.size());
+    Meeting meeting(ranks);
+    std::vector<BlockRun> runs(shards.size());
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t r = 0; r < shards.size(); ++r) {
+            threads.emplace_back([&, r] {
+                Meeting::End sums(meeting, r);
+                const Block block(shards[r], {1, kHeads / ranks}, ranks > 1 ? &sums : nullptr);
+                Block::Kept kept;
+                runs[r].output = block.forward(input, {}, kept);
+                runs[r].input_grad = block.backwardInput(output_grad, {}, kept);
+                runs[r].weight_grads.push_back(block.backwardWeight(kept));
+            });
+        }
+    }
+    for (std::size_t r = 1; r < runs.size(); ++r) {
+        EXPECT_EQ(runs[r].output, runs[0].output) << "all ranks have the same bits";
+        EXPECT_EQ(runs[r].input_grad, runs[0].input_grad);
+        runs[0].weight_grads.push_back(std::move(runs[r].weight_grads.front()));
+    }
+    return std::move(runs[0]);
+}
+
+Parameters<double> randomBlock() {
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal(0, 0.5);
+    const auto fill = [&](Eigen::Index rows, Eigen::Index columns) {
+        Weights<double> weights{M(rows, columns), Row<double>(columns)};
+        for (Eigen::Index i = 0; i < weights.weight.size(); ++i)
+            weights.weight.data()[i] = normal(random);
+        for (Eigen::Index i = 0; i < columns; ++i)
+            weights.bias(i) = normal(random);
+        return weights;
+    };
+    return {fill(1, kWidth), fill(kWidth, 3 * kWidth), fill(kWidth, kWidth),
+            fill(1, kWidth), fill(kWidth, 4 * kWidth), fill(4 * kWidth, kWidth)};
+}
+
+M columnsOf(const M& whole, int groups, int ranks, int rank) {
+    const Eigen::Index group = whole.cols() / groups;
+    const Eigen::Index own = group / ranks;
+    M part(whole.rows(), groups * own);
+    for (int g = 0; g < groups; ++g)
+        part.middleCols(g * own, own) = whole.middleCols(g * group + rank * own, own);
+    return part;
+}
+
+/// The share of a rank, written down apart from stage_layout.cpp.
+Parameters<double> shareOf(const Parameters<double>& whole, int ranks, int rank) {
+    Parameters<double> share = whole;
+    for (const auto& [part, groups] : {std::pair{Block::kColumns, 3}, {Block::kUp, 1}}) {
+        share[part].weight = columnsOf(whole[part].weight, groups, ranks, rank);
+        share[part].bias = columnsOf(whole[part].bias, groups, ranks, rank).row(0);
+    }
+    for (const auto part : {Block::kProjection, Block::kDown}) {
+        const Eigen::Index rows = whole[part].weight.rows() / ranks;
+        share[part].weight = whole[part].weight.middleRows(rank * rows, rows);
+    }
+    return share;
+}
+
+M randomTokens(unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, 1);
+    return M::NullaryExpr(kTokens, kWidth, [&] { return normal(random); });
+}
+
+TEST(TensorParallelBlock, ComputesWhatTheWholeBlockDoes) {
+    const Parameters<double> whole = randomBlock();
+    const M input = randomTokens(1);
+    const M output_grad = randomTokens(2);
+    const BlockRun alone = runBlock({whole}, input, output_grad);
+    for (const int ranks : {2, 3, 6}) {
+        std::vector<Parameters<double>> shares;
+        for (int rank = 0; rank < ranks; ++rank)
+            shares.push_back(shareOf(whole, ranks, rank));
+        const BlockRun shared = runBlock(shares, input, output_grad);
+        constexpr double kBound = 1e-11;
+        EXPECT_LT((shared.output - alone.output).cwiseAbs().maxCoeff(), kBound) << ranks;
+        EXPECT_LT((shared.input_grad - alone.input_grad).cwiseAbs().maxCoeff(), kBound) << ranks;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const Parameters<double> expected = shareOf(alone.weight_grads[0], ranks, rank);
+            const Parameters<double>& found = shared.weight_grads[static_cast<std::size_t>(rank)];
+            for (std::size_t part = 0; part < expected.size(); ++part) {
+                EXPECT_LT((found[part].weight - expected[part].weight).cwiseAbs().maxCoeff(), kBound)
+                    << ranks << " ranks, part " << part;
+                EXPECT_LT((found[part].bias - expected[part].bias).cwiseAbs().maxCoeff(), kBound)
+                    << ranks << " ranks, part " << part;
+            }
+        }
+    }
+}
+
+TEST(TensorParallelBlock, GradientsAreTheSlopesOfTheForward) {
+    std::vector<Parameters<double>> shares;
+    for (int rank = 0; rank < 2; ++rank)
+        shares.push_back(shareOf(randomBlock(), 2, rank));
+    M input = randomTokens(3);
+    const M by = randomTokens(4);
+    const BlockRun run = runBlock(shares, input, by);
+    const auto slopeAt = [&](double& value) {
+        constexpr double kStep = 1e-5;
+        const double old = value;
+        value = old + kStep;
+        const double above = runBlock(shares, input, by).output.cwiseProduct(by).sum();
+        value = old - kStep;
+        const double below = runBlock(shares, input, by).output.cwiseProduct(by).sum();
+        value = old;
+        return (above - below) / (2 * kStep);
+    };
+    const auto expectNear = [&](double gradient, double slope, const std::string& what) {
+        EXPECT_NEAR(gradient, slope, 1e-6 + 1e-6 * std::abs(slope)) << what;
+    };
+    for (Eigen::Index i = 0; i < input.size(); i += 7)
+        expectNear(run.input_grad.data()[i], slopeAt(input.data()[i]), "input " + std::to_string(i));
+    for (const std::size_t rank : {0U, 1U}) {
+        for (const auto part : {Block::kColumns, Block::kProjection, Block::kUp, Block::kDown}) {
+            M& weight = shares[rank][part].weight;
+            for (Eigen::Index i = 0; i < weight.size(); i += 41) {
+                expectNear(run.weight_grads[rank][part].weight.data()[i], slopeAt(weight.data()[i]),
+                           fmt::format("rank {}, part {}, weight {}", rank, static_cast<int>(part), i));
+            }
+        }
+    }
+}
+
+// ---- Whole runs
+
+RunConfig configOf(Schedule schedule, int tensor_ranks) {
+    RunConfig config;
+    config.schedule = std::move(schedule);
+    config.model.width = 12;
+    config.model.heads = 6;
+    config.model.sequence = 6;
+    config.model.layers_per_stage = 2;
+    config.steps = 3;
+    config.paced = false;
+    config.tensor_ranks = tensor_ranks;
+    return config;
+}
+
+RunSummary run(const RunConfig& config) {
+    JobControl control;
+    Result<RunSummary> result = runPipeline(config, control);
+    EXPECT_TRUE(result.ok()) << result.error().text();
+    return std::move(result).value();
+}
+
+TEST(TensorParallelRun, TrainsTheReferencesWeightsInAllMeshes) {
+    for (const int tensor_ranks : {2, 3, 6}) {
+        for (const int replicas : {1, 2}) {
+            RunConfig config = configOf(test::withDelayedWeightGradients(test::scheduleOf("1f1b", 2, 4)), tensor_ranks);
+            config.replicas = replicas;
+            config.model.cut = {3, 1}; // uneven
+            const RunSummary pipeline = run(config);
+            const Result<RunSummary> plain = runReference(config);
+            ASSERT_TRUE(plain.ok()) << plain.error().text();
+            EXPECT_EQ(pipeline.losses, plain.value().losses) << "tp " << tensor_ranks << ", dp " << replicas;
+            EXPECT_EQ(pipeline.weights_digest, plain.value().weights_digest);
+            EXPECT_EQ(pipeline.memory.size(), static_cast<std::size_t>(2 * replicas * tensor_ranks));
+        }
+    }
+}
+
+TEST(TensorParallelRun, EverySchedulePipelinesToTheSameBits) {
+    const RunSummary one = run(configOf(test::scheduleOf("1f1b", 4, 4), 2));
+    for (const Schedule& schedule : {test::scheduleOf("interleaved", 2, 4, 2), test::vShaped(2, 4),
+                                     test::scheduleOf("zb-h1", 4, 4), test::scheduleOf("zb-v", 2, 4, 2)}) {
+        const RunSummary other = run(configOf(schedule, 2));
+        EXPECT_EQ(other.losses, one.losses) << schedule.name;
+        EXPECT_EQ(other.weights_digest, one.weights_digest) << schedule.name;
+    }
+}
+
+/// Sums of other groups of terms: floats differ in the last bits, and training carries them on.
+TEST(TensorParallelRun, LossesAreThoseOfWholeStagesWithinABound) {
+    RunConfig config = configOf(test::scheduleOf("1f1b", 2, 4), 1);
+    config.steps = 20;
+    const std::vector<double> whole = run(config).losses;
+    for (const int tensor_ranks : {2, 3, 6}) {
+        config.tensor_ranks = tensor_ranks;
+        const std::vector<double> shared = run(config).losses;
+        for (std::size_t step = 0; step < whole.size(); ++step)
+            EXPECT_NEAR(shared[step], whole[step], 1e-5 * whole[step]) << "tp " << tensor_ranks << ", step " << step;
+    }
+}
+
+TEST(TensorParallelRun, RanksHoldTheirShareOfTheMatrices) {
+    const RunConfig whole = configOf(test::scheduleOf("1f1b", 3, 6), 1);
+    const MemoryUse alone = run(whole).memory[1];
+    const std::vector<MemoryUse> memory = run(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
+    ASSERT_EQ(memory.size(), 9U);
+    // Of a block with width h: of 12 h^2 weights and 7 h biases a third, whole are two normalisations and two biases.
+    constexpr std::int64_t kBlock = (12 * 12 * 12 + 7 * 12) / 3 + (4 + 2) * 12;
+    for (const std::size_t rank : {3U, 4U, 5U}) {
+        EXPECT_EQ(memory[rank].weights, 2 * kBlock * std::int64_t{4});
+        EXPECT_EQ(memory[rank].optimizer, 2 * memory[rank].weights);
+        EXPECT_LT(memory[rank].activations, alone.activations * 6 / 10);
+    }
+}
+
+TEST(TensorParallelRun, WhatIsWholeStaysEqualOnAllRanks) {
+    test::EngineRun run(test::scheduleOf("1f1b", 2, 3), test::someTimes(0ms));
+    run.model.heads = 2;
+    run.tensor_ranks = 2;
+    run.steps = 4;
+    const Result<EngineResult> result = run.run();
+    ASSERT_TRUE(result.ok()) << result.error().text();
+    ASSERT_EQ(result.value().stages.size(), 2U);
+    int whole = 0;
+    for (std::size_t s = 0; s < 2; ++s) {
+        auto& one = dynamic_cast<GptStage&>(*result.value().stages[0][s]).parameters();
+        auto& other = dynamic_cast<GptStage&>(*result.value().stages[1][s]).parameters();
+        const auto layout = stageLayout(run.model, DataPlan(run.schedule).taskOf(Stage{s}));
+        for (std::size_t part = 0; part < layout.size(); ++part) {
+            if (layout[part].cut == PartLayout::Cut::Whole) {
+                EXPECT_EQ(one[part].weight, other[part].weight) << "stage " << s << ", part " << part;
+                ++whole;
+            } else {
+                EXPECT_NE(one[part].weight, other[part].weight) << "stage " << s << ", part " << part;
+            }
+            if (layout[part].cut == PartLayout::Cut::Columns) continue;
+            EXPECT_EQ(one[part].bias, other[part].bias) << "stage " << s << ", part " << part;
+        }
+    }
+    EXPECT_EQ(whole, 2 + 2 * 2 + 2);
+}
+
+TEST(TensorParallelRun, ChecksThatHeadsCanBeShared) {
+    RunConfig config = configOf(test::scheduleOf("1f1b", 2, 2), 4);
+    JobControl control;
+    const auto uneven = runPipeline(config, control);
+    ASSERT_FALSE(uneven.ok());
+    EXPECT_EQ(uneven.error().kind, ErrorKind::Usage);
+    EXPECT_THAT(uneven.error().message, HasSubstr("6 heads cannot be shared by 4"));
+    config.tensor_ranks = 0;
+    EXPECT_EQ(runPipeline(config, control).error().kind, ErrorKind::Usage);
+}
+
+// ---- Times
+
+TEST(TensorParallelTimes, SumsMakeOpsLongerByATransferEach) {
+    test::EngineRun run(test::scheduleOf("zb-h1", 2, 3), test::someTimes(1ms));
+    run.model.heads = 2;
+    run.model.layers_per_stage = 2;
+    run.tensor_ranks = 2;
+    const Result<EngineResult> result = run.run();
+    ASSERT_TRUE(result.ok()) << result.error().text();
+    for (const auto& records : run.records) {
+        std::map<std::tuple<int, OpKind, Microbatch>, std::vector<profiler::SliceRecord>> sums;
+        for (const auto& record : records) {
+            if (record.category != profiler::SliceRecord::Category::Collective) continue;
+            const OpKind kind = record.payload == Payload::Activation ? OpKind::Forward : OpKind::BackwardInput;
+            sums[{record.step, kind, record.microbatch}].push_back(record);
+        }
+        int ops = 0;
+        for (const auto& record : records) {
+            if (record.category != profiler::SliceRecord::Category::Op || record.kind == OpKind::Optimizer) continue;
+            ++ops;
+            const TimeNs nominal = run.costs.times.of(record.kind);
+            const bool adds = record.kind != OpKind::BackwardWeight;
+            EXPECT_EQ(record.end - record.start, nominal + (adds ? 4ms : 0ms)) << opName(record.asOp().op);
+            EXPECT_EQ(record.exposed_comm, adds ? 4ms : 0ms);
+            if (!adds) continue;
+            const auto& own = sums[{record.step, record.kind, record.microbatch}];
+            ASSERT_EQ(own.size(), 4U) << "two for each block";
+            for (std::size_t i = 0; i < own.size(); ++i) {
+                const auto k = static_cast<std::int64_t>(i);
+                EXPECT_EQ(own[i].start, record.start + nominal * (k + 1) / 4 + k * 1ms);
+                EXPECT_EQ(own[i].end - own[i].start, 1ms);
+                EXPECT_EQ(own[i].stage, record.stage);
+            }
+            EXPECT_EQ(own.back().end, record.end);
+        }
+        EXPECT_EQ(ops, 2 * 3 * 3);
+    }
+}
+
+TEST(TensorParallelTimes, AllWaitForTheSlowestOfThem) {
+    test::EngineRun run(test::scheduleOf("1f1b", 2, 2), test::someTimes(0ms));
+    run.model.heads = 2;
+    run.tensor_ranks = 2;
+    run.faults = {parseFault("slow:rank=1,tp=0,factor=2").value()};
+    ASSERT_TRUE(checkFaults(run.faults, run.schedule, run.steps, 2).ok());
+    ASSERT_TRUE(run.run().ok());
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        for (const auto& record : run.records[rank]) {
+            if (record.category != profiler::SliceRecord::Category::Op || record.kind == OpKind::Optimizer) continue;
+            const TimeNs nominal = run.costs.times.of(record.kind);
+            EXPECT_EQ(record.end - record.start, rank >= 2 ? 2 * nominal : nominal);
+            EXPECT_EQ(record.exposed_comm, rank == 3 ? nominal : 0ms) << "who is slow waits for nobody";
+        }
+    }
+}
+
+TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
+    const bubblescope::test::ScratchFolder dir;
+    RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4), 2);
+    config.out_dir = dir.path();
+    config.replicas = 2;
+    EXPECT_EQ(run(config).files.size(), 12U);
+    JobControl control;
+    Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    ASSERT_EQ(loaded.value().problems.size(), 1U);
+    EXPECT_EQ(loaded.value().problems.front().kind, "tensor-parallel");
+    EXPECT_EQ(loaded.value().problems.front().count, 6) << "half of twelve";
+    EXPECT_EQ(loaded.value().info.value().tp, 2);
+    EXPECT_EQ(loaded.value().info.value().dp, 2);
+    EXPECT_EQ(loaded.value().schedule.name, "1f1b");
+    ASSERT_EQ(loaded.value().steps.size(), 6U) << "three of each replica";
+    for (const StepTimeline& step : loaded.value().steps) {
+        for (std::size_t r = 0; r < 3; ++r) {
+            const auto sums =
+                std::ranges::count_if(step.comm[r], [](const CommSpan& s) { return s.kind == CommKind::Collective; });
+            EXPECT_EQ(sums, 4 * 2 * 4) << "four micro-batches, there and back, two for each of two blocks";
+        }
+    }
+    const auto report = diagnoseRun(loaded.value());
+    ASSERT_TRUE(report.ok()) << report.error().text();
+    const StepAccounting& account = report.value().diagnoses.front().accounting;
+    for (std::size_t r = 0; r < 3; ++r) {
+        TimeNs waited{0};
+        TimeNs computed{0};
+        for (const TimelineOp& op : loaded.value().steps.front().ranks[r]) {
+            waited += op.exposed_comm;
+            if (op.op.kind != OpKind::Optimizer) computed += op.duration() - op.exposed_comm;
+        }
+        EXPECT_GT(waited, 0ns);
+        EXPECT_EQ(account.ranks[r].compute[0] + account.ranks[r].compute[1], computed);
+        EXPECT_EQ(account.ranks[r].total(), loaded.value().steps.front().wall());
+    }
+}
+
+TEST(TensorParallelTimes, AHangingRankIsNamedAndNotThoseWhoWaitInsideTheOp) {
+    RunConfig config = configOf(test::scheduleOf("1f1b", 2, 3), 2);
+    config.timeout = 2s;
+    config.faults.push_back(parseFault("hang:rank=1,tp=1,step=1,op=B0").value());
+    JobControl control;
+    const auto result = runPipeline(config, control);
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.error().message, HasSubstr("rank 3 hangs: it has been in B0.0 of step 1"));
+}
+
+} // namespace
+} // namespace bubblescope::runtime
