@@ -90,7 +90,12 @@ void ProcessWires::exchangePings() {
 template <class Look>
 bool ProcessWires::waitFor(const Look& look) {
     // Rather asleep than spinning: there may be more processes than cores.
-    constexpr auto kNap = 50us;
+    // A nap is a share of what has been waited already, which makes no wait much longer, and leaves to the others what
+    // a long one would take from them.
+    constexpr std::chrono::nanoseconds kShortest = 20us;
+    constexpr std::chrono::nanoseconds kLongest = 500us;
+    constexpr int kShare = 8;
+    const auto began = std::chrono::steady_clock::now();
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
@@ -98,7 +103,8 @@ bool ProcessWires::waitFor(const Look& look) {
             if (look()) return true;
         }
         if (end_.ended()) return false;
-        std::this_thread::sleep_for(kNap);
+        const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - began;
+        std::this_thread::sleep_for(std::clamp(waited / kShare, kShortest, kLongest));
     }
 }
 

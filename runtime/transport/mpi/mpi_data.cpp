@@ -1,5 +1,6 @@
 #include "runtime/transport/mpi/mpi_data.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -72,8 +73,16 @@ MpiData::Buffer MpiData::freeBuffer(std::size_t bytes) {
 }
 
 void MpiData::expect(std::span<const Expected> messages) {
-    for (const Expected& message : messages) {
-        const Label label = labelOf(message.from, message.key);
+    for (const Expected& message : messages)
+        expected_.push_back(labelOf(message.from, message.key));
+    postNext();
+}
+
+void MpiData::postNext() {
+    constexpr std::size_t kPostedAhead = 4;
+    while (!expected_.empty() && incoming_.size() < kPostedAhead) {
+        const Label label = expected_.front();
+        expected_.pop_front();
         const auto size = sizes_.find(label);
         if (size == sizes_.end() || incoming_.contains(label) || arrived_.contains(label)) continue;
         Incoming& incoming = incoming_[label];
@@ -125,6 +134,7 @@ void MpiData::progress() {
         free_.push_back(std::move(buffer));
         incoming = incoming_.erase(incoming);
     }
+    postNext();
 }
 
 void MpiData::findUnexpected() {
@@ -143,8 +153,11 @@ void MpiData::findUnexpected() {
 }
 
 std::optional<DataChannel::Arrived> MpiData::take(Rank from, const MessageKey& key) {
-    const auto found = arrived_.find(labelOf(from, key));
+    const Label label = labelOf(from, key);
+    const auto found = arrived_.find(label);
     if (found == arrived_.end()) return std::nullopt;
+    // One that was quicker than its receive is not waited for again. It is near the front: messages come as expected.
+    if (const auto place = std::ranges::find(expected_, label); place != expected_.end()) expected_.erase(place);
     Arrived arrived{std::move(found->second.tensor), found->second.sent};
     arrived_.erase(found);
     return arrived;

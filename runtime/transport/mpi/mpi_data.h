@@ -5,6 +5,7 @@
 #include "runtime/transport/mpi/tag_plan.h"
 
 #include <cstddef>
+#include <deque>
 #include <list>
 #include <map>
 #include <optional>
@@ -16,19 +17,21 @@ namespace bubblescope::runtime {
 
 /// Tensors by MPI, from and to the host's memory. Buffers are kept until MPI is through with them and then used again.
 /// Receives are posted ahead once a message of the same place has told its size, so from the second step on; before
-/// that a message is taken when it is found. Times pass as they are.
+/// that a message is taken when it is found. Only the next few are posted at a time: each holds a buffer, however long
+/// its message takes to come. Times pass as they are.
 class MpiData final : public DataChannel {
 public:
     /// On a communicator of its own, which all processes of `of` make together.
     MpiData(MPI_Comm of, const TagPlan& tags);
     ~MpiData() override;
 
-    /// Posts receives for messages whose size is known.
+    /// Posts receives for messages whose size is known, the first ones at once, others when those have come.
     void expect(std::span<const Expected> messages) override;
     void send(Rank to, const MessageKey& key, Message message) override;
     void progress() override;
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
-    [[nodiscard]] bool busy() const override { return !sends_.empty() || !incoming_.empty(); }
+    /// A message that comes needs progress too, but it is looked for by whoever waits for it.
+    [[nodiscard]] bool busy() const override { return !sends_.empty(); }
     void closeTogether() override { comm_.freeAtEnd(); }
 
 private:
@@ -48,11 +51,13 @@ private:
         return {peer.value, static_cast<int>(tags_.tagOf(key))};
     }
     [[nodiscard]] Buffer freeBuffer(std::size_t bytes);
+    void postNext();
     void findUnexpected();
 
     MpiComm comm_;
     TagPlan tags_;
     std::list<Send> sends_;
+    std::deque<Label> expected_;         ///< not posted yet
     std::map<Label, Incoming> incoming_; ///< posted or found, not complete
     std::map<Label, Message> arrived_;
     std::map<Label, std::size_t> sizes_; ///< of earlier messages of the same label
