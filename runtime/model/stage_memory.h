@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/cost/memory_model.h"
+#include "core/schedule/schedule.h"
+#include "runtime/model/model_config.h"
+
+namespace bubblescope::runtime {
+
+/// The model that runs on the CPU as core's memory model sees it: what a rank keeps of each stage of the schedule where
+/// `tensor_ranks` share it, and what its ops take on top while they run. Bytes of 32-bit numbers. With n tokens in a
+/// micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, in numbers:
+///
+///     weights of a layer    12h²/t + 7h/t + 6h    (matrices, biases of cut columns; norms, biases behind a sum)
+///     kept of a layer       F to I: 2n + 2nh + 8nh/t + ans/t    I to W: 6nh + 12nh/t
+///     first stage           weights (V + s)h; I to W: nh
+///     last stage            weights 2h + (h + 1)V; F to I: n + nh + nV; I to W: 2nh + nV
+///     while F runs          2nh + 4nh/t, where ranks share also 2(t - 1)nh for parts of a sum
+///     while B, I, W run     what the layers keep more from I to W than before, and the larger of I's 2nh + 12nh/t, with
+///                           parts as F has them, and W's gradients, as large as the weights, with nh + 4nh/t
+///
+/// Not in it: gradients that wait for their turn in the sum (GradientSum), messages under way, and the optimizer's
+/// step, which takes two more copies of the gradients when no activations are held any more.
+[[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
+
+} // namespace bubblescope::runtime
