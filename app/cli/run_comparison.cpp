@@ -1,6 +1,6 @@
 #include "app/cli/run_comparison.h"
 
-#include "app/cli/table.h"
+#include "app/cli/comparison_table.h"
 #include "core/cost/recut.h"
 #include "core/timeline/typical_costs.h"
 
@@ -15,10 +15,6 @@
 
 namespace bubblescope::cli {
 namespace {
-
-std::string titleOf(const Schedule& schedule) {
-    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
-}
 
 /// With --vpp, or else with the smallest number of chunks that the schedule takes.
 Result<Schedule> withChunks(const ScheduleOptions& options, const std::string& name, const CostModel& times) {
@@ -112,6 +108,11 @@ const StepAnalysis& typicalStep(const RecordedRun& recorded) {
     return recorded.report.steps[recorded.report.typical_step];
 }
 
+Compared comparedOf(const RecordedRun& recorded) {
+    const StepAnalysis& step = typicalStep(recorded);
+    return {recorded.run.schedule, step.wall, step.rates, {}};
+}
+
 } // namespace
 
 Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& comparison, const CostModel& times,
@@ -149,41 +150,28 @@ Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>
 }
 
 std::string comparisonText(const std::vector<RecordedRun>& runs) {
-    Table table({{"schedule", Table::Align::Left},
-                 {"chunks"},
-                 {"makespan"},
-                 {"bubble rate"},
-                 {"closed form"},
-                 {"over ideal"},
-                 {"peak memory"},
-                 {"activations"},
-                 {"weights"}});
+    std::vector<Compared> rows;
     const std::vector<std::size_t> groups = weightGroups(runs);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const StepAnalysis& step = typicalStep(runs[i]);
         const runtime::MemoryUse& memory = largest(runs[i].training.memory);
-        table.row({titleOf(runs[i].run.schedule), fmt::format("{}", runs[i].run.schedule.vpp), formatTime(step.wall),
-                   fmt::format("{:.2f} %", 100 * step.rates.over_makespan),
-                   step.form ? fmt::format("{:.2f} %", 100 * step.form->bubble_rate) : "none",
-                   fmt::format("{:.2f} %", 100 * step.rates.over_ideal), kibibytes(memory.total()),
-                   kibibytes(memory.activations), std::string(1, static_cast<char>('a' + groups[i] % 26))});
+        rows.push_back(comparedOf(runs[i]));
+        rows.back().further = {step.form ? fmt::format("{:.2f} %", 100 * step.form->bubble_rate) : "none",
+                               fmt::format("{}", runs[i].run.schedule.vpp), kibibytes(memory.total()),
+                               kibibytes(memory.activations), std::string(1, static_cast<char>('a' + groups[i] % 26))};
     }
-    return table.text(0) + weightsText(runs) + lateText(runs);
+    return comparisonTable(rows, {{"closed form"}, {"chunks"}, {"peak memory"}, {"activations"}, {"weights"}}) +
+           weightsText(runs) + lateText(runs);
 }
 
 Json comparisonJson(const std::vector<RecordedRun>& runs) {
     Json documents = Json::array();
     for (const RecordedRun& run : runs) {
         const StepAnalysis& step = typicalStep(run);
-        Json document = {{"schedule", run.run.schedule.name},
-                         {"flavor", run.run.schedule.flavor},
-                         {"vpp", run.run.schedule.vpp},
-                         {"makespan_ns", step.wall.count()},
-                         {"bubble_rate", step.rates.over_makespan},
-                         {"span_bubble_rate", step.rates.span},
-                         {"over_ideal", step.rates.over_ideal},
-                         {"expected_bubble_rate", step.form ? Json(step.form->bubble_rate) : Json()},
-                         {"peak_memory_bytes", largest(run.training.memory).total()}};
+        Json document = comparedJson(comparedOf(run));
+        document["vpp"] = run.run.schedule.vpp;
+        document["expected_bubble_rate"] = step.form ? Json(step.form->bubble_rate) : Json();
+        document["peak_memory_bytes"] = largest(run.training.memory).total();
         document["run"] = toJson(run);
         documents.push_back(std::move(document));
     }

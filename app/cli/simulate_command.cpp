@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/comparison_table.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
@@ -39,9 +40,7 @@ struct Simulated {
     std::optional<ClosedForm> form; ///< exact or a bound
     std::optional<MemoryReport> memory;
 
-    [[nodiscard]] std::string title() const {
-        return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
-    }
+    [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };
 
 Json positionsJson(const PerPosition<TimeNs>& values, bool f_then_b) {
@@ -83,13 +82,8 @@ Json toJson(const Simulated& run, bool with_ops) {
                          {"executed_positions", positionsJson(account.executed, f_then_b)}});
         if (run.memory) ranks.back()["memory"] = memoryJson(run.schedule, *run.memory, account.rank);
     }
-    Json document = {{"schedule", run.schedule.name},
-                     {"flavor", run.schedule.flavor},
-                     {"makespan_ns", run.step.wall().count()},
-                     {"bubble_rate", run.analysis.rates.over_makespan},
-                     {"span_bubble_rate", run.analysis.rates.span},
-                     {"over_ideal", run.analysis.rates.over_ideal},
-                     {"ranks", ranks}};
+    Json document = comparedJson(run.compared());
+    document["ranks"] = ranks;
     if (with_ops) document["ops"] = opsJson(run.step);
     return document;
 }
@@ -110,7 +104,7 @@ std::string toText(const Simulated& run) {
     std::string out =
         fmt::format("{}, p = {}, m = {}, v = {}: makespan {}, bubble rate {:.2f} % of the makespan\n"
                     "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n\n",
-                    run.title(), run.schedule.pp, run.schedule.microbatches, run.schedule.vpp,
+                    titleOf(run.schedule), run.schedule.pp, run.schedule.microbatches, run.schedule.vpp,
                     formatTime(run.step.wall()), 100 * rates.over_makespan, 100 * rates.span, 100 * rates.over_ideal);
     const auto peaks = peakActivations(run.schedule);
     Table table(
@@ -126,22 +120,16 @@ std::string toText(const Simulated& run) {
 }
 
 std::string comparisonText(const std::vector<Simulated>& runs) {
-    Table table({{"schedule", Table::Align::Left},
-                 {"makespan"},
-                 {"bubble rate"},
-                 {"span"},
-                 {"over ideal"},
-                 {"peak activations"}});
+    std::vector<Compared> rows;
     std::string charts;
     for (const Simulated& run : runs) {
-        const BubbleRates& rates = run.analysis.rates;
-        table.row({run.title(), formatTime(run.step.wall()), fmt::format("{:.2f} %", 100 * rates.over_makespan),
-                   fmt::format("{:.2f} %", 100 * rates.span), fmt::format("{:.2f} %", 100 * rates.over_ideal),
-                   fmt::format("{}", std::ranges::max(peakActivations(run.schedule)))});
+        rows.push_back(run.compared());
+        rows.back().further = {fmt::format("{}", std::ranges::max(peakActivations(run.schedule)))};
         const std::string chart = textChart(run.step);
-        charts += fmt::format("\n{}\n{}", run.title(), chart.empty() ? "too wide for a chart to scale\n" : chart);
+        charts +=
+            fmt::format("\n{}\n{}", titleOf(run.schedule), chart.empty() ? "too wide for a chart to scale\n" : chart);
     }
-    return table.text(0) + charts;
+    return comparisonTable(rows, {{"peak activations"}}) + charts;
 }
 
 Result<Simulated> execute(Schedule schedule, const CostModel& costs, const MemoryOptions& memory) {

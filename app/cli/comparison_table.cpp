@@ -1,0 +1,39 @@
+#include "app/cli/comparison_table.h"
+
+#include <fmt/format.h>
+
+namespace bubblescope::cli {
+namespace {
+
+std::string percent(double share) {
+    return fmt::format("{:.2f} %", 100 * share);
+}
+
+} // namespace
+
+std::string titleOf(const Schedule& schedule) {
+    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
+}
+
+std::string comparisonTable(const std::vector<Compared>& rows, const std::vector<Table::Column>& further) {
+    std::vector<Table::Column> columns{
+        {"schedule", Table::Align::Left}, {"makespan"}, {"bubble rate"}, {"span"}, {"over ideal"}};
+    columns.insert(columns.end(), further.begin(), further.end());
+    Table table(std::move(columns));
+    for (const Compared& row : rows) {
+        std::vector<std::string> cells{titleOf(row.schedule), formatTime(row.makespan),
+                                       percent(row.rates.over_makespan), percent(row.rates.span),
+                                       percent(row.rates.over_ideal)};
+        cells.insert(cells.end(), row.further.begin(), row.further.end());
+        table.row(std::move(cells));
+    }
+    return table.text(0);
+}
+
+Json comparedJson(const Compared& row) {
+    return {{"schedule", row.schedule.name},       {"flavor", row.schedule.flavor},
+            {"makespan_ns", row.makespan.count()}, {"bubble_rate", row.rates.over_makespan},
+            {"span_bubble_rate", row.rates.span},  {"over_ideal", row.rates.over_ideal}};
+}
+
+} // namespace bubblescope::cli
