@@ -15,11 +15,13 @@ namespace bubblescope::runtime {
 ///     first stage           weights (V + s)h; I to W: nh
 ///     last stage            weights 2h + (h + 1)V; F to I: n + nh + nV; I to W: 2nh + nV
 ///     while F runs          2nh + 4nh/t, where ranks share also 2(t - 1)nh for parts of a sum
-///     while B, I, W run     what the layers keep more from I to W than before, and the larger of I's 2nh + 12nh/t, with
+///     while B, I, W run     what the layers keep more from I to W than before, and the larger of I's 2nh + 12nh/t,
+///     with
 ///                           parts as F has them, and W's gradients, as large as the weights, with nh + 4nh/t
 ///
 /// Not in it: gradients that wait for their turn in the sum (GradientSum), messages under way, and the optimizer's
-/// step, which takes two more copies of the gradients when no activations are held any more.
+/// step. When that runs no activations are held any more; it takes two more copies of the gradients, and three for each
+/// other copy of the model with which it exchanges them.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
 
 } // namespace bubblescope::runtime
