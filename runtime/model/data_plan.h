@@ -23,7 +23,7 @@ struct StageTask {
     std::vector<Piece> pieces; ///< that pass it, in the order in which their gradients are summed
     int slices = 1;            ///< of each micro-batch's rows
     int microbatches = 1;      ///< of the whole step, all replicas; the gradient and the loss are means over them
-    TensorShard shard;         ///< what of the stage; whole by default
+    TensorShard shard{};       ///< what of the stage; whole by default
 };
 
 /// How a schedule's micro-batches map to the data, and in what order gradients are summed, which floats do
