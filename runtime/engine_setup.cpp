@@ -49,7 +49,8 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .rings = {},
                         .faults = config.faults,
                         .die = {},
-                        .after_step = {}};
+                        .after_step = {},
+                        .bubble_hook = config.bubble_hook};
     if (config.backend) {
         engine.devices = {[&config] { return config.backend->openRank(); },
                           [&config](RankDevice& device, const StageTask& task) {

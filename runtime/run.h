@@ -5,6 +5,7 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "runtime/device/backend.h"
+#include "runtime/engine/bubble_hook.h"
 #include "runtime/fault/fault.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
@@ -37,6 +38,7 @@ struct RunConfig {
     /// it. The default is above what any op of a model that fits a CPU takes.
     TimeNs timeout{60'000'000'000};
     std::shared_ptr<Backend> backend; ///< where ranks compute; null = on the host
+    BubbleHook bubble_hook;           ///< see there; empty = none
     std::filesystem::path out_dir;    ///< one trace file per rank goes here; empty = record nothing
 };
 

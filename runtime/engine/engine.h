@@ -7,6 +7,7 @@
 #include "profiler/recorder/ring.h"
 #include "runtime/device/host_clock.h"
 #include "runtime/device/rank_device.h"
+#include "runtime/engine/bubble_hook.h"
 #include "runtime/fault/fault.h"
 #include "runtime/model/stage_model.h"
 #include "runtime/transport/transport.h"
@@ -44,6 +45,7 @@ struct EngineConfig {
     std::function<void()> die;
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
     std::function<Status()> after_step;
+    BubbleHook bubble_hook{}; ///< empty = none
 };
 
 struct EngineResult {

@@ -36,6 +36,7 @@ RankLoop::RankLoop(RunState& state, std::size_t local)
       faults_(state.config.faults, place_.rank, place_.tensor),
       record_(state.config.rings.empty() ? nullptr : state.config.rings[local], faults_, state.mesh),
       ends_steps_(local == 0) {
+    if (state.config.bubble_hook) bubbles_ = bubblePlaces(schedule_, state.config.times)[place_.rank.index()];
     if (state.mesh.tensor_ranks > 1) sums_.emplace(wires_, state.config.clock, wiring_.tensorGroup());
 }
 
@@ -75,15 +76,23 @@ void RankLoop::runStep() {
     if (device_) device_->beginStep(clock_.freeAt());
     const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
+        meetBubbles(i);
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
     }
     current_.reset();
+    meetBubbles(ops.size());
+    next_bubble_ = 0;
     clock_.alignTo(meet(freeAt()));
     runOptimizer();
     current_.reset();
     if (step_ + 1 < state_.config.steps) wires_.expect(expected_);
     clock_.alignTo(meet(freeAt()));
     endStep();
+}
+
+void RankLoop::meetBubbles(std::size_t index) {
+    for (; next_bubble_ < bubbles_.size() && bubbles_[next_bubble_].before <= index; ++next_bubble_)
+        state_.config.bubble_hook({wires_.rank(), place_.rank, step_, bubbles_[next_bubble_]});
 }
 
 void RankLoop::runTogether(std::span<const Op> ops) {

@@ -52,6 +52,8 @@ private:
     void runSteps();
     void buildStages();
     void runStep();
+    /// Calls the hook for bubbles that end with the op at `index` of the list.
+    void meetBubbles(std::size_t index);
     /// One op, or both of an overlapped pair: they begin together, when the inputs of both are there, and
     /// end together. Their maths is done in the order of the list; each output is sent when it exists.
     void runTogether(std::span<const Op> ops);
@@ -114,9 +116,11 @@ private:
     DeviceClock clock_;
     RankFaults faults_;
     RankRecord record_;
-    std::optional<DeviceOps> device_; ///< none = the host
-    std::optional<TensorGroup> sums_; ///< none = stages are whole
-    bool ends_steps_;                 ///< calls after_step
+    std::optional<DeviceOps> device_;  ///< none = the host
+    std::optional<TensorGroup> sums_;  ///< none = stages are whole
+    bool ends_steps_;                  ///< calls after_step
+    std::vector<BubblePlace> bubbles_; ///< empty without a hook
+    std::size_t next_bubble_ = 0;      ///< in this step
     int step_ = 0;
     std::optional<Op> current_; ///< for messages about failures
     RankCounts counts_;

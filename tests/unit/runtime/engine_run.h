@@ -57,7 +57,8 @@ struct EngineRun {
                             .rings = {},
                             .faults = faults,
                             .die = {},
-                            .after_step = after_step};
+                            .after_step = after_step,
+                            .bubble_hook = bubble_hook};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
         Result<EngineResult> result = runEngine(config, control);
@@ -76,6 +77,7 @@ struct EngineRun {
     StageFactory make_stage;
     std::optional<EngineConfig::Devices> devices;
     std::function<Status()> after_step;
+    BubbleHook bubble_hook;
     FakeClock clock;
     JobControl control;
     std::vector<std::unique_ptr<profiler::RecordRing>> rings;
