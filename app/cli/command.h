@@ -35,6 +35,7 @@ void addAnomaliesCommand(CLI::App& app, Action& action);
 void addDiffCommand(CLI::App& app, Action& action);
 void addAdviseCommand(CLI::App& app, Action& action);
 void addWhatIfCommand(CLI::App& app, Action& action);
+void addAadiffCommand(CLI::App& app, Action& action);
 void addViewCommand(CLI::App& app, Action& action);
 
 } // namespace bubblescope::cli

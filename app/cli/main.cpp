@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
     addConvertCommand(app, action);
     addMemoryCommand(app, action);
     addValidateCommand(app, action);
+    addAadiffCommand(app, action);
     addViewCommand(app, action);
     try {
         app.parse(argc, argv);

@@ -1,0 +1,265 @@
+#include "core/aadiff/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+bool isReplayed(OpKind kind) {
+    return kind != OpKind::Optimizer;
+}
+
+/// Inputs that are kept from the end of their op to the end of their last check.
+struct Kept {
+    std::size_t op = 0;
+    TimeNs from{0};
+    TimeNs to{0};
+    std::int64_t bytes = 0;
+};
+
+class RankPlanner {
+public:
+    RankPlanner(std::vector<Slot> slots, const StepTimeline& step, Rank rank, const CostModel& costs,
+                const PlanLimits& limits)
+        : step_(step), rank_(rank), ops_(step.ranks[rank.index()]), costs_(costs), limits_(limits) {
+        plan_.slots = std::move(slots);
+    }
+
+    RankPlan make() {
+        findUnits();
+        for (const Slot& slot : plan_.slots) {
+            if (slot.next_op == 0) plan_.before_first += slot.duration();
+        }
+        last_check_.assign(plan_.units.size(), 0);
+        findCandidates();
+        for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
+            if (!fitsAnywhere(unit)) plan_.never.push_back(unit);
+        }
+        std::size_t open = plan_.units.size() - plan_.never.size();
+        for (int number = 0; open > 0 && number < limits_.most_steps; ++number) {
+            const std::size_t before = open;
+            addStep(open);
+            if (open == before) break; // memory has no room for what is left
+        }
+        for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
+            const bool told = std::ranges::find(plan_.never, unit) != plan_.never.end();
+            if (last_check_[unit] == 0 && !told) plan_.never.push_back(unit);
+        }
+        return std::move(plan_);
+    }
+
+private:
+    struct Candidate {
+        std::size_t op = 0;
+        bool kept = false;
+    };
+
+    using Key = std::pair<Chunk, OpKind>;
+
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return step_.stageOf(rank_, chunk); }
+
+    void findUnits() {
+        std::set<std::pair<Chunk, OpKind>> kinds;
+        for (const TimelineOp& op : ops_) {
+            if (isReplayed(op.op.kind)) kinds.insert({op.op.chunk, op.op.kind});
+        }
+        for (const auto& [chunk, kind] : kinds) {
+            const Stage stage = stageOf(chunk);
+            const int layers = limits_.layers.empty() ? 1 : std::max(1, limits_.layers[stage.index()]);
+            const TimeNs cost = costs_.opTime(kind, stage) / layers;
+            for (int layer = 0; layer < layers; ++layer)
+                plan_.units.push_back({rank_, chunk, kind, layer, cost});
+        }
+    }
+
+    /// When the activations of a forward are given up: when the backward that needs them last begins.
+    [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
+        TimeNs until = step_.end;
+        for (const TimelineOp& op : ops_) {
+            const bool same = op.op.microbatch == forward.microbatch && op.op.chunk == forward.chunk &&
+                              op.op.sequence == forward.sequence;
+            if (same && (op.op.kind == OpKind::Backward || op.op.kind == OpKind::BackwardInput)) until = op.start;
+        }
+        return until - step_.begin;
+    }
+
+    /// For each slot, kind and chunk: the ops to run again, those first whose inputs are there, then the latest ones.
+    /// Where nobody says how much may be kept, of those whose inputs would be gone only the latest.
+    void findCandidates() {
+        std::map<Key, std::vector<std::size_t>> ops;
+        std::vector<TimeNs> until(ops_.size());
+        for (std::size_t i = 0; i < ops_.size(); ++i) {
+            if (!isReplayed(ops_[i].op.kind)) continue;
+            ops[{ops_[i].op.chunk, ops_[i].op.kind}].push_back(i);
+            if (ops_[i].op.kind == OpKind::Forward) until[i] = activationsUntil(ops_[i].op);
+        }
+        candidates_.resize(plan_.slots.size());
+        for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+            const Slot& slot = plan_.slots[s];
+            for (const auto& [key, of_kind] : ops) {
+                std::vector<Candidate>& list = candidates_[s][key];
+                for (auto op = of_kind.rbegin(); op != of_kind.rend(); ++op) {
+                    if (ops_[*op].end - step_.begin <= slot.start) list.push_back({*op, until[*op] < slot.end});
+                }
+                std::ranges::stable_partition(list, [](const Candidate& op) { return !op.kept; });
+                const auto kept = std::ranges::find(list, true, &Candidate::kept);
+                if (limits_.spare_bytes.empty() && kept != list.end()) list.erase(std::next(kept), list.end());
+            }
+        }
+    }
+
+    [[nodiscard]] TimeNs needed(const CheckUnit& unit) const {
+        const double cost = static_cast<double>(unit.cost.count()) * (1 + limits_.margin);
+        return TimeNs{static_cast<std::int64_t>(std::ceil(cost))} + limits_.latency;
+    }
+
+    [[nodiscard]] const std::vector<Candidate>& candidates(std::size_t slot, const CheckUnit& unit) const {
+        return candidates_[slot].at({unit.chunk, unit.kind});
+    }
+
+    [[nodiscard]] bool fitsAnywhere(std::size_t index) const {
+        const CheckUnit& unit = plan_.units[index];
+        for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+            if (!candidates(s, unit).empty() && needed(unit) <= plan_.slots[s].duration()) return true;
+        }
+        return false;
+    }
+
+    [[nodiscard]] std::int64_t bytesOf(Chunk chunk) const {
+        return limits_.kept_bytes.empty() ? 0 : limits_.kept_bytes[stageOf(chunk).index()];
+    }
+
+    /// Makes room for an op's inputs up to `to`; false if there is none.
+    bool keep(std::size_t op, TimeNs to) {
+        const TimeNs from = ops_[op].end - step_.begin;
+        std::vector<Kept> with = kept_;
+        const auto known = std::ranges::find(with, op, &Kept::op);
+        if (known != with.end())
+            known->to = std::max(known->to, to);
+        else
+            with.push_back({op, from, to, bytesOf(ops_[op].op.chunk)});
+        std::int64_t peak = 0;
+        for (const Kept& at : with) {
+            std::int64_t together = 0;
+            for (const Kept& other : with)
+                together += other.from <= at.from && at.from < other.to ? other.bytes : 0;
+            peak = std::max(peak, together);
+        }
+        if (!limits_.spare_bytes.empty() && peak > limits_.spare_bytes[rank_.index()]) return false;
+        plan_.peak_kept_bytes = std::max(plan_.peak_kept_bytes, peak);
+        kept_ = std::move(with);
+        return true;
+    }
+
+    /// Fills the slots of a step, one unit after the other, with the one whose last check is longest ago. No op's layer
+    /// is run again twice in a step.
+    void addStep(std::size_t& open) {
+        kept_.clear();
+        auto& checks = plan_.steps.emplace_back();
+        done_.clear();
+        for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+            TimeNs free = plan_.slots[s].start;
+            // Until no unit is placed any more.
+            for (bool placed = true; placed;) {
+                placed = false;
+                for (const std::size_t index : oldestFirst()) {
+                    const TimeNs end = free + needed(plan_.units[index]);
+                    const Candidate* const op = end > plan_.slots[s].end ? nullptr : next(s, index, end);
+                    if (op == nullptr) continue;
+                    done_.insert({op->op, index});
+                    checks.push_back({s, index, ops_[op->op].op.microbatch, free, end, op->kept, op->op});
+                    open -= last_check_[index] == 0 ? 1 : 0;
+                    last_check_[index] = ++checks_;
+                    free = end;
+                    placed = true;
+                }
+            }
+        }
+    }
+
+    /// The op by which a unit is to be checked in a slot up to `end`, if there is one.
+    const Candidate* next(std::size_t slot, std::size_t unit, TimeNs end) {
+        for (const Candidate& op : candidates(slot, plan_.units[unit])) {
+            if (!done_.contains({op.op, unit}) && (!op.kept || keep(op.op, end))) return &op;
+        }
+        return nullptr;
+    }
+
+    [[nodiscard]] std::vector<std::size_t> oldestFirst() const {
+        std::vector<std::size_t> units(plan_.units.size());
+        std::iota(units.begin(), units.end(), std::size_t{0});
+        std::ranges::stable_sort(units, {}, [this](std::size_t unit) { return last_check_[unit]; });
+        return units;
+    }
+
+    const StepTimeline& step_;
+    Rank rank_;
+    const std::vector<TimelineOp>& ops_;
+    const CostModel& costs_;
+    const PlanLimits& limits_;
+    RankPlan plan_;
+    std::int64_t checks_ = 0;                                       ///< planned so far
+    std::vector<std::int64_t> last_check_;                          ///< by unit: its number, 0 for none
+    std::vector<std::map<Key, std::vector<Candidate>>> candidates_; ///< by slot
+    // Of the step at hand:
+    std::vector<Kept> kept_;
+    std::set<std::pair<std::size_t, std::size_t>> done_; ///< op and unit
+};
+
+} // namespace
+
+TimeNs RankPlan::idle() const {
+    TimeNs sum{0};
+    for (const Slot& slot : slots)
+        sum += slot.duration();
+    return sum;
+}
+
+TimeNs RankPlan::checkedPerStep() const {
+    TimeNs sum{0};
+    for (const auto& step : steps) {
+        for (const PlannedCheck& check : step)
+            sum += units[check.unit].cost;
+    }
+    return steps.empty() ? sum : sum / static_cast<std::int64_t>(steps.size());
+}
+
+std::optional<int> RankPlan::stepsToFull() const {
+    if (!never.empty()) return std::nullopt;
+    return static_cast<int>(steps.size());
+}
+
+std::optional<int> AadiffPlan::stepsToFull() const {
+    int most = 0;
+    for (const RankPlan& rank : ranks) {
+        const auto steps = rank.stepsToFull();
+        if (!steps) return std::nullopt;
+        most = std::max(most, *steps);
+    }
+    return most;
+}
+
+TimeNs AadiffPlan::checkedPerStep() const {
+    TimeNs sum{0};
+    for (const RankPlan& rank : ranks)
+        sum += rank.checkedPerStep();
+    return sum;
+}
+
+AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const CostModel& costs,
+                      const PlanLimits& limits) {
+    AadiffPlan plan;
+    auto slots = source.slots();
+    slots.resize(step.ranks.size());
+    for (std::size_t r = 0; r < step.ranks.size(); ++r)
+        plan.ranks.push_back(RankPlanner(std::move(slots[r]), step, Rank{r}, costs, limits).make());
+    return plan;
+}
+
+} // namespace bubblescope

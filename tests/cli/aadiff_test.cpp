@@ -1,0 +1,50 @@
+#include "tests/cli/program.h"
+
+#include <gtest/gtest.h>
+
+namespace bubblescope::test {
+namespace {
+
+const std::vector<std::string> kPlan{"aadiff", "plan", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8"};
+
+ProgramResult plan(std::vector<std::string> more) {
+    std::vector<std::string> words = kPlan;
+    words.insert(words.end(), more.begin(), more.end());
+    return runProgram(words);
+}
+
+TEST(AadiffPlanCommand, CountsTheSlotsOf1F1B) {
+    const auto document = plan({"--layers", "4", "--json", "--steps"}).json();
+    ASSERT_EQ(document["ranks"].size(), 4U);
+    for (int s = 0; s < 4; ++s) {
+        const auto& rank = document["ranks"][static_cast<std::size_t>(s)];
+        const auto& counts = rank["slot_counts"];
+        EXPECT_EQ(counts["before warm-up"], s);
+        EXPECT_EQ(counts["between warm-up and steady"], 4 - s - 1);
+        EXPECT_EQ(counts["between steady and cool-down"], 4 - s - 1);
+        EXPECT_EQ(counts["after cool-down"], s);
+        EXPECT_EQ(counts["total"], 6);
+        EXPECT_EQ(rank["units"], 8);
+        EXPECT_EQ(rank["steps"].size(), rank["steps_to_full"].get<std::size_t>());
+        for (const auto& check : rank["steps"][0])
+            EXPECT_LE(check["end_ns"], rank["slots"][check["slot"].get<std::size_t>()]["end_ns"]);
+    }
+    EXPECT_GT(document["with_slack"]["coverable"], 0.99);
+}
+
+TEST(AadiffPlanCommand, NamesWhatIsNeverChecked) {
+    const auto whole = plan({"--margin", "1000"});
+    EXPECT_EQ(whole.exit_code, 0);
+    EXPECT_NE(whole.out.find("Never checked"), std::string::npos) << whole.out;
+    EXPECT_NE(whole.out.find("rank 0: F of chunk 0; B of chunk 0"), std::string::npos) << whole.out;
+}
+
+TEST(AadiffPlanCommand, RefusesWrongUsage) {
+    EXPECT_EQ(plan({"--layers", "0"}).exit_code, 2);
+    EXPECT_EQ(plan({"--latency", "soon"}).exit_code, 2);
+    EXPECT_EQ(plan({"--steps"}).exit_code, 2) << "only with --json";
+    EXPECT_EQ(runProgram({"aadiff"}).exit_code, 2);
+}
+
+} // namespace
+} // namespace bubblescope::test
