@@ -102,7 +102,8 @@ TEST_P(EveryFlavor, TrainsToTheReferencesWeights) {
 }
 
 TEST_P(EveryFlavor, TrainsToTheReferencesWeightsWhereTwoRanksShareEachStage) {
-    const std::vector<Schedule> schedules = orders({2, 4}, {4}, 2);
+    std::vector<Schedule> schedules = orders({2}, {4, 6}, 2);
+    if (schedules.empty()) schedules = orders({4}, {4, 8}, 2); // some take no fewer
     EXPECT_FALSE(schedules.empty());
     for (const Schedule& schedule : schedules)
         expectTheReferencesWeights(schedule, 2);
