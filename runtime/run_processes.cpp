@@ -5,8 +5,8 @@
 #include "runtime/device/host_clock.h"
 #include "runtime/engine/wiring.h"
 #include "runtime/engine_setup.h"
+#include "runtime/rank_wires.h"
 #include "runtime/trained_stages.h"
-#include "runtime/transport/mpi/mpi_wires.h"
 
 #include <fmt/format.h>
 
@@ -118,12 +118,10 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
 }
 
 Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
-    if (config.backend)
-        return usageError("ranks that are processes compute on the CPU", "without mpirun all ranks share one GPU");
     const int ranks = RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks}.ranks();
     if (team.size() == ranks) return {};
     return usageError(fmt::format("the job has {} processes, but the run has {} ranks", team.size(), ranks),
-                      fmt::format("start it with mpirun -n {}, or with -n 1 for threads of one process", ranks));
+                      fmt::format("start {} processes, or one for threads of one process", ranks));
 }
 
 Result<RunSummary> runRank(const RunConfig& config, JobControl& control, ProcessTeam& team, bool& all_alive) {
@@ -133,10 +131,11 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     if (opened.ok()) recorder = std::move(opened).value();
     BUBBLESCOPE_TRY(agree(opened.ok() ? Status() : Status(std::move(opened).error()), team));
     const DataPlan plan(config.schedule, config.replicas);
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<ProcessWires> wires,
-                       openMpiWires(MPI_COMM_WORLD, {TagPlan(config.schedule, plan), clock, config.timeout, {}}));
+    BUBBLESCOPE_ASSIGN(const RankWires opened_wires, openRankWires(config, plan, clock, team));
+    const std::unique_ptr<ProcessWires>& wires = opened_wires.wires;
 
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get());
+    if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
     engine.die = [] { std::raise(SIGKILL); };
     Result<EngineResult> ran = runEngine(engine, control);
     all_alive = wires->leave();

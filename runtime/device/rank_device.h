@@ -32,6 +32,9 @@ public:
     /// Before anything else, on the rank's thread.
     virtual void bindThread() = 0;
 
+    /// To be called before an op: where the device must not fall far behind the host, waits until it has done the ops
+    /// that were queued long before.
+    virtual void waitForRoom() {}
     /// A step begins; no rank has work queued. Times are taken from here on.
     virtual void beginStep() = 0;
     /// Makes what was handed over this rank's, for the op that is begun next: queues the transfer, and what is queued

@@ -158,6 +158,8 @@ void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals i
     for (std::optional<Arrival>& input : inputs) {
         if (input) device_->receive(*input, paced(state_.config.times.comm));
     }
+    report(Activity::Kind::Draining);
+    device_->device().waitForRoom();
     report(Activity::Kind::Computing, ops.front());
     device_->begin(paced(nominal));
     std::vector<Tensor> outputs;
@@ -177,7 +179,9 @@ std::optional<TimeNs> RankLoop::paced(TimeNs nominal) const {
 }
 
 TimeNs RankLoop::freeAt() {
-    return device_ ? std::max(clock_.freeAt(), device_->finish(step_)) : clock_.freeAt();
+    if (!device_) return clock_.freeAt();
+    report(Activity::Kind::Draining);
+    return std::max(clock_.freeAt(), device_->finish(step_));
 }
 
 void RankLoop::meetFaults(std::span<const Op> ops) {

@@ -15,6 +15,7 @@ struct Activity {
         Computing, ///< is in `op`
         Receiving, ///< waits for the input of `op`, which `peer` sends
         Summing,   ///< waits inside `op` for `peer`'s part of a sum
+        Draining,  ///< waits for its device to do what is queued, which may wait for peers
         Meeting,   ///< waits for all ranks between ops
         Done,      ///< has run all steps
     };

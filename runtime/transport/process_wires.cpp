@@ -60,6 +60,7 @@ ProcessWires::~ProcessWires() {
     }
     wake_.notify_all();
     if (worker_.joinable()) worker_.join();
+    if (end_.ended()) data_->abort(); // the worker may have been too late to
 }
 
 void ProcessWires::exchangePings() {

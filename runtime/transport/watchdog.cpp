@@ -18,6 +18,7 @@ std::string placeOf(const Activity& activity) {
     case Activity::Kind::Summing:
         return fmt::format("waiting for rank {} inside {} of step {}", activity.peer.value, opName(activity.op),
                            activity.step);
+    case Activity::Kind::Draining: return fmt::format("waiting for its device in step {}", activity.step);
     case Activity::Kind::Meeting: return fmt::format("at the end of step {}", activity.step);
     case Activity::Kind::Done: return "through with all steps";
     }
@@ -80,14 +81,15 @@ std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
         if (works(activity)) return std::nullopt; // who waits, waits for this one, or for who waits for it
         if (activity.kind == Activity::Kind::Done) continue;
         if (now - activity.since <= timeout_) return std::nullopt; // something moves
-        if (activity.kind != Activity::Kind::Receiving && activity.kind != Activity::Kind::Summing) continue;
+        if (activity.kind == Activity::Kind::Meeting) continue;
         if (longest == nullptr || activity.since < longest->activity.since) longest = &seen;
     }
     if (longest == nullptr) return std::nullopt;
     const Activity& activity = longest->activity;
-    return runError(fmt::format("rank {} has been {} for {}, and no rank computes: the message is lost or its link "
-                                "hangs",
-                                longest - ranks_.data(), placeOf(activity), formatTime(now - activity.since)),
+    return runError(fmt::format("rank {} has been {} for {}, and no rank computes: {}", longest - ranks_.data(),
+                                placeOf(activity), formatTime(now - activity.since),
+                                activity.kind == Activity::Kind::Draining ? "the device or one of its links hangs"
+                                                                          : "the message is lost or its link hangs"),
                     "where transfers do take that long, give a longer --timeout");
 }
 

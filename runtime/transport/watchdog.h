@@ -15,7 +15,8 @@ namespace bubblescope::runtime {
 /// A rank is at fault if it
 /// - has not been heard of for longer than the timeout (only where signs of life are told by hear()),
 /// - is in an op for longer than the op should take and the timeout, and was alive then,
-/// - waits for a message for longer than the timeout while no rank computes: the message is lost.
+/// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
+///   or the device hangs.
 /// Ranks that wait for one of these are not: they are the ones who suffer.
 class Watchdog {
 public:

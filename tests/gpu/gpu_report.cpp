@@ -1,5 +1,7 @@
 // What a GPU does with the model presets, and how its bubbles compare with theory: figures to be read, not a test.
-//   gpu_report [PRESET…]
+//   gpu_report [--seconds N] [PRESET…]
+// With --seconds nothing is begun after that time; every line is written when it is known, so a run that is cut off
+// leaves what it had.
 // Times are those of the GPU's events. MFU counts 6 operations for each weight that a token is multiplied with and
 // 12 · layers · width · sequence for attention as if it were not causal, as PaLM (Chowdhery et al. 2022) does, over the
 // datasheet's dense bf16 rate.
@@ -15,14 +17,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -132,6 +139,18 @@ private:
     std::vector<std::unique_ptr<profiler::RecordRing>> rings_;
 };
 
+/// When nothing new is to be begun.
+class Budget {
+public:
+    explicit Budget(std::optional<int> seconds) {
+        if (seconds) end_ = std::chrono::steady_clock::now() + std::chrono::seconds(*seconds);
+    }
+    [[nodiscard]] bool left() const { return !end_ || std::chrono::steady_clock::now() < *end_; }
+
+private:
+    std::optional<std::chrono::steady_clock::time_point> end_;
+};
+
 double seconds(TimeNs time) {
     return static_cast<double>(time.count()) * 1e-9;
 }
@@ -187,7 +206,7 @@ void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, 
     }
 }
 
-void reportBubbles(const std::shared_ptr<Accelerator>& gpu, bool paced) {
+void reportBubbles(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool paced) {
     CostModel times;
     times.times.forward = TimeNs{2'000'000};
     times.times.backward = TimeNs{4'000'000};
@@ -199,6 +218,10 @@ void reportBubbles(const std::shared_ptr<Accelerator>& gpu, bool paced) {
     model.layers_per_stage = 2;
     for (const auto& [name, vpp] :
          {std::pair{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
+        if (!budget.left()) {
+            fmt::print("{:<12}  no time left\n", name);
+            continue;
+        }
         try {
             const Schedule schedule = scheduleOf(name, 4, 8, vpp);
             Run run(gpu, schedule, model, times, paced);
@@ -255,6 +278,20 @@ void reportProducts(const std::shared_ptr<Accelerator>& gpu) {
 }
 
 int report(std::span<char*> presets) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    std::optional<int> limit;
+    if (presets.size() >= 2 && std::strcmp(presets[0], "--seconds") == 0) {
+        const char* const text = presets[1];
+        int number = 0;
+        const auto parsed = std::from_chars(text, text + std::strlen(text), number);
+        if (parsed.ec != std::errc{} || *parsed.ptr != '\0') {
+            fmt::print(stderr, "--seconds takes a number, not '{}'\n", text);
+            return 2;
+        }
+        limit = number;
+        presets = presets.subspan(2);
+    }
+    const Budget budget(limit);
     const Result<GpuInfo> info = gpuInfo(0);
     if (!info.ok()) {
         fmt::print(stderr, "{}\n", info.error().text());
@@ -267,18 +304,22 @@ int report(std::span<char*> presets) {
     }
     gpu.value()->bindThread();
     fmt::print("GPU: {}, {} MiB\n", info.value().name, info.value().memory >> 20);
-    reportProducts(gpu.value());
+    if (budget.left()) reportProducts(gpu.value());
     fmt::print("\nBubbles by rank in ms (theory), 4 ranks, 8 micro-batches, ops held for their nominal times:\n");
-    reportBubbles(gpu.value(), true);
+    reportBubbles(gpu.value(), budget, true);
     fmt::print("\nThe same, ops as long as their kernels; theory with the median times that were measured:\n");
-    reportBubbles(gpu.value(), false);
+    reportBubbles(gpu.value(), budget, false);
     fmt::print("\npreset       ranks  batch; 1F1B, 8 micro-batches, bf16\n");
     for (const ModelPreset& preset : modelPresets()) {
         if (!presets.empty() && std::ranges::none_of(presets, [&](const char* name) { return preset.name == name; }))
             continue;
-        for (const int pp : {1, 4})
-            reportPreset(gpu.value(), info.value(), preset, pp);
-        std::fflush(stdout);
+        for (const int pp : {1, 4}) {
+            if (budget.left()) {
+                reportPreset(gpu.value(), info.value(), preset, pp);
+            } else {
+                fmt::print("{:<12} {:>2}  no time left\n", preset.name, pp);
+            }
+        }
     }
     return 0;
 }

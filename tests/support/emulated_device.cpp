@@ -27,6 +27,7 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
         TimeNs issued{0};
         EmulatedEvent* awaited = nullptr;
         std::int64_t record = 0; ///< of the awaited event; 0 = before its first, which asks for nothing
+        Over over;               ///< ends later than it begins, if not null
     };
     std::deque<Task> tasks;
     TimeNs time{0};
@@ -133,14 +134,29 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     EmulatedStream* const stream = own(on);
     EmulatedEvent* const awaited = own(event);
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
-    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded});
+    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded, {}});
+    changed_.notify_all();
 }
 
-void EmulatedDevice::record(Event event, Stream stream) {
-    EmulatedEvent* const mark = own(event);
-    submit(stream, [mark](EmulatedStream& at) { mark->times.push_back(at.time); });
+void EmulatedDevice::submitUntil(Over over, Stream on) {
     const std::lock_guard lock(mutex_);
+    own(on)->tasks.push_back({[](EmulatedStream&) {}, now_, nullptr, 0, std::move(over)});
+    changed_.notify_all();
+}
+
+void EmulatedDevice::wake() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+}
+
+void EmulatedDevice::record(Event event, Stream on) {
+    const std::lock_guard lock(mutex_);
+    EmulatedEvent* const mark = own(event);
+    EmulatedStream* const stream = own(on);
+    if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_, nullptr, 0, {}});
     ++mark->recorded;
+    changed_.notify_all();
 }
 
 void EmulatedDevice::wait(Stream stream, Event event) {
@@ -148,16 +164,27 @@ void EmulatedDevice::wait(Stream stream, Event event) {
         stream, [](EmulatedStream&) {}, event);
 }
 
-void EmulatedDevice::workUntil(const std::function<bool()>& done) {
+void EmulatedDevice::workUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done) {
     ++host_waits_;
+    bool told = true; // others who wait, of what was done here
+    const auto tell = [&] {
+        if (!std::exchange(told, true)) changed_.notify_all();
+    };
     while (!done()) {
         std::vector<EmulatedStream*> able;
         for (const auto& stream : streams_) {
             if (stream->tasks.empty()) continue;
             const EmulatedStream::Task& task = stream->tasks.front();
-            if (task.awaited == nullptr || task.awaited->reached(task.record)) able.push_back(stream.get());
+            if (task.awaited != nullptr && !task.awaited->reached(task.record)) continue;
+            if (task.over && !task.over(stream->time)) continue;
+            able.push_back(stream.get());
         }
-        if (able.empty()) throw std::logic_error("all streams wait for each other");
+        if (able.empty()) {
+            if (!fed_by_others) throw std::logic_error("all streams wait for each other");
+            tell();
+            changed_.wait(lock);
+            continue;
+        }
         EmulatedStream& stream = *able[random_() % able.size()];
         const EmulatedStream::Task task = std::move(stream.tasks.front());
         stream.tasks.pop_front();
@@ -165,20 +192,28 @@ void EmulatedDevice::workUntil(const std::function<bool()>& done) {
         if (task.awaited != nullptr && task.record > 0)
             stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
         task.work(stream);
+        told = false;
     }
+    tell();
 }
 
 void EmulatedDevice::finish(Stream stream) {
-    const std::lock_guard lock(mutex_);
-    workUntil([&] { return own(stream)->tasks.empty(); });
+    std::unique_lock lock(mutex_);
+    workUntil(lock, [&] { return own(stream)->tasks.empty(); });
 }
 
 void EmulatedDevice::finish(Event event) {
-    const std::lock_guard lock(mutex_);
-    workUntil([&] { return own(event)->reached(own(event)->recorded); });
-    // Who waits for an event here is about to begin a step, when no rank has any work.
+    std::unique_lock lock(mutex_);
+    workUntil(lock, [&] { return own(event)->reached(own(event)->recorded); });
+    // Who waits for an event while there is no other work is about to begin a step.
+    if (std::ranges::any_of(streams_, [](const auto& stream) { return !stream->tasks.empty(); })) return;
     for (const auto& stream : streams_)
         now_ = std::max(now_, stream->time);
+}
+
+bool EmulatedDevice::reached(Event event) {
+    const std::lock_guard lock(mutex_);
+    return own(event)->reached(own(event)->recorded);
 }
 
 TimeNs EmulatedDevice::elapsed(Event from, Event to) {

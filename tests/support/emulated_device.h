@@ -2,6 +2,7 @@
 
 #include "runtime/device/accelerator/accelerator.h"
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -27,6 +28,16 @@ public:
     TimeNs copy_time{0};
     /// allocate() fails beyond this.
     std::int64_t capacity = std::int64_t{1} << 40;
+    /// Whether others may yet queue what a stream waits for, as the threads of ranks do that have links between them.
+    /// Else a device that cannot go on says so.
+    bool fed_by_others = false;
+
+    /// Work that ends when `over` says so, which is asked again and again from when its turn has come; it is told the
+    /// stream's time and may put it forward.
+    using Over = std::function<bool(TimeNs&)>;
+    void submitUntil(Over over, Stream stream);
+    /// What `over` depends on has changed.
+    void wake();
 
     void bindThread() override {}
     [[nodiscard]] void* allocate(std::int64_t bytes) override;
@@ -39,6 +50,7 @@ public:
     void record(Event event, Stream stream) override;
     void wait(Stream stream, Event event) override;
     void finish(Event event) override;
+    [[nodiscard]] bool reached(Event event) override;
     [[nodiscard]] TimeNs elapsed(Event from, Event to) override;
     void copy(void* to, const void* from, std::int64_t bytes, Stream stream) override;
     void zero(void* memory, std::int64_t bytes, Stream stream) override;
@@ -68,9 +80,10 @@ private:
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
     /// The lock is held.
-    void workUntil(const std::function<bool()>& done);
+    void workUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done);
 
     mutable std::mutex mutex_;
+    std::condition_variable changed_;
     std::mt19937 random_;
     std::vector<std::unique_ptr<EmulatedStream>> streams_;
     std::vector<std::unique_ptr<EmulatedEvent>> events_; ///< kept to the end: tasks may still name them

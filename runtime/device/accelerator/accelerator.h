@@ -43,6 +43,8 @@ public:
     virtual void wait(Stream stream, Event event) = 0;
     /// Waits until the event's place is reached.
     virtual void finish(Event event) = 0;
+    /// Whether it is reached already.
+    [[nodiscard]] virtual bool reached(Event event) = 0;
     /// Of two timed events that were reached.
     [[nodiscard]] virtual TimeNs elapsed(Event from, Event to) = 0;
 

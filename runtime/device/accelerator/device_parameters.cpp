@@ -20,20 +20,28 @@ std::int64_t aligned(std::int64_t place) {
 
 } // namespace
 
+FlatLayout flatLayout(const ModelConfig& config, const StageTask& task) {
+    FlatLayout flat;
+    for (const PartLayout& part : stageLayout(config, task)) {
+        FlatPart& own = flat.parts.emplace_back();
+        own.rows = part.rows;
+        own.columns = part.columns;
+        own.decays = part.decays;
+        own.weight = flat.size;
+        own.bias = aligned(own.weight + own.weightSize());
+        own.bias_size = part.bias;
+        flat.size = aligned(own.bias + part.bias);
+    }
+    return flat;
+}
+
 template <class T>
 DeviceParameters<T>::DeviceParameters(RankQueue& queue, const ModelConfig& config, const StageTask& task)
     : queue_(queue), optimizer_(config.optimizer) {
+    FlatLayout flat = flatLayout(config, task);
+    parts_ = std::move(flat.parts);
+    size_ = flat.size;
     const std::vector<PartLayout> layout = stageLayout(config, task);
-    for (const PartLayout& part : layout) {
-        FlatPart& flat = parts_.emplace_back();
-        flat.rows = part.rows;
-        flat.columns = part.columns;
-        flat.decays = part.decays;
-        flat.weight = size_;
-        flat.bias = aligned(flat.weight + flat.weightSize());
-        flat.bias_size = part.bias;
-        size_ = aligned(flat.bias + part.bias);
-    }
     exact_ = queue_.pool().take(size_ * bytesOf(Storage::Float));
     queue_.device().zero(exact_.as<void>(), exact_.bytes(), queue_.stream());
     if (!std::is_same_v<T, float>) rounded_ = queue_.pool().take(size_ * static_cast<std::int64_t>(sizeof(T)));

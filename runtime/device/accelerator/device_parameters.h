@@ -24,6 +24,13 @@ struct FlatPart {
     [[nodiscard]] std::int64_t weightSize() const { return rows * columns; }
 };
 
+/// A stage's column.
+struct FlatLayout {
+    std::vector<FlatPart> parts;
+    std::int64_t size = 0; ///< values, gaps included
+};
+[[nodiscard]] FlatLayout flatLayout(const ModelConfig& config, const StageTask& task);
+
 /// The parameters of one stage on a device: exact ones that the optimizer works on, and what the products read, which
 /// is the same memory where T is float and a rounded copy where it is Bf16.
 template <class T>

@@ -42,7 +42,10 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<Time
     received_.emplace_back();
     if (tensor.empty()) return tensor;
     QueuedArray& sent = queuedArray(tensor);
-    if (sent.queue().get() == this) return tensor;
+    if (sent.queue().get() == this) {
+        if (sent.arrival()) await(sent, latency);
+        return tensor;
+    }
     Incoming& way = incoming_[static_cast<std::size_t>(direction)];
     Buffer own = way.memory.take(sent.bytes());
     device_->wait(way.stream, sent.ready());
@@ -56,6 +59,18 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<Time
     own.usedOn(compute_);
     return Tensor(
         std::make_unique<QueuedArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
+}
+
+void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
+    const DeviceArrival& arrival = *array.arrival();
+    device_->wait(compute_, arrival.end);
+    if (latency) device_->holdUntil(arrival.stamp.as<std::uint64_t>(), *latency, compute_);
+    received_.back() = {arrival.begin, arrival.end, array.arrival(), latency.value_or(TimeNs{0})};
+    array.buffer().usedOn(compute_);
+}
+
+void RankQueue::waitForRoom() {
+    if (ahead_ && ops_.size() > *ahead_) device_->finish(ops_[ops_.size() - 1 - *ahead_].op.end);
 }
 
 void RankQueue::beginOp(std::optional<TimeNs> nominal) {
@@ -80,7 +95,7 @@ Tensor RankQueue::handOver(Tensor tensor) {
 std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
     finish();
     const auto spanOf = [&](const Marks& marks) {
-        return marks.begin == nullptr ? Span{} : Span{time_->of(marks.begin), time_->of(marks.end)};
+        return marks.begin == nullptr ? Span{} : Span{time_->of(marks.begin), time_->of(marks.end) + marks.latency};
     };
     std::vector<OpTimes> times;
     times.reserve(ops_.size());

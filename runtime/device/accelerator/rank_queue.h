@@ -11,10 +11,30 @@
 
 namespace bubblescope::runtime {
 
+class QueuedArray;
+
+/// When something came here from another process: two timed events on the stream that received it.
+struct DeviceArrival {
+    explicit DeviceArrival(Accelerator& accelerator)
+        : device(accelerator), begin(device.makeEvent(true)), end(device.makeEvent(true)) {}
+    DeviceArrival(const DeviceArrival&) = delete;
+    DeviceArrival& operator=(const DeviceArrival&) = delete;
+    ~DeviceArrival() {
+        device.destroy(begin);
+        device.destroy(end);
+    }
+
+    Accelerator& device;
+    Accelerator::Event begin; ///< the receiver was ready for it
+    Accelerator::Event end;   ///< it was there
+    Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
+};
+
 /// What one rank has of an accelerator: a stream to compute on, one for what it receives in each direction, and memory
 /// for them. Several ranks may share a device; a transfer between them is a copy from one's memory to the other's that
-/// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. Nothing here waits
-/// for the device but finishOps().
+/// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. What comes from
+/// another process is there already, or queued to come. Nothing here waits for the device but finishOps() and, where
+/// limitAhead() asks for it, waitForRoom().
 class RankQueue final : public RankDevice, public std::enable_shared_from_this<RankQueue> {
 public:
     /// Ranks on one device share its `time`.
@@ -24,12 +44,17 @@ public:
     ~RankQueue() override;
 
     void bindThread() override { device_->bindThread(); }
+    void waitForRoom() override;
     void beginStep() override;
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
     void beginOp(std::optional<TimeNs> nominal) override;
     void endOp() override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;
+
+    /// From now on the host queues at most that many ops beyond the one that the device is at. Where peers are other
+    /// processes nothing else keeps the host from queueing a whole step, with memory for all of its transfers.
+    void limitAhead(std::size_t ops) { ahead_ = ops; }
 
     // For the rank's stages.
     [[nodiscard]] Accelerator& device() const { return *device_; }
@@ -38,6 +63,11 @@ public:
     template <class Kernel>
     void launch(const Kernel& kernel) {
         device_->launch(kernel, compute_);
+    }
+    /// Nobody is going to ask for the times of the ops so far.
+    void forgetOps() {
+        ops_.clear();
+        received_.clear();
     }
     /// Waits until what was queued is done.
     void finish() { device_->finish(compute_); }
@@ -50,6 +80,8 @@ private:
     struct Marks {
         Accelerator::Event begin = nullptr;
         Accelerator::Event end = nullptr;
+        std::shared_ptr<const DeviceArrival> arrival; ///< whose events these are, if not the queue's
+        TimeNs latency{0};                            ///< that is added to the end
     };
     struct OpMarks {
         Marks op;
@@ -65,6 +97,8 @@ private:
     };
 
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
+    /// What is queued next waits for what came from another process.
+    void await(QueuedArray& array, std::optional<TimeNs> latency);
 
     std::shared_ptr<Accelerator> device_;
     std::shared_ptr<DeviceTime> time_;
@@ -78,6 +112,7 @@ private:
     std::vector<Marks> received_; ///< for the next op
     std::vector<OpMarks> ops_;
     std::int64_t steps_ = 0;
+    std::optional<std::size_t> ahead_;
 };
 
 /// A tensor on an accelerator: a row per token, or one column of gradients.
@@ -102,6 +137,10 @@ public:
     [[nodiscard]] Accelerator::Event ready() const { return ready_; }
     void markReady();
 
+    /// From another process; nullptr if it was made here.
+    [[nodiscard]] const std::shared_ptr<const DeviceArrival>& arrival() const { return arrival_; }
+    void cameBy(std::shared_ptr<const DeviceArrival> arrival) { arrival_ = std::move(arrival); }
+
 private:
     std::shared_ptr<RankQueue> queue_;
     Buffer buffer_;
@@ -109,6 +148,7 @@ private:
     Eigen::Index cols_;
     Storage storage_;
     Accelerator::Event ready_ = nullptr;
+    std::shared_ptr<const DeviceArrival> arrival_;
 };
 
 /// What `tensor` holds; it must be on an accelerator.

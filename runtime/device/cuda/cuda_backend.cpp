@@ -2,17 +2,36 @@
 
 #include "runtime/device/accelerator/accelerator_backend.h"
 #include "runtime/device/cuda/cuda_device.h"
+#ifdef BUBBLESCOPE_WITH_NCCL
+#include "runtime/transport/nccl/nccl_peers.h"
+#endif
 
 #include <exception>
 #include <utility>
 
 namespace bubblescope::runtime {
+namespace {
+
+std::shared_ptr<PeerLibrary> peers() {
+#ifdef BUBBLESCOPE_WITH_NCCL
+    return makeNcclPeers();
+#else
+    return nullptr;
+#endif
+}
+
+} // namespace
+
+int gpuOfProcess(int number) {
+    const int gpus = gpuCount();
+    return gpus > 0 ? number % gpus : number;
+}
 
 Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations) {
     BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu));
     try {
-        return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>("cuda", std::move(device), activations,
-                                                                             std::make_shared<MonotonicClock>()));
+        return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>(
+            "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), peers()));
     } catch (const std::exception& e) {
         return runError(e.what());
     }

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_stream.h"
 #include "runtime/device/cuda/kernels.h"
 #include "runtime/device/cuda/products.h"
 
@@ -75,6 +76,11 @@ public:
         checkCuda(cudaStreamWaitEvent(cuda(stream), cuda(event), cudaEventWaitDefault), "wait for an event");
     }
     void finish(Event event) override { checkCuda(cudaEventSynchronize(cuda(event)), "reach an event"); }
+    bool reached(Event event) override {
+        const cudaError_t result = cudaEventQuery(cuda(event));
+        if (result != cudaErrorNotReady) checkCuda(result, "look at an event");
+        return result == cudaSuccess;
+    }
     TimeNs elapsed(Event from, Event to) override {
         float milliseconds = 0.0F;
         checkCuda(cudaEventElapsedTime(&milliseconds, cuda(from), cuda(to)), "tell the time between events");
@@ -150,6 +156,10 @@ std::optional<double> peakOf(std::string_view name) {
 }
 
 } // namespace
+
+cudaStream_t cudaStreamOf(Accelerator::Stream stream) {
+    return cuda(stream);
+}
 
 int gpuCount() {
     askForQueues();

@@ -31,13 +31,16 @@ bool hasOwnClock(MPI_Comm comm, const std::string& name) {
 
 } // namespace
 
-Result<std::unique_ptr<ProcessWires>> openMpiWires(MPI_Comm of, const MpiWiresConfig& config) {
+Status checkMpiThreads() {
     int threads = MPI_THREAD_SINGLE;
     MPI_Query_thread(&threads);
-    if (threads < MPI_THREAD_SERIALIZED) {
-        return runError("this MPI library lets only one thread of a process communicate",
-                        "use one that was built with MPI_THREAD_MULTIPLE");
-    }
+    if (threads >= MPI_THREAD_SERIALIZED) return {};
+    return runError("this MPI library lets only one thread of a process communicate",
+                    "use one that was built with MPI_THREAD_MULTIPLE");
+}
+
+Result<std::unique_ptr<ProcessWires>> openMpiWires(MPI_Comm of, const MpiWiresConfig& config) {
+    BUBBLESCOPE_TRY(checkMpiThreads());
     if (const std::int64_t most = tagBound(of); config.tags.end() > most) {
         return runError(fmt::format("the schedule has {} different messages, this MPI library tells {} apart",
                                     config.tags.end(), most));

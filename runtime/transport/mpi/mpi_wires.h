@@ -19,6 +19,9 @@ struct MpiWiresConfig {
     std::string clock_name;
 };
 
+/// Error: Run, where MPI lets only one thread of a process call it.
+[[nodiscard]] Status checkMpiThreads();
+
 /// The wires between the processes of an MPI job, which carries both tensors and control messages. All processes of
 /// the communicator open their ends together. Error: Run, where MPI does not allow what is needed.
 [[nodiscard]] Result<std::unique_ptr<ProcessWires>> openMpiWires(MPI_Comm of, const MpiWiresConfig& config);

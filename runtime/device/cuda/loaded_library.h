@@ -1,0 +1,43 @@
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// A shared library that is loaded when it is first needed and stays: programs start where it is missing.
+class LoadedLibrary {
+public:
+    /// Looks where the environment's `variable` says, where the loader looks, then where the toolkit was when this was
+    /// built. Throws with `title`, the library as people know it.
+    LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
+        std::vector<std::string> places;
+        if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);
+        places.push_back(file);
+        places.push_back(std::string(BUBBLESCOPE_CUDA_LIBRARIES "/") + file);
+        for (const std::string& place : places) {
+            // Local: others in this process may use another version.
+            handle_ = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+            if (handle_ != nullptr) return;
+        }
+        throw std::runtime_error(title_ + " was not found: put the folder of " + file +
+                                 " into LD_LIBRARY_PATH, or its path into " + variable);
+    }
+
+    template <class Function>
+    void find(const char* name, Function& function) const {
+        void* const symbol = ::dlsym(handle_, name);
+        if (symbol == nullptr) throw std::runtime_error("this " + title_ + " has no " + name);
+        function = reinterpret_cast<Function>(symbol);
+    }
+
+private:
+    std::string title_;
+    void* handle_ = nullptr;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,206 @@
+// Ranks with a device each, joined by what stands in for NCCL: real runs over real plans of links, with threads in the
+// place of processes.
+
+#include "core/schedule/registry.h"
+#include "core/schedule/validate.h"
+#include "runtime/device/accelerator/accelerator_backend.h"
+#include "runtime/run_processes.h"
+#include "runtime/transport/nccl/link_plan.h"
+#include "tests/gpu/flavors.h"
+#include "tests/support/emulated_peers.h"
+#include "tests/support/linked_team.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+using ::bubblescope::test::asTeam;
+
+/// One device for all, whose streams belong to whoever made them.
+struct Machine {
+    explicit Machine(unsigned seed) : device(std::make_shared<EmulatedDevice>(seed)) {
+        device->fed_by_others = true;
+        peers = std::make_shared<EmulatedPeers>(*device);
+    }
+
+    [[nodiscard]] std::shared_ptr<AcceleratorBackend> backend(Storage storage) const {
+        return std::make_shared<AcceleratorBackend>("emulated", device, storage, std::make_shared<MonotonicClock>(),
+                                                    peers);
+    }
+
+    std::shared_ptr<EmulatedDevice> device;
+    std::shared_ptr<EmulatedPeers> peers;
+};
+
+RunConfig configOf(Schedule schedule, const Machine& machine, Storage storage) {
+    RunConfig config;
+    config.schedule = std::move(schedule);
+    config.model = tinyModel();
+    config.steps = 3;
+    config.paced = false;
+    config.backend = machine.backend(storage);
+    return config;
+}
+
+/// The root's summary, or the first error; `errors` gets what each rank was told.
+Result<RunSummary> trainLinked(const RunConfig& config, std::vector<std::string>* errors = nullptr) {
+    const auto ranks = static_cast<std::size_t>(config.schedule.pp * config.replicas);
+    ControlHub hub(ranks);
+    std::mutex mutex;
+    return asTeam(ranks, [&](ProcessTeam& threads) {
+        LinkedTeam team(threads, hub);
+        JobControl control;
+        Result<RunSummary> summary = std::move(runOverProcesses(config, control, team).summary);
+        if (errors != nullptr && !summary.ok()) {
+            const std::lock_guard lock(mutex);
+            errors->push_back(summary.error().text());
+        }
+        // Nobody leaves while others may still want to know what became of him.
+        (void)team.gather("");
+        return summary;
+    });
+}
+
+void expectTheReferencesBits(const RunConfig& config) {
+    const Result<RunSummary> reference = runReference(config);
+    ASSERT_TRUE(reference.ok()) << reference.error().text();
+    const Result<RunSummary> run = trainLinked(config);
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run.value().losses, reference.value().losses);
+    EXPECT_EQ(run.value().weights_digest, reference.value().weights_digest);
+}
+
+class LinkedPipelines : public testing::TestWithParam<Flavor> {};
+
+TEST_P(LinkedPipelines, TrainToTheBitsOfTheReference) {
+    for (const int slices : {1, 2}) {
+        const std::optional<Schedule> schedule = orderOf(GetParam(), slices);
+        if (!schedule) continue;
+        const Machine machine(11);
+        expectTheReferencesBits(configOf(*schedule, machine, Storage::Bf16));
+        EXPECT_EQ(machine.peers->comms(), 0);
+        EXPECT_GT(machine.peers->joined(), 0);
+    }
+}
+
+/// What every rank takes is what the others send to it, each message on one link.
+TEST_P(LinkedPipelines, HaveALinkForEveryMessage) {
+    for (const int replicas : {1, 2}) {
+        for (const int slices : {1, 2}) {
+            const std::optional<Schedule> schedule = orderOf(GetParam(), slices);
+            if (!schedule) continue;
+            const DataPlan plan(*schedule, replicas);
+            const RunMesh mesh{schedule->pp, replicas};
+            std::vector<LinkMessage> planned;
+            for (const PeerLink& link : planLinks(*schedule, plan, mesh)) {
+                std::set<Rank> used;
+                for (const LinkMessage& message : link.messages) {
+                    used.insert({message.from, message.to});
+                    if (!link.one_way) continue;
+                    EXPECT_EQ(message.from, link.members.at(0));
+                    EXPECT_EQ(message.to, link.members.at(1));
+                    EXPECT_EQ(message.key.content, link.messages.front().key.content);
+                }
+                EXPECT_EQ(std::vector<Rank>(used.begin(), used.end()), [&] {
+                    std::vector<Rank> members = link.members;
+                    std::ranges::sort(members);
+                    return members;
+                }());
+                planned.insert(planned.end(), link.messages.begin(), link.messages.end());
+            }
+            std::vector<LinkMessage> expected;
+            for (int r = 0; r < mesh.ranks(); ++r) {
+                const Wiring wiring(*schedule, plan, mesh, Rank{r});
+                for (const Expected& message : wiring.expectedInStep())
+                    expected.push_back({message.from, Rank{r}, message.key});
+            }
+            std::ranges::sort(planned);
+            std::ranges::sort(expected);
+            EXPECT_EQ(planned, expected);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, LinkedPipelines, testing::ValuesIn(allFlavors()), nameOfFlavor);
+
+TEST(LinkedRuns, TrainReplicasToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "dualpipe"}) {
+        const Machine machine(5);
+        RunConfig config = configOf(*orderOf({family, ""}, 1), machine, Storage::Float);
+        config.replicas = 2;
+        expectTheReferencesBits(config);
+    }
+}
+
+TEST(LinkedRuns, DoNotDependOnWhatTheDeviceDoesFirst) {
+    for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+        const Machine machine(seed);
+        expectTheReferencesBits(configOf(*orderOf({"interleaved", "megatron"}, 1), machine, Storage::Float));
+    }
+}
+
+TEST(LinkedRuns, LeaveNothingBehind) {
+    const Machine machine(3);
+    ASSERT_TRUE(trainLinked(configOf(*orderOf({"zb-v", "greedy"}, 1), machine, Storage::Float)).ok());
+    EXPECT_EQ(machine.peers->comms(), 0);
+    EXPECT_EQ(machine.device->streams(), 0);
+    EXPECT_EQ(machine.device->events(), 0);
+    EXPECT_EQ(machine.device->allocated(), 0);
+}
+
+TEST(LinkedRuns, ABrokenLinkEndsAll) {
+    const Machine machine(3);
+    machine.peers->breakAfter(40, "remote process exited");
+    const RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), machine, Storage::Float);
+    std::vector<std::string> errors;
+    EXPECT_FALSE(trainLinked(config, &errors).ok());
+    ASSERT_EQ(errors.size(), static_cast<std::size_t>(config.schedule.pp));
+    for (const std::string& error : errors) {
+        EXPECT_NE(error.find("the link from rank"), std::string::npos) << error;
+        EXPECT_NE(error.find("has failed: remote process exited"), std::string::npos) << error;
+    }
+    EXPECT_EQ(machine.peers->comms(), 0);
+}
+
+TEST(LinkedRuns, ARankThatHangsIsNamedByAll) {
+    const Machine machine(3);
+    RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), machine, Storage::Float);
+    config.faults = {parseFault("hang:rank=2,step=1,op=B0").value()};
+    config.timeout = TimeNs{1'000'000'000};
+    std::vector<std::string> errors;
+    EXPECT_FALSE(trainLinked(config, &errors).ok());
+    ASSERT_EQ(errors.size(), static_cast<std::size_t>(config.schedule.pp));
+    for (const std::string& error : errors)
+        EXPECT_NE(error.find("rank 2 hangs: it has been in B0.0 of step 1"), std::string::npos) << error;
+    EXPECT_EQ(machine.peers->comms(), 0);
+}
+
+TEST(LinkedRuns, NeedALibraryThatJoinsDevices) {
+    Machine machine(3);
+    machine.peers = nullptr;
+    const Result<RunSummary> run = trainLinked(configOf(*orderOf({"1f1b", ""}, 1), machine, Storage::Float));
+    ASSERT_FALSE(run.ok());
+    EXPECT_EQ(run.error().kind, ErrorKind::Usage);
+    EXPECT_NE(run.error().text().find("NCCL"), std::string::npos) << run.error().text();
+}
+
+TEST(LinkedRuns, SayWhatTheLibrarySays) {
+    const Machine machine(3);
+    machine.peers->breakAfter(0, "remote process exited");
+    std::vector<std::string> errors;
+    EXPECT_FALSE(trainLinked(configOf(*orderOf({"1f1b", ""}, 1), machine, Storage::Float), &errors).ok());
+    for (const std::string& error : errors)
+        EXPECT_NE(error.find("the link from rank 0 to rank 1 could not be joined: remote process exited"),
+                  std::string::npos)
+            << error;
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test

@@ -1,0 +1,28 @@
+// What of NCCL can be tested without a GPU: that the library is there with all that we call, and how it fails.
+
+#include "runtime/transport/nccl/nccl_peers.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+TEST(NcclLibrary, IsFoundAndTellsItsVersion) {
+    try {
+        EXPECT_EQ(makeNcclPeers()->name().rfind("NCCL 2.", 0), 0U) << makeNcclPeers()->name();
+    } catch (const std::runtime_error& e) {
+        // Built with its header alone: the library is only needed where ranks are joined.
+        EXPECT_NE(std::string(e.what()).find("BUBBLESCOPE_NCCL"), std::string::npos) << e.what();
+        GTEST_SKIP() << e.what();
+    }
+}
+
+TEST(NcclLibrary, RefusesAnIdentityOfSomethingElse) {
+    EXPECT_THROW((void)makeNcclPeers()->join("id1000", 0, 1), std::logic_error);
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test
