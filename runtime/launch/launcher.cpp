@@ -39,7 +39,24 @@ std::optional<Launched> launchedAs(const Environment& environment) {
 }
 
 std::optional<Launched> launchedAs() {
-    return launchedAs([](const char* name) { return std::getenv(name); });
+    return launchedAs(ownEnvironment);
+}
+
+std::optional<int> rankOnHost(const Environment& environment) {
+    constexpr std::array kNames{"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                                "PALS_LOCAL_RANKID",          "LOCAL_RANK",      "SLURM_LOCALID"};
+    for (const char* const name : kNames) {
+        if (const auto number = numberIn(environment, name)) return number;
+    }
+    return std::nullopt;
+}
+
+std::optional<int> rankOnHost() {
+    return rankOnHost(ownEnvironment);
+}
+
+const char* ownEnvironment(const char* name) {
+    return std::getenv(name);
 }
 
 } // namespace bubblescope

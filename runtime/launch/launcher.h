@@ -21,4 +21,12 @@ using Environment = std::function<const char*(const char* name)>;
 [[nodiscard]] std::optional<Launched> launchedAs(const Environment& environment);
 [[nodiscard]] std::optional<Launched> launchedAs(); ///< by this process's environment
 
+/// This process's number among those of its job on its host, by which each takes a GPU of its own; nothing where no
+/// launcher says.
+[[nodiscard]] std::optional<int> rankOnHost(const Environment& environment);
+[[nodiscard]] std::optional<int> rankOnHost();
+
+/// This process's environment.
+[[nodiscard]] const char* ownEnvironment(const char* name);
+
 } // namespace bubblescope

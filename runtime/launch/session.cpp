@@ -2,8 +2,11 @@
 
 #include "runtime/launch/launcher.h"
 #include "runtime/launch/mpi_session.h"
+#include "runtime/launch/tcp/tcp_team.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -13,14 +16,32 @@ public:
     SingleProcess(int rank, int size) : LaunchSession(rank, size) {}
 };
 
+class TcpSession final : public LaunchSession {
+public:
+    explicit TcpSession(std::unique_ptr<TcpTeam> team)
+        : LaunchSession(team->rank(), team->size()), team_(std::move(team)) {}
+    [[nodiscard]] ProcessTeam* team() override { return team_.get(); }
+
+private:
+    std::unique_ptr<TcpTeam> team_;
+};
+
+Result<std::unique_ptr<LaunchSession>> joinByTcp() {
+    constexpr std::chrono::minutes kPatience{1};
+    BUBBLESCOPE_ASSIGN(const TcpJob job, tcpJobOf(ownEnvironment));
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<TcpTeam> team, TcpTeam::join(job, kPatience));
+    return std::unique_ptr<LaunchSession>(std::make_unique<TcpSession>(std::move(team)));
+}
+
 } // namespace
 
 void LaunchSession::abort(int exit_code) {
     std::_Exit(exit_code);
 }
 
-Result<std::unique_ptr<LaunchSession>> LaunchSession::start() {
+Result<std::unique_ptr<LaunchSession>> LaunchSession::start(bool by_itself) {
     const auto launched = launchedAs();
+    if (by_itself && (!launched || !builtWithMpi())) return joinByTcp();
     if (!launched) return std::unique_ptr<LaunchSession>(std::make_unique<SingleProcess>(0, 1));
     if (builtWithMpi()) return startMpi();
     // Its processes cannot talk to each other, but each knows which it is.

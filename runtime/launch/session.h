@@ -12,8 +12,9 @@ namespace bubblescope {
 /// thread.
 class LaunchSession {
 public:
-    /// Error: Run, where MPI does not start.
-    [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start();
+    /// `by_itself`: without MPI the process joins, by TCP, the others that torchrun or srun started; it waits for them
+    /// a minute. Errors: Run, where MPI does not start; those of tcpJobOf() and TcpTeam::join().
+    [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 
     /// Leaves the job in good order: waits until all processes have come here. While an exception unwinds the stack the
     /// others may wait for this process elsewhere: then it ends all of them instead.
@@ -32,7 +33,7 @@ public:
     /// The library, as it names itself; empty without MPI.
     [[nodiscard]] virtual std::string library() const { return {}; }
 
-    /// The job's processes; null where there is no MPI.
+    /// The job's processes; null for a process alone.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
     /// Ends all processes of the job at once, with this exit code. For when the others cannot be told.

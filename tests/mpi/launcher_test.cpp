@@ -9,11 +9,15 @@
 namespace bubblescope {
 namespace {
 
-std::optional<Launched> launchedWith(const std::map<std::string, std::string>& variables) {
-    return launchedAs([&variables](const char* name) -> const char* {
+Environment environmentWith(const std::map<std::string, std::string>& variables) {
+    return [variables](const char* name) -> const char* {
         const auto known = variables.find(name);
         return known == variables.end() ? nullptr : known->second.c_str();
-    });
+    };
+}
+
+std::optional<Launched> launchedWith(const std::map<std::string, std::string>& variables) {
+    return launchedAs(environmentWith(variables));
 }
 
 TEST(Launcher, KnowsThoseThatBringMpi) {
@@ -35,6 +39,14 @@ TEST(Launcher, TakesOthersForSingleProcesses) {
     // A Slurm batch script, and srun without a PMI plugin.
     EXPECT_FALSE(launchedWith({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}));
     EXPECT_FALSE(launchedWith({{"RANK", "1"}, {"WORLD_SIZE", "4"}})); // torchrun's
+}
+
+TEST(Launcher, TellsTheNumberOnTheHost) {
+    EXPECT_EQ(rankOnHost(environmentWith({{"OMPI_COMM_WORLD_LOCAL_RANK", "3"}, {"SLURM_LOCALID", "0"}})), 3)
+        << "mpirun within a Slurm job";
+    EXPECT_EQ(rankOnHost(environmentWith({{"LOCAL_RANK", "2"}})), 2);
+    EXPECT_EQ(rankOnHost(environmentWith({{"SLURM_LOCALID", "1"}})), 1);
+    EXPECT_FALSE(rankOnHost(environmentWith({})));
 }
 
 TEST(Launcher, PassesOverNumbersThatAreNone) {
