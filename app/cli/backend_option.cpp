@@ -1,5 +1,6 @@
 #include "app/cli/backend_option.h"
 
+#include "runtime/launch/launcher.h"
 #ifdef BUBBLESCOPE_WITH_CUDA
 #include "runtime/device/cuda/cuda_backend.h"
 #endif
@@ -9,9 +10,10 @@
 namespace bubblescope::cli {
 
 void BackendOption::add(CLI::App& command) {
-    command.add_option("--backend", name_, "Where ops execute: cpu, or cuda for all ranks on one GPU (cpu)")
-        ->type_name("NAME");
-    command.add_option("--gpu", gpu_, "Which GPU, with --backend cuda (0)")
+    command.add_option("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)")->type_name("NAME");
+    command
+        .add_option("--gpu", gpu_,
+                    "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
         ->check(CLI::NonNegativeNumber)
         ->type_name("N");
     command
@@ -22,11 +24,13 @@ void BackendOption::add(CLI::App& command) {
         ->type_name("NAME");
 }
 
-Result<std::shared_ptr<runtime::Backend>> BackendOption::open() const {
+Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {
     if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
 #ifdef BUBBLESCOPE_WITH_CUDA
-    if (name_ == "cuda")
-        return runtime::openCudaBackend(gpu_, precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16);
+    if (name_ == "cuda") {
+        const int gpu = gpu_.value_or(own_process ? runtime::gpuOfProcess(rankOnHost().value_or(0)) : 0);
+        return runtime::openCudaBackend(gpu, precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16);
+    }
     return usageError(fmt::format("there is no backend '{}'", name_), "use --backend cpu or cuda");
 #else
     return usageError(fmt::format("this build has no backend '{}'", name_),

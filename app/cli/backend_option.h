@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace bubblescope::cli {
@@ -15,13 +16,15 @@ class BackendOption {
 public:
     void add(CLI::App& command);
 
-    /// Null for the CPU. Errors: Usage for a backend that this build does not have, Run where there is no GPU.
-    [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open() const;
+    [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
+    /// Null for the CPU. `own_process`: the rank is a process, which takes a GPU by its number on the host. Errors:
+    /// Usage for a backend that this build does not have, Run where there is no GPU.
+    [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
 
 private:
     std::string name_ = "cpu";
     std::string precision_ = "bf16";
-    int gpu_ = 0;
+    std::optional<int> gpu_;
 };
 
 } // namespace bubblescope::cli

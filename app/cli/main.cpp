@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string_view>
 
 namespace bubblescope::cli {
@@ -41,8 +42,19 @@ int execute(const Action& action, const LaunchSession& session) {
     return result.value();
 }
 
+/// Whether the run is to join processes that find each other by themselves. That must be known before the line is
+/// parsed, since of several processes the root alone says what is wrong with it.
+bool joinsByItself(std::span<char*> words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (word == "--transport=nccl") return true;
+        if (word == "--transport" && i + 1 < words.size() && std::string_view(words[i + 1]) == "nccl") return true;
+    }
+    return false;
+}
+
 int run(int argc, char** argv) {
-    const auto started = LaunchSession::start();
+    const auto started = LaunchSession::start(joinsByItself(std::span(argv, static_cast<std::size_t>(argc))));
     if (!started.ok()) {
         printError(started.error().text());
         return exitCode(started.error().kind);
@@ -80,7 +92,7 @@ int run(int argc, char** argv) {
         return app.exit(error) == 0 ? 0 : kUsage;
     }
     if (!session.isRoot() && !isTogether(app)) return 0;
-    if (session.size() > 1 && !session.hasMpi()) {
+    if (session.size() > 1 && session.team() == nullptr) {
         fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
                    session.size());
     }

@@ -22,6 +22,7 @@ struct Options {
     std::vector<std::string> compare;
     SvgOptions svg;
     BackendOption backend;
+    std::string transport;
     std::string out;
     int steps = 5;
     ModelOptions model;
@@ -34,8 +35,28 @@ struct Options {
     bool json = false;
 };
 
+bool severalProcesses(const ProcessTeam* team) {
+    return team != nullptr && team->size() > 1;
+}
+
+/// What carries tensors follows from where ranks are; the option says what the user means, so that it is not guessed.
+Status checkTransport(const Options& options, const ProcessTeam* team) {
+    const std::string& name = options.transport;
+    if (name == "nccl" && options.backend.isCpu())
+        return usageError("--transport nccl joins GPUs, and the ranks are on the CPU", "add --backend cuda");
+    if (name == "mpi" && !options.backend.isCpu())
+        return usageError("--transport mpi carries tensors between ranks on the CPU",
+                          "GPUs are joined by --transport nccl");
+    if (name == "mpi" && !severalProcesses(team))
+        return usageError("--transport mpi needs one process for each rank", "start it with mpirun -n RANKS");
+    if (name == "inproc" && severalProcesses(team))
+        return usageError("--transport inproc is for ranks that are threads of one process", "start one process alone");
+    return {};
+}
+
 /// All but the schedule.
-Result<runtime::RunConfig> configure(const Options& options) {
+Result<runtime::RunConfig> configure(const Options& options, const ProcessTeam* team) {
+    BUBBLESCOPE_TRY(checkTransport(options, team));
     runtime::RunConfig config;
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
     if (!options.pace_tolerance.empty()) {
@@ -50,14 +71,14 @@ Result<runtime::RunConfig> configure(const Options& options) {
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
     config.replicas = options.replicas;
     config.tensor_ranks = options.tensor_ranks;
-    BUBBLESCOPE_ASSIGN(config.backend, options.backend.open());
+    BUBBLESCOPE_ASSIGN(config.backend, options.backend.open(severalProcesses(team)));
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
 }
 
-Result<runtime::RunConfig> planOne(const Options& options) {
-    BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options));
+Result<runtime::RunConfig> planOne(const Options& options, const ProcessTeam* team) {
+    BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
     return config;
@@ -81,8 +102,8 @@ CommandResult runOne(runtime::RunConfig config, const Options& options, ProcessT
     return 0;
 }
 
-Result<std::vector<runtime::RunConfig>> planAll(const Options& options) {
-    BUBBLESCOPE_ASSIGN(const runtime::RunConfig base, configure(options));
+Result<std::vector<runtime::RunConfig>> planAll(const Options& options, const ProcessTeam* team) {
+    BUBBLESCOPE_ASSIGN(const runtime::RunConfig base, configure(options, team));
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
@@ -109,10 +130,10 @@ Result<Plan> agreed(Result<Plan> plan, ProcessTeam* team) {
 
 CommandResult run(const Options& options, ProcessTeam* team) {
     if (options.compare.empty()) {
-        BUBBLESCOPE_ASSIGN(runtime::RunConfig config, agreed(planOne(options), team));
+        BUBBLESCOPE_ASSIGN(runtime::RunConfig config, agreed(planOne(options, team), team));
         return runOne(std::move(config), options, team);
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs, agreed(planAll(options), team));
+    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs, agreed(planAll(options, team), team));
     return compare(configs, options, team);
 }
 
@@ -131,6 +152,12 @@ void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team) {
         ->type_name("LIST")
         ->delimiter(',');
     options->backend.add(*command);
+    command
+        ->add_option("--transport", options->transport,
+                     "How tensors travel: inproc between threads of this process, mpi between processes on the CPU, "
+                     "nccl between processes with a GPU each (what fits)")
+        ->check(CLI::IsMember({"inproc", "mpi", "nccl"}))
+        ->type_name("NAME");
     command->add_option("--steps", options->steps, "Training steps (5)")
         ->check(CLI::Range(1, 1'000'000))
         ->type_name("N");
