@@ -42,6 +42,10 @@ else()
 endif()
 
 # The CUDA backend: the toolkit with nvcc, and the header of cuBLASLt, which is loaded at run time.
+# CMake before 3.25.2 stops at toolkits without nvToolsExt, which are those from CUDA 13 on, unless the target is there.
+if(CMAKE_VERSION VERSION_LESS 3.25.2 AND NOT TARGET CUDA::nvToolsExt)
+  add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+endif()
 find_package(CUDAToolkit QUIET)
 set(BUBBLESCOPE_WITH_CUDA OFF)
 if(BUBBLESCOPE_CUDA AND CUDAToolkit_FOUND)
