@@ -1,6 +1,5 @@
 #include "core/bubble/analysis.h"
 
-#include "core/bubble/consolidate.h"
 #include "core/timeline/typical_costs.h"
 
 #include <algorithm>
@@ -16,11 +15,11 @@ PerPosition<TimeNs> sumByPosition(const std::vector<Bubble>& bubbles) {
 }
 
 RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
-                    const std::vector<Bubble>& consolidated, const std::optional<ClosedForm>& form) {
+                    const PerPosition<TimeNs>& consolidated, const std::optional<ClosedForm>& form) {
     RankAccount result;
     result.rank = rank;
     result.executed = sumByPosition(executed);
-    result.observed = sumByPosition(consolidated);
+    result.observed = consolidated;
     for (const TimeNs bubble : result.executed)
         result.bubble += bubble;
     result.busy = wall - result.bubble;
@@ -37,6 +36,16 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
 } // namespace
 
 StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
+    return StepAnalyzer(schedule).analyze(step);
+}
+
+StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
+    if (consolidation_) {
+        consolidation_->assign(step);
+    } else {
+        consolidation_.emplace(step);
+    }
+    const StepOrder& order = consolidation_->order();
     StepAnalysis analysis;
     analysis.index = step.index;
     analysis.replica = step.replica;
@@ -45,9 +54,9 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     CostModel costs = typicalCosts(step);
     costs.comm = TimeNs{0}; // the forms by position know free transfers only
     analysis.typical = costs.times;
-    analysis.bubbles = findBubbles(step);
+    analysis.bubbles = findBubbles(step, order);
 
-    auto form = closedForm(schedule, costs);
+    auto form = closedForm(schedule_, costs);
     if (!form.ok()) {
         analysis.form_note = form.error().message;
     } else if (form.value().exact()) {
@@ -58,7 +67,8 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     }
 
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
-    const auto consolidated = findBubbles(consolidate(step, before_steady));
+    const auto consolidated = bubblesByPosition(consolidation_->retimed(before_steady), order);
+    analysis.ranks.reserve(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
     }

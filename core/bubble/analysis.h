@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/bubble/closed_form.h"
+#include "core/bubble/consolidate.h"
 #include "core/bubble/position.h"
 #include "core/bubble/rates.h"
 
@@ -40,5 +41,18 @@ struct StepAnalysis {
 
 /// `schedule` is the recognised one (its name selects the closed form).
 [[nodiscard]] StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule);
+
+/// The same for the steps of a run one after the other: what follows from their order alone is done once as long as
+/// they have the same.
+class StepAnalyzer {
+public:
+    /// `schedule` must outlive this.
+    explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
+    [[nodiscard]] StepAnalysis analyze(const StepTimeline& step);
+
+private:
+    const Schedule& schedule_;
+    std::optional<Consolidation> consolidation_; ///< of the latest step
+};
 
 } // namespace bubblescope

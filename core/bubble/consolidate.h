@@ -1,8 +1,10 @@
 #pragma once
 
-#include "core/timeline/step_timeline.h"
+#include "core/bubble/step_order.h"
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 namespace bubblescope {
 
@@ -20,5 +22,84 @@ namespace bubblescope {
 /// steady part that no delay rids of its gaps begins as late as the makespan allows. Cool-down comes as late as
 /// it can, but the weight gradients behind a rank's last input gradient follow that at once.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
+
+/// The same for the steps of a run one after the other: units and what they wait for are found once as long as the
+/// steps have one order.
+class Consolidation {
+public:
+    /// `step` must outlive the next call of assign(), or this.
+    explicit Consolidation(const StepTimeline& step);
+    void assign(const StepTimeline& step);
+
+    [[nodiscard]] const StepOrder& order() const { return order_; }
+    /// False where ops are missing or the observed order contradicts the dependencies.
+    [[nodiscard]] bool possible() const;
+    /// The step as consolidate() has it, without transfers. Stands until the next call.
+    [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
+
+private:
+    /// Units are numbered through, rank after rank, in execution order.
+    using UnitIndex = std::uint32_t;
+
+    /// A rank's units: warm-up [begin, steady), steady [steady, cooldown), cool-down [cooldown, end), of which
+    /// [tail, end) follows the last input gradient.
+    struct RankUnits {
+        UnitIndex begin = 0;
+        UnitIndex steady = 0;
+        UnitIndex cooldown = 0;
+        UnitIndex tail = 0;
+        UnitIndex end = 0;
+        [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
+    };
+
+    /// A unit starts no earlier than `lag` after the start of `before`. That follows from two ops, of which the first
+    /// belongs to `before`, or from the order of the rank's units.
+    struct Constraint {
+        UnitIndex before = 0;
+        OpIndex from = kNoOp; ///< kNoOp where it is the order
+        OpIndex to = kNoOp;
+        bool transfer = false; ///< what `from` made comes from another rank
+        TimeNs lag{0};         ///< in the step at hand
+    };
+
+    void formUnits();
+    void findRankUnits(Rank rank);
+    void linkUnits();
+    void readTimes();
+    void readLatencies();
+    void findLags();
+    void findLatest();
+    void settle();
+    void gatherSteady(std::span<const TimeNs> before_steady);
+    bool holdBackSteady(std::span<const TimeNs> before_steady);
+    [[nodiscard]] TimeNs wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const;
+    void gatherCooldown();
+    void writeTimes();
+    [[nodiscard]] std::span<const Constraint> constraints(UnitIndex unit) const {
+        return std::span(constraints_)
+            .subspan(constraints_of_[unit], constraints_of_[unit + 1] - constraints_of_[unit]);
+    }
+
+    const StepTimeline* step_;
+    StepOrder order_;
+    // These follow from the order alone.
+    bool runnable_ = false;         ///< the order does not contradict the dependencies
+    std::vector<UnitIndex> unit_;   ///< per op
+    std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
+    std::vector<RankUnits> ranks_;
+    std::vector<UnitIndex> sequence_;           ///< one in which all units can run
+    std::vector<std::uint32_t> constraints_of_; ///< per unit, where its constraints begin; and their end
+    std::vector<Constraint> constraints_;
+    // These are the step's.
+    std::vector<TimeNs> observed_; ///< per op
+    std::vector<TimeNs> duration_; ///< per op
+    std::vector<TimeNs> latency_;  ///< per op: how long what feeds it was received, 0 where the trace does not say
+    std::vector<TimeNs> offset_;   ///< per op, from its unit's start
+    std::vector<TimeNs> start_;    ///< per unit
+    std::vector<TimeNs> length_;   ///< per unit
+    std::vector<TimeNs> latest_;   ///< per unit
+    std::vector<TimeNs> settled_;  ///< per unit
+    StepTimeline retimed_;
+};
 
 } // namespace bubblescope

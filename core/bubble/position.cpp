@@ -1,6 +1,6 @@
 #include "core/bubble/position.h"
 
-#include "core/bubble/phases.h"
+#include "core/bubble/step_order.h"
 
 #include <algorithm>
 
@@ -68,26 +68,43 @@ Phases findPhases(const std::vector<Op>& ops) {
     return phases;
 }
 
-std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
-    std::vector<std::vector<Bubble>> result(step.ranks.size());
-    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-        const auto& ops = step.ranks[r];
-        std::vector<Op> order;
-        order.reserve(ops.size());
-        for (const TimelineOp& op : ops)
-            order.push_back(op.op);
-        const Phases phases = findPhases(order);
+namespace {
 
-        TimeNs covered = step.begin;
-        const auto gap = [&](TimeNs until, std::size_t index) {
-            const TimeNs end = std::min(until, step.end);
-            if (end > covered) result[r].push_back({Rank{r}, gapPosition(phases, index), covered, end});
-        };
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            gap(ops[i].start, i);
-            covered = std::max(covered, ops[i].end);
-        }
-        gap(step.end, ops.size());
+/// Calls visit(bubble) for each of a rank.
+template <class Visit>
+void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, Visit visit) {
+    const auto& ops = step.ranks[rank.index()];
+    const Phases& phases = order.phases(rank);
+    TimeNs covered = step.begin;
+    const auto gap = [&](TimeNs until, std::size_t index) {
+        const TimeNs end = std::min(until, step.end);
+        if (end > covered) visit(Bubble{rank, gapPosition(phases, index), covered, end});
+    };
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        gap(ops[i].start, i);
+        covered = std::max(covered, ops[i].end);
+    }
+    gap(step.end, ops.size());
+}
+
+} // namespace
+
+std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
+    return findBubbles(step, StepOrder(step));
+}
+
+std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order) {
+    std::vector<std::vector<Bubble>> result(step.ranks.size());
+    for (std::size_t r = 0; r < result.size(); ++r)
+        eachBubble(step, order, Rank{r}, [&](const Bubble& bubble) { result[r].push_back(bubble); });
+    return result;
+}
+
+std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order) {
+    std::vector<PerPosition<TimeNs>> result(step.ranks.size());
+    for (std::size_t r = 0; r < result.size(); ++r) {
+        eachBubble(step, order, Rank{r},
+                   [&](const Bubble& bubble) { result[r][positionIndex(bubble.position)] += bubble.duration(); });
     }
     return result;
 }

@@ -33,9 +33,10 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
 Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const JobControl* control) {
     std::vector<StepAnalysis> steps;
     steps.reserve(run.steps.size());
+    StepAnalyzer analyzer(run.schedule);
     for (const StepTimeline& step : run.steps) {
         if (control != nullptr && control->stopRequested()) return cancelledError();
-        steps.push_back(analyzeStep(step, run.schedule));
+        steps.push_back(analyzer.analyze(step));
     }
     return steps;
 }
