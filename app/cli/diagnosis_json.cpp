@@ -47,8 +47,8 @@ Json pathJson(const StepTimeline& step, const StepDiagnosis& diagnosis) {
                             {"end_ns", segment.end.count()}});
     }
     std::vector<std::vector<TimeNs>> slacks(step.ranks.size());
-    for (std::size_t unit = 0; unit < diagnosis.units.size(); ++unit)
-        slacks[diagnosis.units[unit].rank.index()].push_back(path.slack[unit]);
+    for (std::size_t unit = 0; unit < diagnosis.units->size(); ++unit)
+        slacks[(*diagnosis.units)[unit].rank.index()].push_back(path.slack[unit]);
     Json ranks = Json::array();
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto free = std::ranges::count_if(slacks[r], [](TimeNs slack) { return slack > TimeNs{0}; });

@@ -20,12 +20,38 @@ bool recordsLost(const Run& run) {
     });
 }
 
-std::vector<UnitPlace> placesOf(const StepGraph& graph) {
-    std::vector<UnitPlace> places(graph.rank.size());
-    for (std::size_t unit = 0; unit < places.size(); ++unit)
-        places[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit]};
+std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
+    auto places = std::make_shared<std::vector<UnitPlace>>(graph.rank.size());
+    for (std::size_t unit = 0; unit < places->size(); ++unit)
+        (*places)[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit]};
     return places;
 }
+
+/// A step and what is made of it before it is diagnosed, of which other steps of its order share most.
+struct OrderedSteps {
+    ObservedStep observed;
+    StepReplay replay;
+    PlannedReplay planned;
+    UnitTimes usual;
+    std::shared_ptr<const std::vector<UnitPlace>> places;
+
+    OrderedSteps(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
+                 const Schedule& plan)
+        : observed(step, known), replay(observed.graph), planned(step, observed.graph, &plan),
+          usual(usual_times, step, observed.graph), places(placesOf(observed.graph)) {}
+
+    void assign(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
+                const Schedule& plan) {
+        if (observed.assign(step, known)) {
+            usual.assign(usual_times, step, observed.graph);
+            return;
+        }
+        replay = StepReplay(observed.graph);
+        planned = PlannedReplay(step, observed.graph, &plan);
+        usual = UnitTimes(usual_times, step, observed.graph);
+        places = placesOf(observed.graph);
+    }
+};
 
 } // namespace
 
@@ -39,15 +65,18 @@ StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
 }
 
 std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
-    const UsualTimes usual(run.steps);
+    const UsualTimes usual_times(run.steps);
     const Schedule& plan = plannedOrder(run);
     const StepKnowledge known = knownOfSteps(run, clock_error);
     std::vector<StepDiagnosis> result;
     result.reserve(run.steps.size());
+    if (run.steps.empty()) return result;
+    // The steps of a run mostly have one order, and with it all of this but their times.
+    OrderedSteps shared(run.steps.front(), known, usual_times, plan);
     for (const StepTimeline& step : run.steps) {
-        const ObservedStep observed(step, known);
-        StepReplay replay(observed.graph);
-        result.push_back({placesOf(observed.graph), accountStep(step, observed, replay, usual, &plan),
+        if (&step != &run.steps.front()) shared.assign(step, known, usual_times, plan);
+        auto& [observed, replay, planned, usual, places] = shared;
+        result.push_back({places, accountStep(step, observed, replay, planned, usual),
                           criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});
     }
     return result;

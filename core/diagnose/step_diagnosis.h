@@ -5,6 +5,7 @@
 #include "core/diagnose/blame/critical_path.h"
 #include "core/recognise/run.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,12 @@ struct UnitPlace {
 
 /// Why a step took as long as it did.
 struct StepDiagnosis {
-    std::vector<UnitPlace> units; ///< what a UnitIndex means
+    std::shared_ptr<const std::vector<UnitPlace>> units; ///< what a UnitIndex means; steps of one order share it
     StepAccounting accounting;
     CriticalPath path;
     StepBlame blame;
 
-    [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return units[static_cast<std::size_t>(unit)]; }
+    [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
 /// What a run says of its steps beside their timelines. `clock_error` is how far two ranks' clocks can be off.

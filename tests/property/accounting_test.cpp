@@ -27,7 +27,8 @@ StepAccounting accountOf(const StepTimeline& step, const UsualTimes& usual, cons
                          const StepKnowledge& known = {}) {
     const ObservedStep observed(step, known);
     StepReplay replay(observed.graph);
-    return accountStep(step, observed, replay, usual, plan);
+    PlannedReplay planned(step, observed.graph, plan);
+    return accountStep(step, observed, replay, planned, UnitTimes(usual, step, observed.graph));
 }
 StepAccounting accountOf(const StepTimeline& step, const Schedule* plan = nullptr, const StepKnowledge& known = {}) {
     return accountOf(step, UsualTimes({&step, 1}), plan, known);

@@ -14,7 +14,7 @@ namespace {
 StepBlame blameOf(const StepTimeline& step) {
     const ObservedStep observed(step);
     StepReplay replay(observed.graph);
-    return blameStep(step, observed, replay, UsualTimes({&step, 1}));
+    return blameStep(step, observed, replay, UnitTimes(UsualTimes({&step, 1}), step, observed.graph));
 }
 
 void expectWholePath(const CriticalPath& path, TimeNs wall, const std::string& where) {

@@ -23,19 +23,18 @@ using Causes = std::bitset<kCauseCount>;
 
 class Ladder {
 public:
-    Ladder(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UsualTimes& usual,
-           const Schedule* plan)
-        : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay) {
-        readDurations(usual);
-        readOrder(plan);
+    Ladder(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
+           const UnitTimes& usual)
+        : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay), planned_(planned),
+          typical_(usual.typical), usual_(usual.usual) {
+        readDurations();
         present_.set();
-        const auto differ = [](const std::vector<TimeNs>& a, const std::vector<TimeNs>& b) { return a != b; };
-        present_[indexOf(Cause::Imbalance)] = differ(typical_, usual_);
-        present_[indexOf(Cause::Jitter)] = differ(usual_, on_device_);
+        present_[indexOf(Cause::Imbalance)] = typical_ != usual_;
+        present_[indexOf(Cause::Jitter)] = usual_ != on_device_;
         present_[indexOf(Cause::Gaps)] = gaps_;
         present_[indexOf(Cause::Communication)] = graph_.recorded_transfers + graph_.estimated_transfers > 0 ||
                                                   !delays_.communication.empty() || !exposed_.empty();
-        present_[indexOf(Cause::Order)] = planned_.has_value();
+        present_[indexOf(Cause::Order)] = planned_.replay.has_value();
         present_[indexOf(Cause::Peer)] = !delays_.peer.empty();
         present_[indexOf(Cause::Replay)] = !delays_.replay.empty();
         present_[indexOf(Cause::LateStart)] = !delays_.late.empty();
@@ -43,7 +42,7 @@ public:
 
     StepAccounting account() {
         StepAccounting result;
-        result.planned_order = plan_fits_;
+        result.planned_order = planned_.fits;
         result.recorded_transfers = graph_.recorded_transfers;
         result.estimated_transfers = graph_.estimated_transfers;
         result.ignored_inputs = graph_.ignored_inputs;
@@ -55,65 +54,23 @@ public:
     }
 
 private:
-    void readDurations(const UsualTimes& usual) {
-        for (std::vector<TimeNs>* list : {&typical_, &usual_, &on_device_, &observed_})
-            list->resize(graph_.rank.size());
-        for (UnitIndex unit = 0; unit < graph_.size(); ++unit) {
-            const std::size_t i = StepGraph::at(unit);
-            const Rank rank{graph_.rank[i]};
-            const auto first = StepGraph::at(graph_.op[i]);
-            const auto& ops = step_.ranks[rank.index()];
-            const UsualTimes::Times times = usual.of(rank, ops, first);
-            TimeNs idle = ops[first].device_idle;
-            TimeNs exposed = ops[first].exposed_comm;
-            if (graph_.pair[i]) {
-                idle = std::min(idle, ops[first + 1].device_idle);
-                exposed = std::min(exposed, ops[first + 1].exposed_comm);
-            }
-            typical_[i] = std::max(TimeNs{0}, times.typical);
-            usual_[i] = std::max(TimeNs{0}, times.usual);
-            observed_[i] = graph_.duration(unit);
-            idle = std::clamp(idle, TimeNs{0}, observed_[i]);
-            exposed = std::clamp(exposed, TimeNs{0}, observed_[i] - idle);
-            on_device_[i] = observed_[i] - idle - exposed;
+    void readDurations() {
+        observed_.resize(graph_.rank.size());
+        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
+            observed_[StepGraph::at(unit)] = graph_.duration(unit);
+        on_device_ = observed_;
+        for (std::size_t i = 0; i < graph_.device_idle.size(); ++i) {
+            const TimeNs idle = std::clamp(graph_.device_idle[i], TimeNs{0}, observed_[i]);
+            on_device_[i] -= idle;
             gaps_ = gaps_ || idle > TimeNs{0};
+        }
+        for (std::size_t i = 0; i < graph_.exposed_comm.size(); ++i) {
+            const TimeNs exposed = std::clamp(graph_.exposed_comm[i], TimeNs{0}, on_device_[i]);
             if (exposed == TimeNs{0}) continue;
             if (exposed_.empty()) exposed_.resize(observed_.size());
             exposed_[i] = exposed;
+            on_device_[i] -= exposed;
         }
-    }
-
-    /// Leaves out `planned_` where the step ran as planned, or cannot be compared.
-    void readOrder(const Schedule* plan) {
-        if (plan == nullptr || ranAs(*plan)) return;
-        auto order = graph_.orderBy(*plan);
-        plan_fits_ = order.has_value();
-        if (!order) return;
-        std::vector<UnitIndex> before(graph_.last.size(), kNoUnit);
-        const bool same = std::ranges::all_of(*order, [&](UnitIndex unit) {
-            const auto rank = StepGraph::at(graph_.rank[StepGraph::at(unit)]);
-            return graph_.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
-        });
-        if (!same) planned_.emplace(graph_, *order);
-    }
-
-    /// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
-    [[nodiscard]] bool ranAs(const Schedule& plan) const {
-        const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
-        if (plan.ranks.size() != step_.ranks.size() || plan.placement != step_.placement || plan.vpp != step_.vpp)
-            return false;
-        for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-            auto due = plan.ranks[r].begin();
-            const auto end = plan.ranks[r].end();
-            for (const TimelineOp& ran : step_.ranks[r]) {
-                if (!works(ran.op)) continue;
-                due = std::find_if(due, end, works);
-                if (due == end || *due != ran.op) return false;
-                ++due;
-            }
-            if (std::find_if(due, end, works) != end) return false;
-        }
-        return true;
     }
 
     void readCompute(StepAccounting& result) const {
@@ -122,9 +79,8 @@ private:
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);
             RankAccounting& account = result.ranks[rank];
-            const OpKind kind = step_.ranks[rank][StepGraph::at(graph_.op[unit])].op.kind;
-            (graph_.pair[unit] ? account.overlapped : account.compute[static_cast<std::size_t>(kind)]) +=
-                on_device_[unit];
+            const auto kind = static_cast<std::size_t>(graph_.kind[unit]);
+            (graph_.pair[unit] ? account.overlapped : account.compute[kind]) += on_device_[unit];
             account.causes[indexOf(Cause::Gaps)] += observed_[unit] - on_device_[unit] - exposedIn(unit);
             account.causes[indexOf(Cause::Communication)] += exposedIn(unit);
         }
@@ -194,7 +150,7 @@ private:
     };
     Replayed run(Causes causes) {
         makeDelays(causes);
-        StepReplay& order = planned_ && !causes[indexOf(Cause::Order)] ? *planned_ : replay_;
+        StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
         const auto* const transfers = causes[indexOf(Cause::Communication)] ? &graph_.transfer : nullptr;
         Replayed step{{}, durationsWith(causes), &order};
         step.length = order.run({step.durations, transfers, delay_});
@@ -268,20 +224,38 @@ private:
     const StepTimeline& step_;
     const StepGraph& graph_;
     const DelayParts& delays_;
-    StepReplay& replay_;                ///< in the observed order
-    std::optional<StepReplay> planned_; ///< in the planned one, where that is another
-    std::vector<TimeNs> typical_;
-    std::vector<TimeNs> usual_;
+    StepReplay& replay_; ///< in the observed order
+    PlannedReplay& planned_;
+    const std::vector<TimeNs>& typical_;
+    const std::vector<TimeNs>& usual_;
     std::vector<TimeNs> on_device_; ///< observed, without gaps and exposed collectives
     std::vector<TimeNs> observed_;
     std::vector<TimeNs> exposed_; ///< in collectives inside ops; empty where there is none
     bool gaps_ = false;           ///< the device idled within some op
-    bool plan_fits_ = true;
-    Causes present_; ///< those that can make a difference
+    Causes present_;              ///< those that can make a difference
 
     std::vector<TimeNs> mixed_; ///< durations of the latest replay, where none of the lists above are
     std::vector<TimeNs> delay_; ///< of the latest replay
 };
+
+/// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
+bool ranAs(const StepTimeline& step, const Schedule& plan) {
+    const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
+    if (plan.ranks.size() != step.ranks.size() || plan.placement != step.placement || plan.vpp != step.vpp)
+        return false;
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        auto due = plan.ranks[r].begin();
+        const auto end = plan.ranks[r].end();
+        for (const TimelineOp& ran : step.ranks[r]) {
+            if (!works(ran.op)) continue;
+            due = std::find_if(due, end, works);
+            if (due == end || *due != ran.op) return false;
+            ++due;
+        }
+        if (std::find_if(due, end, works) != end) return false;
+    }
+    return true;
+}
 
 } // namespace
 
@@ -322,9 +296,22 @@ TimeNs RankAccounting::total() const {
     return std::accumulate(causes.begin(), causes.end(), work);
 }
 
+PlannedReplay::PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan) {
+    if (plan == nullptr || ranAs(step, *plan)) return;
+    const auto order = graph.orderBy(*plan);
+    fits = order.has_value();
+    if (!order) return;
+    std::vector<UnitIndex> before(graph.last.size(), kNoUnit);
+    const bool same = std::ranges::all_of(*order, [&](UnitIndex unit) {
+        const auto rank = StepGraph::at(graph.rank[StepGraph::at(unit)]);
+        return graph.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
+    });
+    if (!same) replay.emplace(graph, *order);
+}
+
 StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                           const UsualTimes& usual, const Schedule* plan) {
-    return Ladder(step, observed, replay, usual, plan).account();
+                           PlannedReplay& planned, const UnitTimes& usual) {
+    return Ladder(step, observed, replay, planned, usual).account();
 }
 
 } // namespace bubblescope

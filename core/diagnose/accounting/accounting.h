@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -65,9 +65,18 @@ struct StepAccounting {
     std::int64_t early_starts = 0;        ///< units that began before their input was there, by the record
 };
 
-/// Accounts a step by a ladder of replays. `observed` and `replay`, in the observed order, were made of it; `plan` is
-/// the order that was meant, null for the step's own. Linear in ops.
+/// The order that a step was meant to follow, beside that in which it ran.
+struct PlannedReplay {
+    bool fits = true;                 ///< false where the plan has other ops than the step
+    std::optional<StepReplay> replay; ///< none where the step ran as planned, or the plan does not fit
+
+    /// `plan` = null for the step's own order. `graph` was made of the step. Holds for all steps of its order.
+    PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
+};
+
+/// Accounts a step by a ladder of replays. `observed`, `replay` in the observed order, `planned` and `usual` were made
+/// of it. Linear in ops.
 [[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                                         const UsualTimes& usual, const Schedule* plan = nullptr);
+                                         PlannedReplay& planned, const UnitTimes& usual);
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timeline/step_timeline.h"
+#include "core/diagnose/replay/step_graph.h"
 
 #include <array>
 #include <cstddef>
@@ -23,18 +23,33 @@ public:
     /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
     /// exist, and optimizer ops, are themselves what is usual.
     [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    /// Whether it is neither of those: its times then follow from the order of the rank's ops alone.
+    [[nodiscard]] bool knows(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+        return keyOf(rank, ops, index) != kNoKey;
+    }
 
 private:
     static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);
     [[nodiscard]] std::size_t keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
-    template <class Visit>
-    static void eachUnit(std::span<const TimelineOp> ops, Visit visit);
 
     int vpp_ = 1;
     int slices_ = 1;
     std::size_t ranks_ = 0;
     std::vector<TimeNs> usual_;       ///< per key
     std::array<TimeNs, 5> typical_{}; ///< per kind; the last is that of pairs
+};
+
+/// UsualTimes of a step's units, none negative.
+struct UnitTimes {
+    std::vector<TimeNs> typical;
+    std::vector<TimeNs> usual;
+
+    UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
+    /// Becomes those of another step of the same order (StepGraph::assign).
+    void assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
+
+private:
+    std::vector<UnitIndex> unknown_; ///< UsualTimes does not know them
 };
 
 } // namespace bubblescope

@@ -29,7 +29,7 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
 TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
     const StepGraph& graph = observed_.graph;
     std::array<std::vector<TimeNs>, 2> changed = graph.transfer;
-    for (std::size_t side = 0; side < (graph.hasPairs() ? 2U : 1U); ++side) {
+    for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < durations_.size(); ++unit) {
             const UnitIndex input = graph.input[side][unit];
             if (input == kNoUnit || graph.rank[unit] != to.value) continue;

@@ -34,9 +34,10 @@ TimeNs rounded(double time) {
 
 class Blame {
 public:
-    Blame(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UsualTimes& usual)
+    Blame(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
         : step_(step), graph_(observed.graph), bindings_(observed.latest), delays_(observed.delays.total()),
           replay_(replay) {
+        findTypicalTransfers();
         readExcess(usual);
     }
 
@@ -49,57 +50,66 @@ public:
     }
 
 private:
-    void readExcess(const UsualTimes& usual) {
-        const std::size_t size = graph_.rank.size();
-        typical_.resize(size);
-        usual_.resize(size);
-        for (auto& list : excess_)
-            list.assign(size, TimeNs{0});
+    void findTypicalTransfers() {
         std::array<std::vector<TimeNs>, 2> transfers; // by payload
+        for (auto& of_payload : transfers)
+            of_payload.reserve(graph_.rank.size());
         eachTransfer([&](std::size_t side, std::size_t unit) {
             transfers[payload(side, unit)].push_back(graph_.transfer[side][unit]);
         });
         for (std::size_t p = 0; p < 2; ++p)
             typical_transfer_[p] = median(std::move(transfers[p]));
+    }
+
+    void readExcess(const UnitTimes& usual) {
+        const std::size_t size = graph_.rank.size();
+        typical_ = usual.typical;
+        excess_.resize(size);
         for (std::size_t unit = 0; unit < size; ++unit) {
-            const Rank rank{graph_.rank[unit]};
             const TimeNs real = graph_.end[unit] - graph_.start[unit];
-            const auto first = StepGraph::at(graph_.op[unit]);
-            const auto& ops = step_.ranks[rank.index()];
-            const UsualTimes::Times times = usual.of(rank, ops, first);
-            const bool work = ops[first].op.kind != OpKind::Optimizer;
-            typical_[unit] = work ? std::max(TimeNs{0}, times.typical) : real;
-            usual_[unit] = work ? std::max(TimeNs{0}, times.usual) : real;
+            const bool work = graph_.kind[unit] != OpKind::Optimizer;
+            if (!work) typical_[unit] = real;
             // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
             const TimeNs over = std::max(TimeNs{0}, real - typical_[unit]);
-            const TimeNs of_stage = std::clamp(usual_[unit] - typical_[unit], TimeNs{0}, over);
-            excess_[indexOf(CulpritKind::SlowStage)][unit] = of_stage;
-            excess_[indexOf(CulpritKind::SlowOp)][unit] = over - of_stage;
-            excess_[indexOf(CulpritKind::LateStart)][unit] = std::max(TimeNs{0}, graph_.delay[unit]);
+            const TimeNs slower = work ? usual.usual[unit] - typical_[unit] : TimeNs{0};
+            const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
+            Excesses& excess = excess_[unit];
+            excess[indexOf(CulpritKind::SlowStage)] = of_stage;
+            excess[indexOf(CulpritKind::SlowOp)] = over - of_stage;
+            excess[indexOf(CulpritKind::LateStart)] = std::max(TimeNs{0}, graph_.delay[unit]);
             const Binding& binding = bindings_[unit];
             if (!binding.crosses) continue;
             const auto side = static_cast<std::size_t>(binding.latest);
             const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[payload(side, unit)];
-            excess_[indexOf(CulpritKind::SlowLink)][unit] = std::max(TimeNs{0}, slow);
+            excess[indexOf(CulpritKind::SlowLink)] = std::max(TimeNs{0}, slow);
         }
     }
 
     /// Of payload and rank-to-rank transfers only.
     template <class Visit>
     void eachTransfer(Visit visit) const {
-        for (std::size_t side = 0; side < (graph_.hasPairs() ? 2U : 1U); ++side) {
+        for (std::size_t side = 0; side < graph_.sides(); ++side) {
             for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
-                const UnitIndex from = graph_.input[side][unit];
-                if (from != kNoUnit && graph_.rank[StepGraph::at(from)] != graph_.rank[unit]) visit(side, unit);
+                if (graph_.crosses(side, unit)) visit(side, unit);
             }
         }
     }
 
-    [[nodiscard]] std::size_t payload(std::size_t side, std::size_t unit) const {
-        const auto& ops = step_.ranks[StepGraph::at(graph_.rank[unit])];
-        return static_cast<std::size_t>(payloadOf(ops[StepGraph::at(graph_.op[unit]) + side].op.kind));
+    /// In the order in which the rank ran them.
+    template <class Visit>
+    void eachUnitOf(Rank rank, Visit visit) const {
+        UnitIndex latest = kNoUnit;
+        for (const UnitIndex unit : graph_.unit_of[rank.index()]) {
+            if (unit == latest || unit == kNoUnit) continue; // the second half of a pair, or a trailing op
+            latest = unit;
+            visit(unit);
+        }
     }
 
+    /// Of a transfer.
+    [[nodiscard]] std::size_t payload(std::size_t side, std::size_t unit) const {
+        return graph_.way[side][unit] == Way::Activation ? 0 : 1;
+    }
     /// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
     [[nodiscard]] std::vector<TimeNs> weights() const {
         std::vector<TimeNs> result(graph_.rank.size());
@@ -107,11 +117,12 @@ private:
             result[unit] = ofStart(unit) + ofOp(unit);
         return result;
     }
+    [[nodiscard]] TimeNs excessOf(CulpritKind kind, std::size_t unit) const { return excess_[unit][indexOf(kind)]; }
     [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
-        return excess_[indexOf(CulpritKind::SlowLink)][unit] + excess_[indexOf(CulpritKind::LateStart)][unit];
+        return excessOf(CulpritKind::SlowLink, unit) + excessOf(CulpritKind::LateStart, unit);
     }
     [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
-        return excess_[indexOf(CulpritKind::SlowStage)][unit] + excess_[indexOf(CulpritKind::SlowOp)][unit];
+        return excessOf(CulpritKind::SlowStage, unit) + excessOf(CulpritKind::SlowOp, unit);
     }
 
     void findBubbles(const ChainTree& tree, StepBlame& result) {
@@ -122,19 +133,16 @@ private:
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
-        std::vector<std::vector<UnitIndex>> units(graph_.last.size());
-        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
-            units[StepGraph::at(graph_.rank[StepGraph::at(unit)])].push_back(unit);
         result.bubbles.reserve(size);
-        for (std::size_t r = 0; r < units.size(); ++r) {
-            for (const UnitIndex unit : units[r]) {
+        for (std::size_t r = 0; r < graph_.unit_of.size(); ++r) {
+            eachUnitOf(Rank{r}, [&](UnitIndex unit) {
                 const std::size_t i = StepGraph::at(unit);
                 const UnitIndex before = graph_.previous[i];
-                add({Rank{r}, unit, observedEnd(before), graph_.start[i], {}, {}}, bindings_[i].unit, before,
+                add(Rank{r}, unit, bindings_[i].unit, before, graph_.start[i],
                     replay_.end(unit) - typical_[i] - typicalEnd(before), tree, result);
-            }
-            add({Rank{r}, kNoUnit, observedEnd(graph_.last[r]), graph_.wall, {}, {}}, end_of_step, graph_.last[r],
-                typical_length - typicalEnd(graph_.last[r]), tree, result);
+            });
+            const UnitIndex before = graph_.last[r];
+            add(Rank{r}, kNoUnit, end_of_step, before, graph_.wall, typical_length - typicalEnd(before), tree, result);
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
@@ -157,31 +165,31 @@ private:
         return replay_.run({typical_, &transfers, {}});
     }
 
-    /// A bubble that ended when what followed from `waited_for` was there; the rank had run `before`.
-    void add(BlamedBubble bubble, UnitIndex waited_for, UnitIndex before, TimeNs usual, const ChainTree& tree,
-             StepBlame& result) {
-        const TimeNs wait = bubble.end - bubble.start;
+    /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
+    /// `waited_for` was there; the rank had run `before`.
+    void add(Rank rank, UnitIndex waiting, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual,
+             const ChainTree& tree, StepBlame& result) {
+        const TimeNs start = observedEnd(before);
+        const TimeNs wait = end - start;
         if (wait <= TimeNs{0}) return;
-        bubble.usual = std::clamp(usual, TimeNs{0}, wait);
-        result.usual += bubble.usual;
-        const TimeNs longer = wait - bubble.usual;
-        if (longer > TimeNs{0}) {
-            const UnitIndex meeting = tree.meet(waited_for, before);
-            const TimeNs of_start = bubble.before == kNoUnit ? TimeNs{0} : ofStart(StepGraph::at(bubble.before));
-            const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
-            const TimeNs blamed = blameOn(waited_for, meeting, bubble.before, std::min(longer, on_chain), on_chain);
-            // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
-            const UnitIndex top = tree.enough(meeting, longer - blamed);
-            const TimeNs in_common = tree.sum(meeting, top);
-            const TimeNs rest = blameOn(meeting, top, kNoUnit, std::min(longer - blamed, in_common), in_common);
-            if (blamed + rest > TimeNs{0}) {
-                bubble.cause = blamed >= rest ? largestExcess(tree.largest(waited_for, meeting), bubble.before)
-                                              : largestExcess(tree.largest(meeting, top), kNoUnit);
-            }
-            result.blamed += blamed + rest;
-            result.unexplained += longer - blamed - rest;
-        }
-        result.bubbles.push_back(bubble);
+        usual = std::clamp(usual, TimeNs{0}, wait);
+        result.bubbles.push_back({rank, waiting, start, end, usual, std::nullopt});
+        result.usual += usual;
+        const TimeNs longer = wait - usual;
+        if (longer == TimeNs{0}) return;
+        const UnitIndex meeting = tree.meet(waited_for, before);
+        const TimeNs of_start = waiting == kNoUnit ? TimeNs{0} : ofStart(StepGraph::at(waiting));
+        const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
+        const TimeNs blamed = blameOn(waited_for, meeting, waiting, std::min(longer, on_chain), on_chain);
+        // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
+        const UnitIndex top = tree.enough(meeting, longer - blamed);
+        const TimeNs in_common = tree.sum(meeting, top);
+        const TimeNs rest = blameOn(meeting, top, kNoUnit, std::min(longer - blamed, in_common), in_common);
+        result.blamed += blamed + rest;
+        result.unexplained += longer - blamed - rest;
+        if (blamed + rest == TimeNs{0}) return;
+        result.bubbles.back().cause = blamed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
+                                                     : largestExcess(tree.largest(meeting, top), kNoUnit);
     }
 
     /// Blames `time` on the excess of the way from `from` up to `above`, and of the start of `waiting`: `excess` in
@@ -198,7 +206,7 @@ private:
     [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
         Excess best;
         const auto consider = [&](UnitIndex unit, CulpritKind kind) {
-            const TimeNs time = unit == kNoUnit ? TimeNs{0} : excess_[indexOf(kind)][StepGraph::at(unit)];
+            const TimeNs time = unit == kNoUnit ? TimeNs{0} : excessOf(kind, StepGraph::at(unit));
             if (time > best.time) best = {kind, unit, time};
         };
         for (const CulpritKind kind :
@@ -250,10 +258,6 @@ private:
                           [](const Culprit& culprit) { return std::pair(culprit.saves, culprit.waits); });
     }
 
-    [[nodiscard]] Chunk chunkOf(std::size_t unit) const {
-        return step_.ranks[StepGraph::at(graph_.rank[unit])][StepGraph::at(graph_.op[unit])].op.chunk;
-    }
-
     std::vector<Candidate> gather() {
         const std::size_t ranks = graph_.last.size();
         const auto chunks = static_cast<std::size_t>(std::max(1, step_.vpp));
@@ -263,7 +267,7 @@ private:
         std::vector<std::pair<double, UnitIndex>> slow_ops;
         std::vector<Candidate> all;
         const auto count = [&](Candidate& to, CulpritKind kind, std::size_t unit, double share) {
-            const TimeNs excess = excess_[indexOf(kind)][unit];
+            const TimeNs excess = excessOf(kind, unit);
             if (excess == TimeNs{0}) return;
             to.culprit.kind = kind;
             ++to.culprit.count;
@@ -274,7 +278,7 @@ private:
             const auto rank = StepGraph::at(graph_.rank[unit]);
             const double of_op = std::max(0.0, share_[unit]);
             const double of_start = of_op + share_of_start_[unit];
-            if (const Chunk chunk = chunkOf(unit); chunk.value >= 0 && chunk.index() < chunks) {
+            if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks) {
                 Candidate& stage = stages[rank * chunks + chunk.index()];
                 stage.culprit.rank = Rank{rank};
                 stage.culprit.chunk = chunk;
@@ -289,7 +293,7 @@ private:
                 link.culprit.peer = Rank{rank};
                 count(link, CulpritKind::SlowLink, unit, of_start);
             }
-            const double waits = of_op * static_cast<double>(excess_[indexOf(CulpritKind::SlowOp)][unit].count());
+            const double waits = of_op * static_cast<double>(excessOf(CulpritKind::SlowOp, unit).count());
             if (waits > 0) slow_ops.emplace_back(waits, static_cast<UnitIndex>(unit));
         }
         // Of the many slow ops only those that can get into the ranking.
@@ -310,15 +314,15 @@ private:
 
     /// Adds the excess of a slow op or stage to its ops' durations, `times` over.
     void addExcess(const Culprit& culprit, int times, std::vector<TimeNs>& durations) const {
-        const std::vector<TimeNs>& excess = excess_[indexOf(culprit.kind)];
         if (culprit.unit) {
-            durations[StepGraph::at(*culprit.unit)] += times * excess[StepGraph::at(*culprit.unit)];
+            const std::size_t unit = StepGraph::at(*culprit.unit);
+            durations[unit] += times * excessOf(culprit.kind, unit);
             return;
         }
-        for (std::size_t unit = 0; unit < durations.size(); ++unit) {
-            if (graph_.rank[unit] == culprit.rank.value && chunkOf(unit) == culprit.chunk)
-                durations[unit] += times * excess[unit];
-        }
+        eachUnitOf(culprit.rank, [&](UnitIndex unit) {
+            if (graph_.chunk[StepGraph::at(unit)] == culprit.chunk)
+                durations[StepGraph::at(unit)] += times * excessOf(culprit.kind, StepGraph::at(unit));
+        });
     }
 
     /// All transfers, with those of a slow link no longer than is typical.
@@ -343,15 +347,16 @@ private:
 
     const StepTimeline& step_;
     const StepGraph& graph_;
+    using Excesses = std::array<TimeNs, kKinds>; ///< per kind
+
     const std::vector<Binding>& bindings_;
     std::vector<TimeNs> delays_; ///< that stay in a replay; empty where there are none
     StepReplay& replay_;
     std::vector<TimeNs> typical_;
-    std::vector<TimeNs> usual_;
-    std::array<std::vector<TimeNs>, kKinds> excess_; ///< per kind and unit
-    std::array<TimeNs, 2> typical_transfer_{};       ///< per payload
-    std::vector<double> share_;                      ///< per unit: the sum of the parts in which its excess is blamed
-    std::vector<double> share_of_start_;             ///< the same for its start alone, by the wait before it
+    std::vector<Excesses> excess_;             ///< per unit
+    std::array<TimeNs, 2> typical_transfer_{}; ///< per payload
+    std::vector<double> share_;                ///< per unit: the sum of the parts in which its excess is blamed
+    std::vector<double> share_of_start_;       ///< the same for its start alone, by the wait before it
 };
 
 } // namespace
@@ -367,7 +372,7 @@ std::string_view culpritKindName(CulpritKind kind) {
 }
 
 StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                    const UsualTimes& usual) {
+                    const UnitTimes& usual) {
     return Blame(step, observed, replay, usual).run();
 }
 

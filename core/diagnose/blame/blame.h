@@ -68,8 +68,8 @@ inline constexpr std::size_t kMostCulprits = 6;
 /// Follows each wait back along the chain of what came last, to the point from which the rank itself came too: what
 /// lies on the chain since then made the wait. Excess there is blamed in proportion for what the wait is longer than it
 /// would have been at typical times. Linear in units, but for a logarithm in the search of that point.
-/// `observed` and `replay` were made of the step.
+/// `observed`, `replay` and `usual` were made of the step.
 [[nodiscard]] StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                                  const UsualTimes& usual);
+                                  const UnitTimes& usual);
 
 } // namespace bubblescope

@@ -19,7 +19,7 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
             latest[StepGraph::at(before)] = std::min(latest[StepGraph::at(before)], ready - lag);
         };
         limit(graph.previous[i], TimeNs{0});
-        for (std::size_t side = 0; side < (graph.hasPairs() ? 2U : 1U); ++side)
+        for (std::size_t side = 0; side < graph.sides(); ++side)
             limit(graph.input[side][i], graph.transfer[side][i]);
     }
     for (std::size_t i = 0; i < latest.size(); ++i)

@@ -11,13 +11,12 @@ std::vector<Binding> bindings(const StepGraph& graph) {
         if (const UnitIndex before = graph.previous[unit]; before != kNoUnit) {
             binding = {before, Latest::Previous, false, graph.end[StepGraph::at(before)]};
         }
-        for (std::size_t side = 0; side < (graph.hasPairs() ? 2U : 1U); ++side) {
+        for (std::size_t side = 0; side < graph.sides(); ++side) {
             const UnitIndex from = graph.input[side][unit];
             if (from == kNoUnit) continue;
             const TimeNs arrival = graph.end[StepGraph::at(from)] + graph.transfer[side][unit];
             if (binding.unit != kNoUnit && arrival <= binding.arrival) continue;
-            binding = {from, side == 0 ? Latest::FirstInput : Latest::SecondInput,
-                       graph.rank[StepGraph::at(from)] != graph.rank[unit], arrival};
+            binding = {from, side == 0 ? Latest::FirstInput : Latest::SecondInput, graph.crosses(side, unit), arrival};
         }
     }
     return result;

@@ -43,7 +43,7 @@ private:
 /// The transfers of each rank that has delays, as intervals in which they were under way.
 std::vector<std::vector<Interval>> transfersUnderWay(const StepGraph& graph, const std::vector<bool>& wanted) {
     std::vector<std::vector<Interval>> result(wanted.size());
-    for (std::size_t side = 0; side < (graph.hasPairs() ? 2U : 1U); ++side) {
+    for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
             const UnitIndex from = graph.input[side][unit];
             if (from == kNoUnit || graph.transfer[side][unit] == TimeNs{0}) continue;

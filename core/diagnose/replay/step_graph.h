@@ -18,7 +18,18 @@ inline constexpr UnitIndex kNoUnit = -1;
 
 /// Whether an overlapped pair begins at this op of a rank's list, which is not the second half of one. Halves between
 /// which the rank was idle are no pair.
-[[nodiscard]] bool beginsPair(std::span<const TimelineOp> ops, std::size_t index);
+[[nodiscard]] inline bool beginsPair(std::span<const TimelineOp> ops, std::size_t index) {
+    return ops[index].op.overlapped && index + 1 < ops.size() && ops[index + 1].op.overlapped &&
+           ops[index + 1].start <= ops[index].end;
+}
+
+/// How a unit's input got to it.
+enum class Way : std::uint8_t {
+    None,       ///< there is no input
+    Stays,      ///< made on the same rank
+    Activation, ///< brought by a transfer from another rank
+    Gradient,   ///< the same
+};
 
 /// An optimizer op behind a rank's last unit. Nothing waits for it, so it only fills a bubble.
 struct TrailingOp {
@@ -40,14 +51,20 @@ struct StepGraph {
     // One entry a unit.
     std::vector<std::int32_t> rank;
     std::vector<std::int32_t> op; ///< place of its (first) op in StepTimeline::ranks
+    std::vector<OpKind> kind;     ///< of that op
+    std::vector<Chunk> chunk;     ///< of that op
     std::vector<bool> pair;
     std::vector<UnitIndex> previous;             ///< on its rank; kNoUnit for the first
     std::array<std::vector<UnitIndex>, 2> input; ///< kNoUnit for none; the second is empty where there are no pairs
+    std::array<std::vector<Way>, 2> way;         ///< of the input
     std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
     std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
     std::vector<TimeNs> start;
     std::vector<TimeNs> end;
     std::vector<TimeNs> delay;
+    // As TimelineOp has them, of a pair the lesser; empty where all are 0.
+    std::vector<TimeNs> device_idle;
+    std::vector<TimeNs> exposed_comm;
 
     std::vector<UnitIndex> last;                   ///< per rank; kNoUnit for a rank without units
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
@@ -59,8 +76,15 @@ struct StepGraph {
 
     explicit StepGraph(const StepTimeline& step);
 
+    /// Becomes the graph of another step. True if that ran the same ops in the same order: what follows from the order
+    /// alone (units, inputs, ways) is then as it was. Steps of a run mostly do, which saves half of the work.
+    bool assign(const StepTimeline& step);
+
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
     [[nodiscard]] bool hasPairs() const { return !input[1].empty(); }
+    [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
+    /// Whether a transfer brings the input.
+    [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
@@ -75,16 +99,27 @@ struct StepGraph {
     }
 
 private:
+    [[nodiscard]] bool hasOrderOf(const StepTimeline& step) const;
     void orderUnits(const StepTimeline& step);
+    void findInputs(const std::vector<OpIndex>& order);
     void readTimes(const StepTimeline& step);
     void readTransfers(const StepTimeline& step);
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
+    /// The ends of a transfer as both sides saw it.
+    struct Record {
+        TimeNs begin{TimeNs::min()}; ///< the later of the two; min() = not recorded
+        TimeNs sent{TimeNs::min()};  ///< the send's end
+        TimeNs received{TimeNs::min()};
+    };
+
     int microbatches_;
     int vpp_;
     Placement placement_;
     OpGraph ops_;
+    bool ordered_by_start_ = false; ///< the order does not follow from that of the ops alone
+    std::vector<Record> records_;   ///< of the latest step, by the op that is fed
     std::array<std::vector<bool>, 2> recorded_;
 };
 

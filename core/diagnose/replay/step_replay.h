@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/diagnose/replay/delay_parts.h"
-#include "core/diagnose/replay/dependencies.h"
 
 #include <array>
 #include <cstdint>
@@ -17,6 +16,8 @@ struct ObservedStep {
     DelayParts delays;
 
     explicit ObservedStep(const StepTimeline& step, const StepKnowledge& known = {});
+    /// Becomes another step; as StepGraph::assign().
+    bool assign(const StepTimeline& step, const StepKnowledge& known = {});
 };
 
 /// The times on which a step is replayed, one entry a unit.
@@ -27,7 +28,8 @@ struct StepTimes {
     std::span<const TimeNs> delays; ///< how long after it could a unit starts; empty = at once
 };
 
-/// Runs a step's units again with other times: each starts as soon as its rank is free and its inputs are there.
+/// Runs a step's units again with other times: each starts as soon as its rank is free and its inputs are there. Holds
+/// for all steps of one order (StepGraph::assign).
 class StepReplay {
 public:
     /// `order` is one of StepGraph::orderBy(); empty = as observed.
@@ -36,18 +38,22 @@ public:
     /// The step's length. Trailing ops do not make it longer. Linear in units.
     TimeNs run(const StepTimes& times);
     /// In the latest run.
-    [[nodiscard]] TimeNs end(UnitIndex unit) const {
-        return ends_[static_cast<std::size_t>(node_[StepGraph::at(unit)])];
-    }
+    [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[StepGraph::at(unit) + 1]; }
 
 private:
-    std::vector<UnitIndex> order_;      ///< empty = 0, 1, 2, …
-    std::vector<std::uint8_t> crosses_; ///< per place in the order: a bit a side whose input comes by a transfer
-    DependencyGraph dependencies_;      ///< each unit behind its transfers
-    std::vector<NodeId> node_;          ///< per unit
-    std::vector<NodeId> last_;          ///< per rank that has units
-    std::vector<TimeNs> durations_;     ///< per node, of the latest run
-    std::vector<TimeNs> ends_;          ///< the same
+    /// What a unit waits for. Numbers of units plus 1, so that 0 is the step's begin, at which all can start.
+    struct Needs {
+        std::int32_t previous = 0;
+        std::array<std::int32_t, 2> input{};
+    };
+    template <bool kTransfers, bool kDelays, bool kPairs>
+    void replay(const StepTimes& times);
+
+    std::vector<UnitIndex> order_; ///< empty = 0, 1, 2, …
+    std::vector<Needs> needs_;     ///< per place in the order
+    bool pairs_ = false;
+    std::vector<std::int32_t> last_; ///< per rank, as in Needs
+    std::vector<TimeNs> ends_;       ///< of the latest run: the begin's, then one a unit
 };
 
 } // namespace bubblescope

@@ -3,7 +3,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
-#include "core/diagnose/replay/dependencies.h"
+#include "core/diagnose/whatif/dependencies.h"
 #include "core/diagnose/whatif/replay_ops.h"
 
 #include <cstddef>

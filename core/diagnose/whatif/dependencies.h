@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -14,17 +13,12 @@ namespace bubblescope {
 using NodeId = std::int32_t;
 inline constexpr NodeId kNoNode = -1;
 
-/// What waits for what: nodes that take time, each behind all that it waits for. The one graph that steps are replayed
-/// on, by the accounting (step_replay.h) and by what-if (whatif/replay_graph.h). 4 bytes a node and 4 a dependency.
+/// What waits for what: nodes that take time, each behind all that it waits for. 4 bytes a node and 4 a dependency.
 class DependencyGraph {
 public:
     DependencyGraph() = default;
     /// From lists: `entries` from begin[id] to begin[id + 1] are what node `id` waits for, all below `id`.
     DependencyGraph(std::vector<NodeId> begin, std::vector<NodeId> entries);
-
-    void reserve(std::size_t nodes, std::size_t dependencies);
-    /// Adds a node that waits for these, which were added before; kNoNode says nothing.
-    NodeId add(std::initializer_list<NodeId> dependencies);
 
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(begin_.size()) - 1; }
     [[nodiscard]] std::span<const NodeId> dependencies(NodeId id) const {

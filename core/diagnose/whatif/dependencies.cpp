@@ -1,4 +1,4 @@
-#include "core/diagnose/replay/dependencies.h"
+#include "core/diagnose/whatif/dependencies.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,19 +7,6 @@ namespace bubblescope {
 
 DependencyGraph::DependencyGraph(std::vector<NodeId> begin, std::vector<NodeId> entries)
     : begin_(std::move(begin)), entries_(std::move(entries)) {}
-
-void DependencyGraph::reserve(std::size_t nodes, std::size_t dependencies) {
-    begin_.reserve(nodes + 1);
-    entries_.reserve(dependencies);
-}
-
-NodeId DependencyGraph::add(std::initializer_list<NodeId> dependencies) {
-    for (const NodeId dependency : dependencies) {
-        if (dependency != kNoNode) entries_.push_back(dependency);
-    }
-    begin_.push_back(static_cast<NodeId>(entries_.size()));
-    return size() - 1;
-}
 
 void DependencyGraph::replay(std::span<const TimeNs> durations, std::span<TimeNs> ends) const {
     const NodeId* entry = entries_.data();
