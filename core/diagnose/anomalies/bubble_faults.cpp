@@ -1,6 +1,7 @@
+#include "core/base/counted.h"
+#include "core/bubble/step_order.h"
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/statistics/robust.h"
-#include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
 
@@ -42,8 +43,8 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
                         {"bubble_rate", step.rates.over_makespan},
                         {"expected_bubble_rate", step.form ? step.form->bubble_rate : 0}};
     anomaly.message = fmt::format("ranks idle {} ({:.1f} % of a step) longer than the closed form allows at these op "
-                                  "times, in the median of {} steps.",
-                                  formatTime(*excess), 100 * share, shares.size());
+                                  "times, in the median of {}.",
+                                  formatTime(*excess), 100 * share, counted(shares.size(), "step"));
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
     anomaly.suggestion = caused ? "The findings that name a cost are its causes."
                                 : "Unequal ops, transfers and waits are its causes: compare stages and transfer times.";
@@ -61,50 +62,73 @@ struct Blocked {
 /// Linear in ops and spans, as long as the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
-    BlockedFinder(const StepTimeline& step, std::size_t index)
-        : step_(step), index_(index), graph_(executedOrder(step)) {
-        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            auto& list = ops_.emplace_back();
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind != OpKind::Optimizer) list.push_back(&op);
-            }
+    /// Steps of one order should follow each other.
+    void find(const StepTimeline& step, std::size_t index, std::map<Rank, std::vector<Blocked>>& into) {
+        const auto waits = [](const CommSpan& span) { return span.kind == CommKind::Wait; };
+        const auto hold = [&](const auto& spans) { return std::ranges::any_of(spans, waits); };
+        if (std::ranges::none_of(step.comm, hold)) return;
+        if (order_) {
+            order_->assign(step);
+        } else {
+            order_.emplace(step);
         }
-    }
-
-    void find(std::map<Rank, std::vector<Blocked>>& into) {
+        step_ = &step;
+        index_ = index;
+        ops_.resize(step.ranks.size());
         for (std::size_t r = 0; r < ops_.size(); ++r) {
-            std::vector<const CommSpan*> waits;
-            for (const CommSpan& span : step_.comm[r]) {
-                if (span.kind == CommKind::Wait && consumerOf(span, Rank{r}) != kNoOp) waits.push_back(&span);
+            ops_[r].clear();
+            for (const TimelineOp& op : step.ranks[r]) {
+                if (op.op.kind != OpKind::Optimizer) ops_[r].push_back(&op);
             }
-            if (!waits.empty()) findOn(Rank{r}, waits, into);
         }
+        for (std::size_t r = 0; r < ops_.size(); ++r)
+            findOn(Rank{r}, into);
     }
 
 private:
-    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+    struct Wait {
+        const CommSpan* span = nullptr;
+        OpIndex consumer = kNoOp;
+    };
 
-    void findOn(Rank rank, const std::vector<const CommSpan*>& waits,
-                std::map<Rank, std::vector<Blocked>>& into) const {
+    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+    [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
+
+    /// The waits of a rank for what its ops need; and by op, until when it received its input, or waited for it.
+    void readSpans(Rank rank) {
+        waits_.clear();
+        there_.assign(ops_[rank.index()].size(), TimeNs::min());
+        for (const CommSpan& span : step_->comm[rank.index()]) {
+            const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
+            const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
+            if (consumer == kNoOp) continue;
+            if (span.kind == CommKind::Wait) waits_.push_back({&span, consumer});
+            TimeNs& time = there_[at(consumer - graph().firstOf(rank))];
+            time = std::max(time, span.end);
+        }
+    }
+
+    void findOn(Rank rank, std::map<Rank, std::vector<Blocked>>& into) {
+        readSpans(rank);
+        if (waits_.empty()) return;
         const auto& ops = ops_[rank.index()];
-        const OpIndex first = graph_.firstOf(rank);
-        const std::vector<TimeNs> there = inputsThere(rank);
+        const OpIndex first = graph().firstOf(rank);
         std::size_t next = 0; // all waits before it ended before the gap at hand
         for (std::size_t i = 1; i < ops.size(); ++i) {
             const TimelineOp& op = *ops[i];
             const TimeNs idle = ops[i - 1]->end;
             if (op.start <= idle) continue;
-            while (next < waits.size() && waits[next]->end <= idle)
+            while (next < waits_.size() && waits_[next].span->end <= idle)
                 ++next;
             TimeNs ready = idle;
-            if (const OpIndex producer = graph_.producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
+            if (const OpIndex producer = graph().producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
                 ready = std::max(ready, opAt(producer).end);
-            for (std::size_t w = next; w < waits.size() && waits[w]->start < op.start; ++w) {
-                const TimeNs from = std::max(ready, waits[w]->start);
-                const TimeNs until = std::min(waits[w]->end, op.start);
-                const OpIndex consumer = consumerOf(*waits[w], rank);
+            for (std::size_t w = next; w < waits_.size() && waits_[w].span->start < op.start; ++w) {
+                const auto& [span, consumer] = waits_[w];
+                const TimeNs from = std::max(ready, span->start);
+                const TimeNs until = std::min(span->end, op.start);
                 // Its own input must be there: no receive or wait for it may reach into that time.
-                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || there[i] > from) continue;
+                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || there_[i] > from) continue;
                 if (opAt(consumer).start > op.start)
                     into[rank].push_back({index_, op.op, opAt(consumer).op, {from, until}});
             }
@@ -112,43 +136,33 @@ private:
     }
 
     [[nodiscard]] const TimelineOp& opAt(OpIndex index) const {
-        const Rank rank = graph_.rank(index);
-        return *ops_[rank.index()][at(index - graph_.firstOf(rank))];
+        const Rank rank = graph().rank(index);
+        return *ops_[rank.index()][at(index - graph().firstOf(rank))];
     }
 
     /// The op on this rank that a transfer feeds, kNoOp if there is none.
     [[nodiscard]] OpIndex consumerOf(const CommSpan& span, Rank rank) const {
-        if (span.stage.value < 0 || span.stage.value >= step_.pp * step_.vpp) return kNoOp;
-        if (span.microbatch.value < 0 || span.microbatch.value >= step_.microbatches) return kNoOp;
-        if (span.sequence < 0 || span.sequence >= graph_.sequenceSlices()) return kNoOp;
+        if (span.stage.value < 0 || span.stage.value >= step_->pp * step_->vpp) return kNoOp;
+        if (span.microbatch.value < 0 || span.microbatch.value >= step_->microbatches) return kNoOp;
+        if (span.sequence < 0 || span.sequence >= graph().sequenceSlices()) return kNoOp;
         const OpKind kind = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
-        const OpIndex found = graph_.find(kind, span.microbatch, span.stage, span.sequence);
-        return found >= 0 && graph_.rank(found) == rank ? found : kNoOp;
+        const OpIndex found = graph().find(kind, span.microbatch, span.stage, span.sequence);
+        return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
     }
 
-    /// By op: until when its rank received its input, or waited for it.
-    [[nodiscard]] std::vector<TimeNs> inputsThere(Rank rank) const {
-        std::vector<TimeNs> there(ops_[rank.index()].size(), TimeNs::min());
-        for (const CommSpan& span : step_.comm[rank.index()]) {
-            const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
-            const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
-            if (consumer == kNoOp) continue;
-            TimeNs& time = there[at(consumer - graph_.firstOf(rank))];
-            time = std::max(time, span.end);
-        }
-        return there;
-    }
-
-    const StepTimeline& step_;
-    std::size_t index_;
-    OpGraph graph_;
+    std::optional<StepOrder> order_;
+    const StepTimeline* step_ = nullptr;
+    std::size_t index_ = 0;
     std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
+    std::vector<Wait> waits_;                         ///< of the rank at hand
+    std::vector<TimeNs> there_;                       ///< the same
 };
 
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
     std::map<Rank, std::vector<Blocked>> blocked;
+    BlockedFinder finder;
     for (std::size_t s = 0; s < input.run.steps.size(); ++s)
-        BlockedFinder(input.run.steps[s], s).find(blocked);
+        finder.find(input.run.steps[s], s, blocked);
     for (const auto& [rank, places] : blocked) {
         std::map<std::size_t, TimeNs> per_step;
         for (const Blocked& place : places)

@@ -7,15 +7,19 @@ namespace bubblescope {
 
 Anomalies findAnomalies(const AnomalyInput& input) {
     Anomalies found;
-    findStragglers(input, found);
-    findSlowStages(input, found);
-    findSlowOps(input, found); // looks at the stragglers
-    findSlowLinks(input, found);
+    {
+        const OpSamples samples(input.run.steps);
+        findStragglers(input, samples, found);
+        findSlowStages(input, samples, found);
+        findSlowOps(input, samples, found); // looks at the stragglers
+    }
+    const TransferSamples transfers(input.run.steps);
+    findSlowLinks(input, transfers, found);
     findOrderFaults(input, found);
     findLaunchBound(input, found);
     findBubbleFaults(input, found); // looks at all causes
     findStepTimeChanges(input, found);
-    findClockFaults(input, found);
+    findClockFaults(input, transfers, found);
     findLostRecords(input, found);
     findMemoryFaults(input, found);
     std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {

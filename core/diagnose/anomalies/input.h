@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/bubble/analysis.h"
+#include "core/diagnose/anomalies/op_samples.h"
 #include "core/diagnose/anomalies/thresholds.h"
+#include "core/diagnose/anomalies/transfer_samples.h"
 #include "core/diagnose/anomaly.h"
 #include "core/diagnose/clocks/run_clocks.h"
 #include "core/diagnose/replay/delay_parts.h"
@@ -40,16 +42,21 @@ struct AnomalyInput {
 using Anomalies = std::vector<Anomaly>;
 
 // One for each group of kinds; they append what they find.
-void findStragglers(const AnomalyInput& input, Anomalies& found); ///< among replicas and ranks, and from some step on
-void findSlowStages(const AnomalyInput& input, Anomalies& found); ///< of ranks that are no stragglers
-void findSlowOps(const AnomalyInput& input, Anomalies& found);    ///< but for those of ranks and steps found above
-void findSlowLinks(const AnomalyInput& input, Anomalies& found);  ///< slow-link, degrading-link
+/// Among replicas and ranks, and from some step on.
+void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// Of ranks that are no stragglers.
+void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// But for those of ranks and steps found above.
+void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// slow-link, degrading-link
+void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBubbleFaults(const AnomalyInput& input, Anomalies& found); ///< bubble-above-form, blocking-receive
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
-void findClockFaults(const AnomalyInput& input, Anomalies& found); ///< clock-skew, causality-violation
+/// clock-skew, causality-violation
+void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
 void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
 

@@ -1,3 +1,4 @@
+#include "core/bubble/step_order.h"
 #include "core/diagnose/anomalies/input.h"
 #include "core/recognise/name_parts.h"
 #include "core/schedule/validate.h"
@@ -127,8 +128,11 @@ void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
     if (takeWord(text, " lacks ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
-    anomaly.message = fmt::format("{} steps are left out because they miss ops or hold one twice; the first is {}.",
-                                  problem.count, problem.where);
+    anomaly.message =
+        problem.count == 1
+            ? fmt::format("A step is left out because it misses ops or holds one twice: {}.", problem.where)
+            : fmt::format("{} steps are left out because they miss ops or hold one twice; the first is {}.",
+                          problem.count, problem.where);
     anomaly.suggestion = suggestionOf(anomaly.kind);
     found.push_back(std::move(anomaly));
 }
@@ -140,8 +144,14 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
         if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
     }
     std::map<std::vector<std::vector<Op>>, std::vector<std::size_t>> steps_of_order;
-    for (std::size_t s = 0; s < input.run.steps.size(); ++s)
-        steps_of_order[executedOrder(input.run.steps[s]).ranks].push_back(s);
+    std::optional<StepOrder> order_of_step;
+    std::vector<std::size_t>* likewise = nullptr; // the steps of that order
+    for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
+        const bool same = order_of_step && order_of_step->assign(input.run.steps[s]);
+        if (!order_of_step) order_of_step.emplace(input.run.steps[s]);
+        if (!same) likewise = &steps_of_order[order_of_step->schedule().ranks];
+        likewise->push_back(s);
+    }
     const auto usual = std::ranges::max_element(steps_of_order, {}, [](const auto& entry) {
         return std::pair(entry.second.size(), -static_cast<std::int64_t>(entry.second.front()));
     });

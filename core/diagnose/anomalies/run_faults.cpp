@@ -1,6 +1,5 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/memory_peaks.h"
-#include "core/diagnose/clocks/transfers.h"
 #include "core/diagnose/statistics/change_point.h"
 #include "core/recognise/trace_shares.h"
 
@@ -85,24 +84,21 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
-void tellCausality(const AnomalyInput& input, Anomalies& found) {
+void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     const TimeNs bound = input.clocks.bound() + TimeNs{static_cast<std::int64_t>(1e3 * input.limits.clock_tolerance)} +
                          2 * input.clocks.residual;
     std::size_t count = 0;
     TimeNs worst{0};
     Anomaly anomaly;
-    for (const StepTimeline& step : input.run.steps) {
-        for (const MatchedTransfer& transfer : matchTransfers(step)) {
-            const TimeNs early = transfer.send->start - transfer.receive->end;
-            if (early <= bound) continue;
-            ++count;
-            if (early <= worst) continue;
-            worst = early;
-            anomaly.rank = transfer.to;
-            anomaly.peer = transfer.from;
-            anomaly.step = step.index;
-            anomaly.when = TimeInterval{transfer.receive->start, transfer.receive->end};
-        }
+    for (const Backwards& transfer : transfers.backwards) {
+        if (transfer.early <= bound) continue;
+        ++count;
+        if (transfer.early <= worst) continue;
+        worst = transfer.early;
+        anomaly.rank = transfer.to;
+        anomaly.peer = transfer.from;
+        anomaly.step = input.run.steps[transfer.step].index;
+        anomaly.when = TimeInterval{transfer.start, transfer.end};
     }
     if (count == 0) return;
     anomaly.kind = AnomalyKind::CausalityViolation;
@@ -110,10 +106,11 @@ void tellCausality(const AnomalyInput& input, Anomalies& found) {
     anomaly.evidence = {{"transfers", static_cast<double>(count)},
                         {"worst_ns", static_cast<double>(worst.count())},
                         {"bound_ns", static_cast<double>(bound.count())}};
-    anomaly.message = fmt::format(
-        "{} receives end before their sends start; the worst, on rank {} from rank {} in step "
-        "{}, by {}, where clocks are known to {}.",
-        count, anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
+    anomaly.message =
+        fmt::format("{} before {}; the worst, on rank {} from rank {} in step {}, by {}, where clocks are known to {}.",
+                    count == 1 ? "a receive ends" : fmt::format("{} receives end", count),
+                    count == 1 ? "its send starts" : "their sends start", anomaly.rank->value, anomaly.peer->value,
+                    *anomaly.step, formatTime(worst), formatTime(bound));
     anomaly.suggestion = "Let clocks be aligned (--clocks align); if that was done, sends and receives are matched "
                          "wrongly in the trace.";
     found.push_back(std::move(anomaly));
@@ -121,9 +118,9 @@ void tellCausality(const AnomalyInput& input, Anomalies& found) {
 
 } // namespace
 
-void findClockFaults(const AnomalyInput& input, Anomalies& found) {
+void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     tellSkew(input, found);
-    tellCausality(input, found);
+    tellCausality(input, transfers, found);
 }
 
 void findLostRecords(const AnomalyInput& input, Anomalies& found) {
@@ -136,8 +133,8 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
         anomaly.kind = AnomalyKind::LostRecords;
         anomaly.severity = Severity::Warning;
         anomaly.evidence = {{"count", static_cast<double>(problem.count)}};
-        anomaly.message =
-            fmt::format("{}: {} ({}, {} times).", problem.where, problem.message, problem.kind, problem.count);
+        anomaly.message = fmt::format("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
+                                      problem.count == 1 ? "once" : fmt::format("{} times", problem.count));
         anomaly.suggestion = "Times around it may be wrong. Record with larger buffers, and let the recorder finish "
                              "before the job ends.";
         found.push_back(std::move(anomaly));

@@ -1,7 +1,6 @@
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/anomalies/op_samples.h"
 #include "core/diagnose/anomalies/step_costs.h"
-#include "core/diagnose/clocks/transfers.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
 
 // Links against each other and against themselves earlier. A transfer's time counts from when both sides were there, so
 // that waiting for the peer is not held against the link. Both ends' clocks are in it, so that less than their error is
@@ -21,43 +19,23 @@ namespace {
 constexpr std::size_t kFewestLinks = 3;
 constexpr double kFewestDeviations = 6;
 
-/// One direction between two ranks of a replica.
-using Link = std::tuple<int, Rank, Rank>;
-
-struct Transferred {
-    std::size_t step = 0;
-    double time = 0; ///< ns
-};
-
-using Links = std::map<Link, std::vector<Transferred>>;
+using Links = std::map<LinkKey, std::vector<Transferred>>;
 
 double typical(const std::vector<Transferred>& transfers) {
     std::vector<double> times;
+    times.reserve(transfers.size());
     for (const Transferred& transfer : transfers)
         times.push_back(transfer.time);
     return statistics::median(std::move(times));
 }
 
-Links collect(const std::vector<StepTimeline>& steps) {
-    Links links;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        for (const MatchedTransfer& transfer : matchTransfers(steps[s])) {
-            if (transfer.from == transfer.to) continue;
-            const TimeNs begin = std::max(transfer.send->start, transfer.receive->start);
-            const auto time = static_cast<double>(std::max(TimeNs{0}, transfer.receive->end - begin).count());
-            links[{steps[s].replica, transfer.from, transfer.to}].push_back({s, time});
-        }
-    }
-    return links;
-}
-
 /// What a step saves if the link's transfers took no longer than this.
-TimeNs costOf(const AnomalyInput& input, std::size_t s, const Link& link, double usual) {
+TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
     return StepCosts(input.run.steps[s], input.known)
-        .savedByLink(std::get<1>(link), std::get<2>(link), TimeNs{static_cast<std::int64_t>(usual)});
+        .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
 }
 
-Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const Link& link, std::size_t s, double time,
+Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const LinkKey& link, std::size_t s, double time,
                  double usual, TimeNs cost) {
     const auto& [replica, from, to] = link;
     Anomaly anomaly;
@@ -89,11 +67,12 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     const double deviation = statistics::medianDeviation(all);
     const auto bound = static_cast<double>(input.clocks.bound().count());
     std::vector<double> chances;
-    std::vector<Link> candidates;
+    std::vector<LinkKey> candidates;
     for (const auto& [link, transfers] : links) {
-        const double excess = typical(transfers) - usual;
-        const bool slow = typical(transfers) > input.limits.link_ratio * usual && excess > bound &&
-                          excess > kFewestDeviations * deviation;
+        const double own_typical = all[chances.size()];
+        const double excess = own_typical - usual;
+        const bool slow =
+            own_typical > input.limits.link_ratio * usual && excess > bound && excess > kFewestDeviations * deviation;
         chances.push_back(1);
         if (!slow) continue;
         std::vector<double> own;
@@ -131,8 +110,8 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     const auto bound = static_cast<double>(input.clocks.bound().count());
     std::vector<double> chances;
     struct Candidate {
-        Link link;
-        std::vector<Transferred> late;
+        LinkKey link;
+        std::size_t step = 0; ///< the last
         double before = 0;
         double after = 0;
         std::size_t place = 0;
@@ -140,25 +119,23 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     std::vector<Candidate> candidates;
     for (const auto& [link, transfers] : links) { // by step
         chances.push_back(1);
-        std::map<std::size_t, std::vector<double>> by_step;
-        for (const Transferred& transfer : transfers)
-            by_step[transfer.step].push_back(transfer.time);
+        std::vector<std::size_t> steps; // in which there are some
+        for (const Transferred& transfer : transfers) {
+            if (steps.empty() || steps.back() != transfer.step) steps.push_back(transfer.step);
+        }
         constexpr std::size_t kFewestSteps = 6;
-        if (by_step.size() < kFewestSteps) continue;
+        if (steps.size() < kFewestSteps) continue;
         // The first third against the last: a slope shows there as well as a step.
-        std::vector<std::size_t> steps;
-        for (const auto& [step, times] : by_step)
-            steps.push_back(step);
         const std::size_t third = steps.size() / 3;
-        Candidate candidate{link, {}, 0, 0, chances.size() - 1};
+        Candidate candidate{link, 0, 0, 0, chances.size() - 1};
         std::vector<double> early;
         std::vector<double> late;
         for (const Transferred& transfer : transfers) {
             if (transfer.step < steps[third]) early.push_back(transfer.time);
             if (transfer.step < steps[steps.size() - third]) continue;
             late.push_back(transfer.time);
-            candidate.late.push_back(transfer);
         }
+        candidate.step = transfers.back().step;
         candidate.before = statistics::median(early);
         candidate.after = statistics::median(late);
         if (candidate.after < input.limits.link_ratio * candidate.before || candidate.after - candidate.before <= bound)
@@ -169,7 +146,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     const std::vector<double> corrected = statistics::holm(chances);
     for (const Candidate& candidate : candidates) {
         if (corrected[candidate.place] > input.limits.chance) continue;
-        const std::size_t s = candidate.late.back().step;
+        const std::size_t s = candidate.step;
         const TimeNs cost = costOf(input, s, candidate.link, candidate.before);
         if (!input.worthTelling(cost, s)) continue;
         Anomaly anomaly =
@@ -189,11 +166,11 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
 
 } // namespace
 
-void findSlowLinks(const AnomalyInput& input, Anomalies& found) {
-    const Links links = collect(input.run.steps);
+void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     const std::size_t before = found.size();
-    findSlow(input, links, found);
-    if (found.size() == before) findDegrading(input, links, found); // a link that is slow now is told once
+    findSlow(input, transfers.links, found);
+    // A link that is slow now is told once.
+    if (found.size() == before) findDegrading(input, transfers.links, found);
 }
 
 } // namespace bubblescope

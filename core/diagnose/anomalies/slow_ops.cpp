@@ -20,10 +20,13 @@ namespace {
 constexpr std::size_t kFewestLikes = 4;
 
 struct SlowOps {
-    std::vector<const OpSample*> ops; ///< of one step and rank
+    std::vector<std::size_t> samples; ///< of one row
     double deviations = 0;            ///< of the worst
     double chance = 1;                ///< of the worst
 };
+
+/// By row: step after step, in each rank after rank.
+using SlowByRow = std::map<std::size_t, SlowOps>;
 
 /// A rank that is slow from some step on was told already: its later ops are.
 bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
@@ -33,52 +36,54 @@ bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     });
 }
 
-Anomaly describe(const AnomalyInput& input, const OpSamples& samples, std::size_t s, Rank rank, const SlowOps& slow,
+Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const OpRow& row, const SlowOps& slow,
                  TimeNs cost) {
-    const StepTimeline& step = input.run.steps[s];
-    const OpSample& worst = **std::ranges::max_element(
-        slow.ops, {}, [&](const OpSample* op) { return op->duration - samples.median(op->group); });
-    const TimeNs usual{static_cast<std::int64_t>(samples.median(worst.group))};
+    const StepTimeline& step = input.run.steps[row.step];
+    const auto usualOf = [&](std::size_t sample) { return samples.median(samples.group(sample)); };
+    const std::size_t slowest = *std::ranges::max_element(
+        slow.samples, {}, [&](std::size_t sample) { return samples.duration(sample) - usualOf(sample); });
+    const TimelineOp& worst = sampledOp(input.run.steps, row, slowest);
+    const TimeNs usual{static_cast<std::int64_t>(usualOf(slowest))};
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::SlowOp;
-    anomaly.severity = input.severityOf(cost, s);
-    anomaly.rank = rank;
+    anomaly.severity = input.severityOf(cost, row.step);
+    anomaly.rank = row.rank;
     if (samples.replicas() > 1) anomaly.replica = step.replica;
-    anomaly.chunk = worst.op->op.chunk;
-    anomaly.op = worst.op->op;
+    anomaly.chunk = worst.op.chunk;
+    anomaly.op = worst.op;
     anomaly.step = step.index;
-    anomaly.when = TimeInterval{worst.op->start, worst.op->end};
+    anomaly.when = TimeInterval{worst.start, worst.end};
     anomaly.cost = cost;
-    const double ratio = worst.duration / std::max(1.0, samples.median(worst.group));
-    anomaly.evidence = {{"duration_ns", worst.duration},
+    const double ratio = samples.duration(slowest) / std::max(1.0, usualOf(slowest));
+    anomaly.evidence = {{"duration_ns", samples.duration(slowest)},
                         {"usual_ns", static_cast<double>(usual.count())},
                         {"ratio", ratio},
                         {"deviations", slow.deviations},
                         {"chance", slow.chance},
-                        {"ops", static_cast<double>(slow.ops.size())}};
-    const std::string more =
-        slow.ops.size() == 1 ? std::string{} : fmt::format(" and {} more ops there were slow too", slow.ops.size() - 1);
+                        {"ops", static_cast<double>(slow.samples.size())}};
+    const std::string more = slow.samples.size() == 1
+                                 ? std::string{}
+                                 : fmt::format(" and {} more ops there were slow too", slow.samples.size() - 1);
     anomaly.message =
         fmt::format("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
                     "shorter ({:.1f} %) without that.",
-                    step.index, opName(worst.op->op), rank.value, formatTime(worst.op->duration()), ratio,
-                    formatTime(usual), more, formatTime(cost), 100 * input.share(cost, s));
+                    step.index, opName(worst.op), row.rank.value, formatTime(worst.duration()), ratio,
+                    formatTime(usual), more, formatTime(cost), 100 * input.share(cost, row.step));
     anomaly.suggestion = "Once is chance (garbage collection, a page fault, another process); if it comes back, look "
                          "at what else ran on that host at that time.";
     return anomaly;
 }
 
 /// What every process pays for once, lazy initialisation, autotuning, cold caches, makes the first recorded step slow
-/// on most ranks: worth knowing, and nobody's fault. Takes those ops out of `by_place`.
-void tellWarmUp(const AnomalyInput& input, std::map<std::pair<std::size_t, Rank>, SlowOps>& by_place,
-                Anomalies& found) {
-    const auto of_first = [](const auto& entry) { return entry.first.first == 0; };
-    const auto ranks = static_cast<std::size_t>(std::ranges::count_if(by_place, of_first));
+/// on most ranks: worth knowing, and nobody's fault. Takes those ops out of `by_row`.
+void tellWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row, Anomalies& found) {
+    const auto of_first = [&](const auto& entry) { return samples.rows()[entry.first].step == 0; };
+    const auto ranks = static_cast<std::size_t>(std::ranges::count_if(by_row, of_first));
     if (input.run.steps.size() < 2 || 2 * ranks <= input.run.steps.front().ranks.size()) return;
     std::size_t ops = 0;
-    for (const auto& [place, slow] : by_place)
-        ops += place.first == 0 ? slow.ops.size() : 0;
-    std::erase_if(by_place, of_first);
+    for (const auto& entry : by_row)
+        ops += of_first(entry) ? entry.second.samples.size() : 0;
+    std::erase_if(by_row, of_first);
     const TimeNs longer = input.wall(0) - input.wall(input.typical_step);
     if (!input.worthTelling(longer, 0)) return;
     Anomaly anomaly;
@@ -98,50 +103,58 @@ void tellWarmUp(const AnomalyInput& input, std::map<std::pair<std::size_t, Rank>
 
 } // namespace
 
-void findSlowOps(const AnomalyInput& input, Anomalies& found) {
-    const OpSamples samples(input.run.steps);
+void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    std::vector<double> usual(samples.groupCount(), 0); // of groups that say what it is
+    for (std::size_t g = 0; g < usual.size(); ++g)
+        usual[g] = samples.count(g) >= kFewestLikes ? samples.median(g) : 0;
     std::vector<double> residuals;
-    for (const OpSample& sample : samples.samples()) {
-        const double usual = samples.median(sample.group);
-        if (usual > 0 && samples.count(sample.group) >= kFewestLikes) residuals.push_back(sample.duration / usual - 1);
+    residuals.reserve(samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const double own = usual[samples.group(i)];
+        if (own > 0) residuals.push_back(samples.duration(i) / own - 1);
     }
     if (residuals.empty()) return;
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
     const double sigma = std::max(statistics::robustSigma(residuals), 1e-3);
 
-    std::map<std::pair<std::size_t, Rank>, SlowOps> by_place;
-    for (const OpSample& sample : samples.samples()) {
-        const double usual = samples.median(sample.group);
-        if (usual <= 0 || samples.count(sample.group) < kFewestLikes) continue;
-        const double deviations = (sample.duration / usual - 1) / sigma;
-        if (deviations < input.limits.op_deviations) continue;
-        // Bonferroni: Holm's first step, and the rest are no stricter.
-        const double chance = statistics::normalTail(deviations) * static_cast<double>(residuals.size());
-        if (chance > input.limits.chance || toldBefore(found, input.run.steps[sample.step], sample.rank)) continue;
-        SlowOps& slow = by_place[{sample.step, sample.rank}];
-        slow.ops.push_back(&sample);
-        if (deviations > slow.deviations) {
-            slow.deviations = deviations;
-            slow.chance = chance;
+    SlowByRow by_row;
+    auto residual = residuals.begin();
+    for (std::size_t r = 0; r < samples.rows().size(); ++r) {
+        const OpRow& row = samples.rows()[r];
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            if (usual[samples.group(i)] <= 0) continue;
+            const double deviations = *residual++ / sigma;
+            if (deviations < input.limits.op_deviations) continue;
+            // Bonferroni: Holm's first step, and the rest are no stricter.
+            const double chance = statistics::normalTail(deviations) * static_cast<double>(residuals.size());
+            if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
+            SlowOps& slow = by_row[r];
+            slow.samples.push_back(i);
+            if (deviations > slow.deviations) {
+                slow.deviations = deviations;
+                slow.chance = chance;
+            }
         }
     }
-    tellWarmUp(input, by_place, found);
-    std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: by_place goes step after step
-    for (const auto& [place, slow] : by_place) {
-        const auto& [s, rank] = place;
+    tellWarmUp(input, samples, by_row, found);
+    std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: rows go step after step
+    for (const auto& [r, slow] : by_row) {
+        const OpRow& row = samples.rows()[r];
         double excess = 0;
-        for (const OpSample* sample : slow.ops)
-            excess += sample->duration - samples.median(sample->group);
-        if (!input.worthTelling(TimeNs{static_cast<std::int64_t>(excess)}, s)) continue;
-        if (!costs || costs->first != s) costs.emplace(s, StepCosts(input.run.steps[s], input.known));
-        std::map<const TimelineOp*, TimeNs> usual;
-        for (const OpSample* sample : slow.ops)
-            usual[sample->op] = TimeNs{static_cast<std::int64_t>(samples.median(sample->group))};
+        for (const std::size_t sample : slow.samples)
+            excess += samples.duration(sample) - usual[samples.group(sample)];
+        if (!input.worthTelling(TimeNs{static_cast<std::int64_t>(excess)}, row.step)) continue;
+        if (!costs || costs->first != row.step)
+            costs.emplace(row.step, StepCosts(input.run.steps[row.step], input.known));
+        std::map<const TimelineOp*, TimeNs> usual_of;
+        for (const std::size_t sample : slow.samples)
+            usual_of[&sampledOp(input.run.steps, row, sample)] =
+                TimeNs{static_cast<std::int64_t>(usual[samples.group(sample)])};
         const TimeNs cost = costs->second.savedByOps([&](Rank, const TimelineOp& op) {
-            const auto known = usual.find(&op);
-            return known == usual.end() ? op.duration() : known->second;
+            const auto known = usual_of.find(&op);
+            return known == usual_of.end() ? op.duration() : known->second;
         });
-        if (input.worthTelling(cost, s)) found.push_back(describe(input, samples, s, rank, slow, cost));
+        if (input.worthTelling(cost, row.step)) found.push_back(describe(input, samples, row, slow, cost));
     }
 }
 

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
+#include <utility>
 
 // Stages against each other: told apart from noise by the distance to the median stage in median deviations, by a rank
 // test of the ops' times, and by what a step would save if the stage were like the median one.
@@ -24,7 +26,7 @@ struct StageLoad {
     Rank rank;
     Chunk chunk;
     Stage stage;
-    std::array<std::vector<double>, kKinds> durations;
+    std::array<std::span<const double>, kKinds> durations;
     double work = 0;  ///< ns a step
     double ratio = 1; ///< to the median stage
     double chance = 1;
@@ -32,7 +34,8 @@ struct StageLoad {
     [[nodiscard]] double usual() const { return work / ratio; }
 };
 
-std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, std::array<double, kKinds>& usual) {
+std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const OpSamples& samples,
+                                  std::array<double, kKinds>& usual) {
     const StepTimeline& shape = steps.front();
     std::vector<StageLoad> loads;
     for (int r = 0; r < shape.pp; ++r) {
@@ -41,17 +44,9 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, std::a
             load.rank = Rank{r};
             load.chunk = Chunk{c};
             load.stage = shape.stageOf(Rank{r}, Chunk{c});
+            for (std::size_t k = 0; k < kKinds; ++k)
+                load.durations[k] = samples.ofPlace(samples.placeOf(load.rank, load.chunk, k));
             loads.push_back(std::move(load));
-        }
-    }
-    for (const StepTimeline& step : steps) {
-        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind == OpKind::Optimizer || op.op.overlapped) continue;
-                StageLoad& load = loads[r * static_cast<std::size_t>(shape.vpp) + op.op.chunk.index()];
-                load.durations[static_cast<std::size_t>(op.op.kind)].push_back(
-                    static_cast<double>(op.duration().count()));
-            }
         }
     }
     std::erase_if(loads, [](const StageLoad& load) {
@@ -61,7 +56,7 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, std::a
     for (const StageLoad& load : loads) {
         auto& own = medians.emplace_back();
         for (std::size_t k = 0; k < kKinds; ++k)
-            own[k] = statistics::median(load.durations[k]);
+            own[k] = statistics::median({load.durations[k].begin(), load.durations[k].end()});
     }
     for (std::size_t k = 0; k < kKinds; ++k) {
         std::vector<double> of_kind;
@@ -147,9 +142,9 @@ bool ofStraggler(const Anomalies& found, Rank rank) {
 
 } // namespace
 
-void findSlowStages(const AnomalyInput& input, Anomalies& found) {
+void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     std::array<double, kKinds> usual{};
-    std::vector<StageLoad> loads = stageLoads(input.run.steps, usual);
+    std::vector<StageLoad> loads = stageLoads(input.run.steps, samples, usual);
     if (loads.size() < kFewestStages) return;
     std::vector<double> ratios;
     for (const StageLoad& load : loads)

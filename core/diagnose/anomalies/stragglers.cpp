@@ -79,10 +79,13 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         }
         usual[g] = statistics::median(std::move(others));
     }
-    for (const OpSample& sample : samples.samples()) {
-        if (usual[sample.group] <= 0) continue;
-        relative[{input.run.steps[sample.step].replica, sample.rank}].push_back(sample.duration / usual[sample.group]);
+    for (const OpRow& row : samples.rows()) {
+        std::vector<double>& times = relative[{input.run.steps[row.step].replica, row.rank}];
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            if (usual[samples.group(i)] > 0) times.push_back(samples.duration(i) / usual[samples.group(i)]);
+        }
     }
+    std::erase_if(relative, [](const auto& entry) { return entry.second.empty(); });
     struct Candidate {
         std::pair<int, Rank> key;
         double ratio = 1;
@@ -94,10 +97,12 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         Candidate candidate{key, statistics::median(times), 1};
         if (candidate.ratio >= input.limits.replica_ratio) {
             std::vector<double> equals; // around 1 if they do not differ
-            for (const OpSample& sample : samples.samples()) {
-                if (sample.rank != key.second || input.run.steps[sample.step].replica == key.first) continue;
-                const double own = usual[samples.groupAt(key.first, samples.placeOf(sample.group))];
-                if (own > 0) equals.push_back(sample.duration / own);
+            for (const OpRow& row : samples.rows()) {
+                if (row.rank != key.second || input.run.steps[row.step].replica == key.first) continue;
+                for (std::size_t i = row.begin; i < row.end; ++i) {
+                    const double own = usual[samples.groupAt(key.first, samples.placeOf(samples.group(i)))];
+                    if (own > 0) equals.push_back(samples.duration(i) / own);
+                }
             }
             candidate.chance = statistics::mannWhitney(thinned(times), thinned(std::move(equals))).p_greater;
         }
@@ -126,19 +131,15 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
 std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> levels(const AnomalyInput& input,
                                                                                    const OpSamples& samples) {
     std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> out;
-    const auto all = samples.samples(); // by step, then rank
-    for (std::size_t i = 0; i < all.size();) {
-        std::vector<double> relative;
-        std::size_t end = i;
-        for (; end < all.size() && all[end].step == all[i].step && all[end].rank == all[i].rank; ++end) {
-            const double usual = samples.median(all[end].group);
-            if (usual > 0) relative.push_back(all[end].duration / usual);
+    std::vector<double> relative;
+    for (const OpRow& row : samples.rows()) {
+        relative.clear();
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            const double usual = samples.median(samples.group(i));
+            if (usual > 0) relative.push_back(samples.duration(i) / usual);
         }
-        if (!relative.empty()) {
-            out[{input.run.steps[all[i].step].replica, all[i].rank}].emplace_back(
-                all[i].step, statistics::median(std::move(relative)));
-        }
-        i = end;
+        if (relative.empty()) continue;
+        out[{input.run.steps[row.step].replica, row.rank}].emplace_back(row.step, statistics::medianInPlace(relative));
     }
     return out;
 }
@@ -194,17 +195,19 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);
     if (pp < kFewestRanks || vpp < 2) return;
     std::vector<std::vector<double>> of_kind(OpSamples::kKinds);
-    for (const OpSample& sample : samples.samples())
-        of_kind[OpSamples::kindOf(sample.op->op)].push_back(sample.duration);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        of_kind[samples.kindOf(i)].push_back(samples.duration(i));
     std::vector<double> usual_of_kind;
     for (auto& durations : of_kind)
         usual_of_kind.push_back(std::max(1.0, statistics::median(std::move(durations))));
     std::vector<std::vector<double>> relative(pp);
     std::vector<std::vector<std::vector<double>>> of_chunk(pp, std::vector<std::vector<double>>(vpp));
-    for (const OpSample& sample : samples.samples()) {
-        const double time = sample.duration / usual_of_kind[OpSamples::kindOf(sample.op->op)];
-        relative[sample.rank.index()].push_back(time);
-        of_chunk[sample.rank.index()][sample.op->op.chunk.index()].push_back(time);
+    for (const OpRow& row : samples.rows()) {
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            const double time = samples.duration(i) / usual_of_kind[samples.kindOf(i)];
+            relative[row.rank.index()].push_back(time);
+            of_chunk[row.rank.index()][samples.chunkOf(i).index()].push_back(time);
+        }
     }
     std::vector<double> level;
     for (const auto& times : relative)
@@ -248,8 +251,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
 
 } // namespace
 
-void findStragglers(const AnomalyInput& input, Anomalies& found) {
-    const OpSamples samples(input.run.steps);
+void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     findAmongReplicas(input, samples, found);
     findAmongRanks(input, samples, found);
     if (input.run.steps.front().pp > 1) findOnsets(input, samples, found);

@@ -9,24 +9,42 @@
 
 namespace bubblescope::statistics {
 
-double logStudent(double value, double freedom, double centre, double scale) {
+namespace {
+
+/// The part of logStudent() that depends on the degrees alone.
+double logStudentFactor(double freedom) {
+    return std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi);
+}
+
+double logStudent(double factor, double value, double freedom, double centre, double scale) {
     const double z = (value - centre) / scale;
-    return std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi) -
-           std::log(scale) - (freedom + 1) / 2 * std::log1p(z * z / freedom);
+    return factor - std::log(scale) - (freedom + 1) / 2 * std::log1p(z * z / freedom);
+}
+
+} // namespace
+
+double logStudent(double value, double freedom, double centre, double scale) {
+    return logStudent(logStudentFactor(freedom), value, freedom, centre, scale);
 }
 
 namespace {
 
+/// More stretches than this are never followed at once: with one for each value before, the time would grow with their
+/// number squared.
+constexpr std::size_t kMostStretches = 512;
+
 /// Normal-inverse-gamma: what is known of a stretch's mean and variance.
 struct Stretch {
+    std::size_t begin = 0; // its first value
     double mean = 0;
     double weight = 0.01; // the prior's: a mean within about ten spreads
     double shape = 1;
     double rate = 1;
     double log_chance = 0; // of this run length
 
-    [[nodiscard]] double logPredict(double value) const {
-        return logStudent(value, 2 * shape, mean, std::sqrt(rate * (weight + 1) / (shape * weight)));
+    /// `factors` are logStudentFactor(2 · shape) by the number of values seen.
+    [[nodiscard]] double logPredict(double value, std::size_t seen, std::span<const double> factors) const {
+        return logStudent(factors[seen], value, 2 * shape, mean, std::sqrt(rate * (weight + 1) / (shape * weight)));
     }
     void learn(double value) {
         rate += weight * (value - mean) * (value - mean) / (2 * (weight + 1));
@@ -35,6 +53,18 @@ struct Stretch {
         shape += 0.5;
     }
 };
+
+/// Keeps the one as old as the series, which comes last, and half of the others, the likeliest.
+void prune(std::vector<Stretch>& stretches) {
+    std::vector<double> chances;
+    for (const Stretch& stretch : stretches)
+        chances.push_back(stretch.log_chance);
+    const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
+    std::ranges::nth_element(chances, cut);
+    const std::size_t oldest = stretches.back().begin;
+    std::erase_if(stretches,
+                  [&](const Stretch& stretch) { return stretch.begin != oldest && stretch.log_chance < *cut; });
+}
 
 double spreadOf(std::span<const double> values) {
     std::vector<double> steps;
@@ -52,13 +82,16 @@ double medianOf(std::span<const double> values) {
 /// The first change behind `begin`: where, and how sure.
 std::optional<Change> nextChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                                  const ChangeLimits& limits) {
+    std::vector<double> factors;               // as Stretch::logPredict() takes them
     std::vector<Stretch> stretches{Stretch{}}; // by run length; the last is as old as the series
+    stretches.front().begin = begin;
     for (std::size_t t = begin; t < values.size(); ++t) {
         const double value = (values[t] - centre) / spread;
         double changed = 0; // sum of all lengths' chances to end here
         double largest = -1e300;
+        factors.push_back(logStudentFactor(2 + static_cast<double>(t - begin)));
         for (Stretch& stretch : stretches) {
-            stretch.log_chance += stretch.logPredict(value);
+            stretch.log_chance += stretch.logPredict(value, t - stretch.begin, factors);
             largest = std::max(largest, stretch.log_chance);
         }
         for (Stretch& stretch : stretches) {
@@ -67,6 +100,7 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
             stretch.learn(value);
         }
         Stretch fresh;
+        fresh.begin = t + 1;
         fresh.log_chance = std::log(changed);
         stretches.insert(stretches.begin(), fresh);
         double total = 0;
@@ -75,12 +109,14 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
         for (Stretch& stretch : stretches)
             stretch.log_chance -= std::log(total);
 
+        if (stretches.size() > kMostStretches) prune(stretches);
+
         const double probability = 1 - std::exp(stretches.back().log_chance);
         if (probability <= limits.probability) continue;
         const auto likeliest =
             std::max_element(stretches.begin(), stretches.end() - 1,
                              [](const Stretch& a, const Stretch& b) { return a.log_chance < b.log_chance; });
-        const std::size_t at = t + 1 - static_cast<std::size_t>(likeliest - stretches.begin());
+        const std::size_t at = likeliest->begin;
         if (t + 1 - at < limits.least_values || at - begin < limits.least_values) continue; // not yet, or too near
         const double before = medianOf(values.subspan(begin, at - begin));
         const double after = medianOf(values.subspan(at, t + 1 - at));

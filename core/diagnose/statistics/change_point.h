@@ -26,7 +26,8 @@ struct Change {
 /// is Student's t), scaled by the whole series' median and the spread of its successive differences. After each value
 /// the run-length posterior says with what chance the stretch is younger than the last change; above
 /// `limits.probability` its likeliest beginning is a candidate, which is kept if both sides are long enough and their
-/// medians differ enough. O(n^2).
+/// medians differ enough. Of the stretches followed at once only the likeliest are kept, 512 at most, so that time
+/// grows linearly with long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// Density of Student's t with `freedom` degrees, moved by `centre` and stretched by `scale`; its logarithm.

@@ -5,7 +5,7 @@
 
 namespace bubblescope::statistics {
 
-double median(std::vector<double> values) {
+double medianInPlace(std::span<double> values) {
     if (values.empty()) return 0;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
@@ -13,12 +13,16 @@ double median(std::vector<double> values) {
     return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+double median(std::vector<double> values) {
+    return medianInPlace(values);
+}
+
 double medianDeviation(std::span<const double> values) {
-    const double middle = median({values.begin(), values.end()});
-    std::vector<double> distances;
-    for (const double value : values)
-        distances.push_back(std::abs(value - middle));
-    return median(std::move(distances));
+    std::vector<double> scratch(values.begin(), values.end());
+    const double middle = medianInPlace(scratch);
+    for (double& value : scratch)
+        value = std::abs(value - middle);
+    return medianInPlace(scratch);
 }
 
 double robustSigma(std::span<const double> values) {

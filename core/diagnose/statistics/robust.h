@@ -7,6 +7,8 @@ namespace bubblescope::statistics {
 
 /// Middle value, the mean of the two middle ones of an even number; 0 of none.
 [[nodiscard]] double median(std::vector<double> values);
+/// The same; leaves the values in another order.
+[[nodiscard]] double medianInPlace(std::span<double> values);
 
 /// Median distance from the median; 0 of none.
 [[nodiscard]] double medianDeviation(std::span<const double> values);
