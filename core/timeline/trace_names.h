@@ -20,7 +20,8 @@
 ///   transfer, with the stage that the ranks share and without a peer.
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
 ///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
-///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only.
+///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
+///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks) and `pid`.
 /// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
 ///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/diagnose/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
     for (int r = 0; config.ranks.empty() && r < ranks; ++r)
         recorder->ranks_.push_back(Rank{r});
     for (const Rank rank : recorder->ranks_) {
-        BUBBLESCOPE_ASSIGN(RankSpool spool, RankSpool::create(config.dir, config.info, rank, clocks));
+        BUBBLESCOPE_ASSIGN(RankSpool spool, RankSpool::create(config.dir, config.info, rank, clocks, config.host));
         recorder->spools_.push_back(std::move(spool));
         recorder->rings_.push_back(std::make_unique<RecordRing>(config.ring_capacity));
     }

@@ -22,6 +22,7 @@ struct RecorderConfig {
     std::filesystem::path dir; ///< created where missing; trace files of an earlier run in it are replaced
     RunInfo info;              ///< has info.pp * info.dp * info.tp ranks
     std::vector<Rank> ranks;   ///< those that are recorded here, by their number in the whole run; empty = all
+    HostInfo host = thisHost();
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
     /// How long a record may lie in memory: what a killed process loses. 0 = nothing is written unless
     /// flush() is called.

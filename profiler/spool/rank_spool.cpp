@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
+#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -37,6 +40,15 @@ ClockPair readClocks() {
     return {readClock(CLOCK_MONOTONIC), readClock(CLOCK_REALTIME)};
 }
 
+HostInfo thisHost() {
+    HostInfo host;
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) == 0) host.name = name.data();
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> host.clock;
+    host.pid = ::getpid();
+    return host;
+}
+
 std::filesystem::path RankSpool::fileName(Rank rank) {
     return fmt::format("rank{}.pftrace", rank.value);
 }
@@ -45,8 +57,8 @@ RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank)
     : file_(std::move(file)), rank_(rank), alike_(info.dp * info.tp), stages_(info.pp * info.vpp),
       apart_(routes(info.placement)), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
-Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
-                                    ClockPair clocks) {
+Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank, ClockPair clocks,
+                                    const HostInfo& host) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
     RankSpool spool(std::move(file), info, rank);
     const Rank in_pipeline{rank.value / (info.dp * info.tp)};
@@ -58,8 +70,11 @@ Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunI
     for (std::size_t track = 0; track < (info.tp > 1 ? kTracks : kCollectiveTrack); ++track)
         spool.openLane(track);
     encoder.clockSnapshot(clocks.monotonic, clocks.realtime);
-    encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent,
-                    perfetto::runArgs(info, in_pipeline));
+    std::vector<perfetto::Arg> args = perfetto::runArgs(info, in_pipeline);
+    args.push_back({"host", std::string_view(host.name)});
+    args.push_back({"clock", std::string_view(host.clock)});
+    args.push_back({"pid", host.pid});
+    encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
     BUBBLESCOPE_TRY(spool.file_.append(encoder.take()));
     return spool;
 }

@@ -7,7 +7,9 @@
 #include "profiler/spool/spool_file.h"
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace bubblescope::profiler {
@@ -20,6 +22,16 @@ struct ClockPair {
 
 [[nodiscard]] ClockPair readClocks();
 
+/// Who writes a trace file, and by which clock.
+struct HostInfo {
+    std::string name;
+    std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
+    std::int64_t pid = 0;
+};
+
+/// Of this process.
+[[nodiscard]] HostInfo thisHost();
+
 /// The trace file of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
 /// batch. One thread at a time.
 class RankSpool {
@@ -29,9 +41,9 @@ public:
 
     /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
     /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
-    /// clocks and what the run is. Error: Run, naming the file.
+    /// clocks, what the run is and where. Error: Run, naming the file.
     [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
-                                                  ClockPair clocks);
+                                                  ClockPair clocks, const HostInfo& host);
 
     /// Appends a batch with one write; sorts it in place. Within a batch order does not matter; a slice that
     /// overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.

@@ -47,20 +47,39 @@ private:
     std::vector<TimeInterval> kernels_;
 };
 
-/// Calls visit(file, rank, op) for each op of which it is known which file has its device's kernels.
+/// By replica and rank.
+using ClockOfRank = std::map<RankKey, RankClock>;
+
+/// Which file has a rank's ops, and how they were moved from the clock of that file.
+ClockOfRank clocksOf(const AnomalyInput& input) {
+    ClockOfRank clocks;
+    for (const RankClock& rank : input.clocks.ranks)
+        clocks[{rank.replica, rank.rank}] = rank;
+    if (!clocks.empty()) return clocks;
+    for (const auto& [key, file] : rankFiles(input.run)) // nothing was said of clocks, so nothing was moved
+        clocks[key].file = file;
+    return clocks;
+}
+
+/// Calls visit(file, rank, op, when) for each op of which it is known which file has its device's kernels; `when` is by
+/// their clock.
 template <class Visit>
-void forOpsOfKnownFiles(const Run& run, const Visit& visit) {
-    const auto files = rankFiles(run);
+void forOpsOfKnownFiles(const AnomalyInput& input, const Visit& visit) {
+    const ClockOfRank clocks = clocksOf(input);
+    const bool moved = input.clocks.method == ClockMethod::Aligned;
     std::map<std::uint32_t, int> ranks_of_file;
-    for (const auto& [key, file] : files)
-        ++ranks_of_file[file];
-    for (const StepTimeline& step : run.steps) {
+    for (const auto& [key, clock] : clocks) {
+        if (clock.file) ++ranks_of_file[*clock.file];
+    }
+    for (const StepTimeline& step : input.run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            const auto file = files.find({step.replica, Rank{r}});
+            const auto clock = clocks.find({step.replica, Rank{r}});
             // A file of several ranks does not say whose kernel is whose.
-            if (file == files.end() || ranks_of_file[file->second] != 1) continue;
+            if (clock == clocks.end() || !clock->second.file || ranks_of_file[*clock->second.file] != 1) continue;
+            const auto shown = [&](TimeNs time) { return moved ? clock->second.fit.fromReference(time) : time; };
             for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind != OpKind::Optimizer && op.duration().count() > 0) visit(file->second, Rank{r}, op);
+                if (op.op.kind == OpKind::Optimizer || op.duration().count() <= 0) continue;
+                visit(*clock->second.file, Rank{r}, op, TimeInterval{shown(op.start), shown(op.end)});
             }
         }
     }
@@ -104,10 +123,10 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
         TimeNs duration;
     };
     std::vector<Asked> asked;
-    forOpsOfKnownFiles(input.run, [&](std::uint32_t file, Rank rank, const TimelineOp& op) {
+    forOpsOfKnownFiles(input, [&](std::uint32_t file, Rank rank, const TimelineOp& op, TimeInterval when) {
         auto& ops = question.ops[file];
-        asked.push_back({file, ops.size(), rank, op.op.chunk, op.duration()});
-        ops.emplace_back(op.start, op.end);
+        asked.push_back({file, ops.size(), rank, op.op.chunk, when.end - when.start});
+        ops.emplace_back(when.start, when.end);
     });
     DeviceUseIn::Answer uses;
     for (DeviceUseIn::Answer& share : askRun(input.run, question))

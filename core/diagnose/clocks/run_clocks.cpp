@@ -1,6 +1,7 @@
 #include "core/diagnose/clocks/run_clocks.h"
 
 #include "core/diagnose/clocks/collectives.h"
+#include "core/diagnose/clocks/own_clocks.h"
 #include "core/diagnose/clocks/rank_files.h"
 #include "core/diagnose/clocks/step_events.h"
 #include "core/recognise/trace_shares.h"
@@ -57,10 +58,10 @@ struct ClockOwners {
     std::vector<std::string> host; ///< per clock; empty where it is not known
 };
 
-ClockOwners findOwners(const Run& run, bool one_a_rank) {
+ClockOwners findOwners(const Run& run, const OwnClocks& own, bool one_a_rank) {
     ClockOwners owners;
     owners.file = rankFiles(run);
-    std::map<std::string, int> of_host;
+    std::map<std::string, int> of_host; // by what names its clock
     std::map<std::uint32_t, int> of_file;
     std::set<RankKey> keys;
     for (const StepTimeline& step : run.steps) {
@@ -69,15 +70,21 @@ ClockOwners findOwners(const Run& run, bool one_a_rank) {
     }
     for (const RankKey& key : keys) {
         const auto file = owners.file.find(key);
-        const std::string host = file != owners.file.end() ? run.inputs()[file->second].host : std::string{};
+        std::string host = file != owners.file.end() ? run.inputs()[file->second].host : std::string{};
+        std::string name = host;
+        if (const auto known = own.hosts.find(file != owners.file.end() ? file->second : kNoId);
+            known != own.hosts.end()) {
+            host = known->second.name;
+            name = known->second.clock.empty() ? host : known->second.clock;
+        }
         const auto fresh = [&] {
             owners.host.push_back(host);
             return static_cast<int>(owners.host.size()) - 1;
         };
         int clock = 0;
         if (!host.empty()) {
-            const auto known = of_host.find(host);
-            clock = known != of_host.end() ? known->second : (of_host[host] = fresh());
+            const auto known = of_host.find(name);
+            clock = known != of_host.end() ? known->second : (of_host[name] = fresh());
         } else if (one_a_rank) {
             clock = fresh();
         } else { // nothing says of ranks of no known file that they were recorded apart
@@ -115,12 +122,18 @@ Events collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order
         addCollectives(collectives, clock_of_file, options.collective_spread, events.precedences, events.coincidences);
         report.collectives = collectives.size();
     }
+    const int replicas = run.info ? std::max(1, run.info->dp) : 1;
+    const int tensor_ranks = run.info ? std::max(1, run.info->tp) : 1;
+    const auto clockOf = [&](int rank) { // of the whole run, of which steps hold the first of the tensor ranks
+        if (rank < 0 || rank % tensor_ranks != 0) return -1;
+        const int place = rank / tensor_ranks;
+        const auto clock = owners.clock.find({place % replicas, Rank{place / replicas}});
+        return clock == owners.clock.end() ? -1 : clock->second;
+    };
     for (Ping ping : pings) {
-        ping.asker = owners.clock.at({report.ranks[static_cast<std::size_t>(ping.asker)].replica,
-                                      report.ranks[static_cast<std::size_t>(ping.asker)].rank});
-        ping.replier = owners.clock.at({report.ranks[static_cast<std::size_t>(ping.replier)].replica,
-                                        report.ranks[static_cast<std::size_t>(ping.replier)].rank});
-        if (ping.asker == ping.replier) continue;
+        ping.asker = clockOf(ping.asker);
+        ping.replier = clockOf(ping.replier);
+        if (ping.asker < 0 || ping.replier < 0 || ping.asker == ping.replier) continue;
         addPing(ping, events.precedences);
         ++report.pings;
     }
@@ -177,12 +190,18 @@ std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const
 
 } // namespace
 
-Result<RunClocks> alignClocks(Run& run, const ClockOptions& options, std::span<const Ping> pings) {
+Result<RunClocks> alignClocks(Run& run, const ClockOptions& options) {
     RunClocks report;
-    const ClockOwners owners = findOwners(run, options.use == ClockUse::Align);
-    for (const auto& [key, clock] : owners.clock)
-        report.ranks.push_back({key.first, key.second, owners.host[static_cast<std::size_t>(clock)], {}});
-    const std::set<std::string> hosts(owners.host.begin(), owners.host.end());
+    const OwnClocks own = ownClocks(run);
+    const ClockOwners owners = findOwners(run, own, options.use == ClockUse::Align);
+    for (const auto& [key, clock] : owners.clock) {
+        RankClock& rank = report.ranks.emplace_back();
+        rank.replica = key.first;
+        rank.rank = key.second;
+        rank.host = owners.host[static_cast<std::size_t>(clock)];
+        if (const auto file = owners.file.find(key); file != owners.file.end()) rank.file = file->second;
+    }
+    const auto nameless = std::ranges::count_if(owners.host, &std::string::empty);
     if (options.use == ClockUse::Off) {
         report.method = owners.host.size() < 2 ? ClockMethod::Shared : ClockMethod::AsRecorded;
         report.reason = "alignment is switched off";
@@ -193,18 +212,18 @@ Result<RunClocks> alignClocks(Run& run, const ClockOptions& options, std::span<c
                                                                            : "all ranks ran on " + owners.host.front();
         return report;
     }
-    if (options.use == ClockUse::Auto && run.info && hosts.size() == 1 && hosts.begin()->empty()) {
-        report.reason = "one process wrote all files"; // ours name the host where there are several processes
+    if (options.use == ClockUse::Auto && run.info && nameless == std::ssize(owners.host)) {
+        report.reason = "one process wrote all files"; // those of several processes name the host
         return report;
     }
 
-    fitClocks(run, owners, OpOrder::EndToStart, options, pings, report);
+    fitClocks(run, owners, OpOrder::EndToStart, options, own.pings, report);
     if (report.residual > options.tolerance && report.op_orders > 0) { // do the ops hold waits?
         RunClocks looser = report;
-        fitClocks(run, owners, OpOrder::StartToEnd, options, pings, looser);
+        fitClocks(run, owners, OpOrder::StartToEnd, options, own.pings, looser);
         if (looser.residual < report.residual / 2) report = std::move(looser);
     }
-    const bool known_to_differ = options.use == ClockUse::Align || (hosts.size() > 1 && !hosts.begin()->empty());
+    const bool known_to_differ = options.use == ClockUse::Align || nameless == 0;
     const auto unrelated = whyUnrelated(run, report, options);
     const bool contradicted = std::ranges::any_of(report.ranks, [&](const RankClock& rank) {
         return std::chrono::abs(rank.fit.offset) > rank.fit.bound + options.tolerance || rank.fit.drift != 0;

@@ -3,6 +3,8 @@
 #include "core/diagnose/clocks/solve.h"
 #include "core/recognise/run.h"
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +32,8 @@ struct RankClock {
     Rank rank;
     std::string host; ///< empty where it is not known
     ClockFit fit;     ///< offset, drift and bound; all 0 for shared clocks
+    /// Of the trace's files the one that the rank's ops were recorded in, by its own clock; none where it is not known.
+    std::optional<std::uint32_t> file = std::nullopt;
 };
 
 /// How the times of a run's ranks compare.
@@ -39,7 +43,7 @@ struct RunClocks {
     std::size_t transfers = 0; ///< events used, by what they are
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;
-    std::size_t pings = 0;
+    std::size_t pings = 0;        ///< exchanges of clocks that the run itself made and recorded
     TimeNs residual{0};           ///< by how much events contradict each other, whatever the offsets
     TimeNs moved{0};              ///< the largest correction made
     std::vector<RankClock> ranks; ///< by replica, then rank
@@ -57,11 +61,10 @@ struct ClockOptions {
 };
 
 /// Finds out how the clocks of a run's ranks compare, by its transfers, the order of its ops, collectives of its trace
-/// and pings (whose clocks are indices into the result's `ranks`), and puts the times of its steps on one clock.
+/// and recorded pings, and puts the times of its steps on one clock. Ranks of one host share a clock.
 /// The raw trace keeps the recorded times. Errors: Input, where clocks that differ (of different hosts, or with
 /// ClockUse::Align) cannot be related: no bound in both directions, or none that holds.
-[[nodiscard]] Result<RunClocks> alignClocks(Run& run, const ClockOptions& options = {},
-                                            std::span<const Ping> pings = {});
+[[nodiscard]] Result<RunClocks> alignClocks(Run& run, const ClockOptions& options = {});
 
 /// Puts a step's times on the clock that `fits`, one per rank, refer to.
 void moveToReference(StepTimeline& step, std::span<const ClockFit> fits);

@@ -23,6 +23,10 @@ TimeNs ClockFit::toReference(TimeNs shown) const {
     return origin + since - TimeNs{std::llround(static_cast<double>(since.count()) * (drift / (1 + drift)))};
 }
 
+TimeNs ClockFit::fromReference(TimeNs time) const {
+    return time + offset + TimeNs{std::llround(static_cast<double>((time - origin).count()) * drift)};
+}
+
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();

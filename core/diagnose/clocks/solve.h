@@ -34,6 +34,12 @@ struct Ping {
     TimeNs t3{0};
 };
 
+template <class Wire>
+void fields(Wire& wire, Ping& value) {
+    auto& [asker, replier, t0, t1, t2, t3] = value;
+    wire(asker, replier, t0, t1, t2, t3);
+}
+
 /// A ping's two ways.
 void addPing(const Ping& ping, std::vector<Precedence>& into);
 
@@ -52,6 +58,8 @@ struct ClockFit {
 
     /// A time of this clock as the reference would show it.
     [[nodiscard]] TimeNs toReference(TimeNs shown) const;
+    /// The way back, to a nanosecond where there is drift.
+    [[nodiscard]] TimeNs fromReference(TimeNs time) const;
 };
 
 /// Relates clocks by what happened on them.
