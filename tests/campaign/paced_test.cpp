@@ -1,8 +1,10 @@
 // Runs of the CPU runtime, paced: the engine trains a small model and ops take what the cost model says. Faults are put
-// in by times that the analysis is not given. Most run on a host whose time passes only when somebody sleeps, so that
-// they are exact and fast; a few on the real clock, through files.
+// in by times that the analysis is not given, or injected as `run --inject` does. Most run on a host whose time passes
+// only when somebody sleeps, so that they are exact and fast; a few on the real clock, through files.
 
+#include "core/cost/measured_times.h"
 #include "core/simulate/simulate.h"
+#include "runtime/fault/fault.h"
 #include "runtime/run.h"
 #include "tests/campaign/tally.h"
 #include "tests/support/scratch_folder.h"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace bubblescope::campaign {
 namespace {
@@ -25,6 +28,7 @@ double uniform(Random& random, double low, double high) {
 
 /// Stages differ a little, as those of real models do.
 constexpr double kStageSpread = 0.005;
+constexpr int kSteps = 5;
 
 /// Times of every stage, with the fault where it has one.
 CostModel costsOf(const Schedule& schedule, const Fault& fault, Random random) {
@@ -48,7 +52,20 @@ Fault drawFault(const Schedule& schedule, FaultKind kind, Random& random) {
     fault.rank = Rank{static_cast<std::int32_t>(random() % static_cast<unsigned>(schedule.pp))};
     fault.chunk = Chunk{static_cast<std::int32_t>(random() % static_cast<unsigned>(schedule.vpp))};
     fault.size = uniform(random, 0.05, 0.5);
+    if (kind != FaultKind::SlowOp) return fault;
+    const std::vector<Op>& ops = schedule.ranks[fault.rank.index()];
+    fault.op = ops[random() % ops.size()];
+    fault.step = 1 + static_cast<int>(random() % (kSteps - 1)); // the first step's slow ops count as warm-up
+    fault.size = uniform(random, 1, 4);
     return fault;
+}
+
+/// The fault as `run --inject` takes it, where it is none of the times of stages; nothing where it is.
+std::vector<runtime::Fault> injected(const Fault& fault) {
+    if (fault.kind != FaultKind::SlowOp) return {};
+    const std::string text = fmt::format("op:{},rank={},step={},factor={:.3f}", opName(fault.op), fault.rank.value,
+                                         fault.step, 1 + fault.size);
+    return {runtime::parseFault(text).value()};
 }
 
 double costOf(const Schedule& schedule, const CostModel& with, const CostModel& without) {
@@ -56,6 +73,16 @@ double costOf(const Schedule& schedule, const CostModel& with, const CostModel& 
         return static_cast<double>(simulate(schedule, costs).value().wall().count());
     };
     return wall(with) / wall(without) - 1;
+}
+
+/// The costs of the step that a single slow op strikes.
+CostModel withSlowOp(const Schedule& schedule, CostModel costs, const Fault& fault) {
+    auto times = std::make_shared<MeasuredTimes>();
+    const Stage stage = schedule.stageOf(fault.rank, fault.op.chunk);
+    const auto usual = static_cast<double>(costs.opTime(fault.op.kind, stage).count());
+    times->setOp(fault.rank, fault.op, TimeNs{std::llround(usual * (1 + fault.size))});
+    costs.measured = std::move(times);
+    return costs;
 }
 
 /// What the ranks recorded, as loading their files gives it.
@@ -94,9 +121,11 @@ Job pacedJob(const ScheduleSpec& spec, FaultKind kind, std::uint64_t seed) {
     const Schedule schedule = makeSchedule(spec).value();
     job.fault = drawFault(schedule, kind, random);
     const CostModel costs = costsOf(schedule, job.fault, random);
-    job.cost = costOf(schedule, costs, costsOf(schedule, {}, random));
+    job.cost = kind == FaultKind::SlowOp ? costOf(schedule, withSlowOp(schedule, costs, job.fault), costs)
+                                         : costOf(schedule, costs, costsOf(schedule, {}, random));
     runtime::test::EngineRun engine(schedule, costs);
-    engine.steps = 5;
+    engine.faults = injected(job.fault);
+    engine.steps = kSteps;
     const auto result = engine.run();
     EXPECT_TRUE(result.ok()) << result.error().text();
     job.run.schedule = schedule;
@@ -124,7 +153,7 @@ TEST(PacedCampaign, FindsFaultsAndBlamesTheRightRank) {
     Tally tally;
     std::uint64_t seed = 6000;
     for (const ScheduleSpec& spec : schedules()) {
-        for (const FaultKind kind : {FaultKind::SlowRank, FaultKind::SlowStage}) {
+        for (const FaultKind kind : {FaultKind::SlowRank, FaultKind::SlowStage, FaultKind::SlowOp}) {
             for (int i = 0; i < runs; ++i, ++seed) {
                 Job job = pacedJob(spec, kind, seed);
                 const auto report = diagnoseRun(job.run);
