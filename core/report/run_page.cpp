@@ -1,5 +1,6 @@
 #include "core/report/run_page.h"
 
+#include "core/base/counted.h"
 #include "core/bubble/closed_form.h"
 #include "core/diagnose/accounting/notes.h"
 #include "core/io/replacing_file.h"
@@ -360,9 +361,9 @@ private:
     }
 
     void addStages() {
-        page_.section("Op times by stage", fmt::format("Medians over {} steps; the darker, the longer among ops of "
+        page_.section("Op times by stage", fmt::format("Medians over {}; the darker, the longer among ops of "
                                                        "one kind.",
-                                                       run_.steps.size()));
+                                                       counted(run_.steps.size(), "step")));
         using Of = TimeNs (*)(const OpTimes&);
         struct Kind {
             const char* name;
