@@ -54,7 +54,9 @@ Fault drawFault(const Schedule& schedule, FaultKind kind, Random& random) {
     fault.size = uniform(random, 0.05, 0.5);
     if (kind != FaultKind::SlowOp) return fault;
     const std::vector<Op>& ops = schedule.ranks[fault.rank.index()];
-    fault.op = ops[random() % ops.size()];
+    do { // which half of a pair was slow cannot be told
+        fault.op = ops[random() % ops.size()];
+    } while (fault.op.overlapped);
     fault.step = 1 + static_cast<int>(random() % (kSteps - 1)); // the first step's slow ops count as warm-up
     fault.size = uniform(random, 1, 4);
     return fault;

@@ -61,14 +61,24 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const OpRo
                         {"deviations", slow.deviations},
                         {"chance", slow.chance},
                         {"ops", static_cast<double>(slow.samples.size())}};
-    const std::string more = slow.samples.size() == 1
-                                 ? std::string{}
-                                 : fmt::format(" and {} more ops there were slow too", slow.samples.size() - 1);
+    // The halves of a pair are slow together, and which of them it was cannot be told.
+    std::string name = opName(worst.op);
+    std::size_t others = 0;
+    for (const std::size_t sample : slow.samples) {
+        const TimelineOp& op = sampledOp(input.run.steps, row, sample);
+        if (&op == &worst) continue;
+        const bool of_pair = worst.op.overlapped && op.op.overlapped && op.start == worst.start;
+        if (of_pair) name += "+" + opName(op.op);
+        others += of_pair ? 0 : 1;
+    }
+    const std::string more = others == 0   ? std::string{}
+                             : others == 1 ? " and another op there was slow too"
+                                           : fmt::format(" and {} more ops there were slow too", others);
     anomaly.message =
         fmt::format("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
                     "shorter ({:.1f} %) without that.",
-                    step.index, opName(worst.op), row.rank.value, formatTime(worst.duration()), ratio,
-                    formatTime(usual), more, formatTime(cost), 100 * input.share(cost, row.step));
+                    step.index, name, row.rank.value, formatTime(worst.duration()), ratio, formatTime(usual), more,
+                    formatTime(cost), 100 * input.share(cost, row.step));
     anomaly.suggestion = "Once is chance (garbage collection, a page fault, another process); if it comes back, look "
                          "at what else ran on that host at that time.";
     return anomaly;
