@@ -176,13 +176,22 @@ std::string differenceOf(const Run& run, const RunConfig& config) {
     return {};
 }
 
-/// All flavors of the registry, paced. A loaded machine may leave few steps that keep pace.
-int bubbles(ProcessTeam& team) {
+/// Orders that differ in kind: with one bubble, with two, with chunks, with a split backward, over two routes.
+std::vector<Schedule> fewSchedules(int pp) {
+    std::vector<Schedule> few;
+    for (const auto& [family, vpp] :
+         {std::pair{"fthenb", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"dualpipe", 2}})
+        few.push_back(smallest(family, "", pp, vpp).value());
+    return few;
+}
+
+/// Paced runs. A loaded machine may leave few steps that keep pace.
+int bubbles(ProcessTeam& team, std::vector<Schedule> of) {
     const auto folder_text = [&]() -> std::string {
         static const bubblescope::test::ScratchFolder scratch;
         return scratch.path().string();
     };
-    for (Schedule& schedule : allSchedules(team.size())) {
+    for (Schedule& schedule : of) {
         RunConfig config = smallRun(std::move(schedule));
         config.paced = true;
         config.steps = 3;
@@ -284,7 +293,8 @@ int fault(ProcessTeam& team, const std::string& text, bool all_alive) {
 
 int runCase(std::string_view name, ProcessTeam& team) {
     if (name == "schedules") return schedules(team);
-    if (name == "bubbles") return bubbles(team);
+    if (name == "bubbles") return bubbles(team, fewSchedules(team.size()));
+    if (name == "bubbles-of-all") return bubbles(team, allSchedules(team.size())); // for resources/benchmarks/engine.md
     if (name == "memory") return memory(team);
     if (name == "wires") {
         const std::string difference = test::checkMpiWires(team.rank(), team.size());
