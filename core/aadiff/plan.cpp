@@ -107,7 +107,7 @@ private:
                 for (auto op = of_kind.rbegin(); op != of_kind.rend(); ++op) {
                     if (ops_[*op].end - step_.begin <= slot.start) list.push_back({*op, until[*op] < slot.end});
                 }
-                std::ranges::stable_partition(list, [](const Candidate& op) { return !op.kept; });
+                std::stable_partition(list.begin(), list.end(), [](const Candidate& op) { return !op.kept; });
                 const auto kept = std::ranges::find(list, true, &Candidate::kept);
                 if (limits_.spare_bytes.empty() && kept != list.end()) list.erase(std::next(kept), list.end());
             }
