@@ -92,7 +92,7 @@ TEST(RunUnderMpi, NeedsAsManyProcessesAsRanks) {
     const Outcome outcome = shell(kMpirun + kProgram + " run --schedule 1f1b --pp 3 --microbatches 4 --no-pace");
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("4 processes, but the run has 3 ranks"));
-    EXPECT_THAT(outcome.err, HasSubstr("mpirun -n 3"));
+    EXPECT_THAT(outcome.err, HasSubstr("start 3 processes"));
 }
 
 TEST(RunUnderMpi, TellsOfWrongUsageOnce) {
