@@ -1,18 +1,23 @@
 #pragma once
 
+#include "core/base/select.h"
 #include "core/base/time.h"
 
-#include <algorithm>
+#include <span>
 #include <vector>
 
 namespace bubblescope {
 
-/// Middle value (the upper one of two); 0 of none.
-[[nodiscard]] inline TimeNs median(std::vector<TimeNs> values) {
+/// Middle value (the upper one of two); 0 of none. Leaves the values in another order.
+[[nodiscard]] inline TimeNs medianInPlace(std::span<TimeNs> values) {
     if (values.empty()) return TimeNs{0};
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    selectInPlace(values, values.size() / 2);
+    return values[values.size() / 2];
+}
+
+/// The same.
+[[nodiscard]] inline TimeNs median(std::vector<TimeNs> values) {
+    return medianInPlace(values);
 }
 
 } // namespace bubblescope

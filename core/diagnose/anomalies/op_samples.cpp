@@ -60,9 +60,11 @@ void OpSamples::sortByPlace() {
 void OpSamples::findMedians() {
     medians_.resize(counts_.size());
     if (replicas_ == 1) {
+        std::vector<double> scratch;
         for (std::size_t place = 0; place < per_replica_; ++place) {
             const auto all = ofPlace(place);
-            medians_[place] = statistics::median({all.begin(), all.end()});
+            scratch.assign(all.begin(), all.end());
+            medians_[place] = statistics::medianInPlace(scratch);
         }
         return;
     }

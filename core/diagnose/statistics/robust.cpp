@@ -1,5 +1,7 @@
 #include "core/diagnose/statistics/robust.h"
 
+#include "core/base/select.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,10 +9,12 @@ namespace bubblescope::statistics {
 
 double medianInPlace(std::span<double> values) {
     if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    if (values.size() % 2 == 1) return *middle;
-    return (*middle + *std::max_element(values.begin(), middle)) / 2;
+    const std::size_t middle = values.size() / 2;
+    const std::size_t begin = selectInPlace(values, middle);
+    if (values.size() % 2 == 1) return values[middle];
+    // The greatest of those before it is not among the first, unless all are.
+    const auto before = values.first(middle);
+    return (values[middle] + std::ranges::max(begin < middle ? before.subspan(begin) : before)) / 2;
 }
 
 double median(std::vector<double> values) {

@@ -1,4 +1,5 @@
 // Numbers marked "SciPy" were computed with SciPy 1.17.1.
+#include "core/base/select.h"
 #include "core/diagnose/statistics/change_point.h"
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
+#include <vector>
 
 namespace bubblescope::statistics {
 namespace {
@@ -24,6 +27,45 @@ TEST(Robust, MediansDeviationsAndQuantiles) {
     for (const auto& [share, value] : // SciPy
          {std::pair{0.0, 0.5}, {0.1, 1.14}, {0.25, 1.55}, {0.5, 1.68}, {0.9, 2.596}, {1.0, 3.06}})
         EXPECT_NEAR(quantile(kA, share), value, 1e-12);
+}
+
+// Selection takes other ways for short and long lists, and where many values are equal.
+TEST(Robust, SelectsWhatSortingPutsThere) {
+    std::mt19937 random(7);
+    const auto lists = [&](std::size_t size) {
+        std::vector<std::vector<double>> all(6, std::vector<double>(size));
+        for (std::size_t i = 0; i < size; ++i) {
+            all[0][i] = std::uniform_real_distribution(-1.0, 1.0)(random);
+            all[1][i] = static_cast<double>(i);
+            all[2][i] = static_cast<double>(size - i);
+            all[3][i] = static_cast<double>(std::min(i, size - i)); // up and down again
+            all[4][i] = static_cast<double>(random() % 3);
+            all[5][i] = 5;
+        }
+        return all;
+    };
+    for (const std::size_t size : {1U, 2U, 47U, 48U, 49U, 128U, 1023U, 1024U, 5000U}) {
+        for (const std::vector<double>& list : lists(size)) {
+            std::vector<double> sorted = list;
+            std::ranges::sort(sorted);
+            for (const std::size_t place : {std::size_t{0}, size / 3, size / 2, size - 1}) {
+                std::vector<double> values = list;
+                const std::size_t begin = selectInPlace(std::span(values), place);
+                ASSERT_EQ(values[place], sorted[place]) << size << " " << place;
+                ASSERT_LE(begin, place);
+                const auto greatest = [&](std::size_t from, std::size_t to) {
+                    return from == to ? -2 : std::ranges::max(std::span(values).subspan(from, to - from));
+                };
+                EXPECT_LE(greatest(0, begin), std::ranges::min(std::span(values).subspan(begin)));
+                EXPECT_LE(greatest(0, place), values[place]);
+                EXPECT_EQ(std::ranges::min(std::span(values).subspan(place)), values[place]);
+                std::ranges::sort(values);
+                EXPECT_EQ(values, sorted); // none is lost
+            }
+            const double middle = (sorted[size / 2] + sorted[(size - 1) / 2]) / 2;
+            EXPECT_EQ(median(list), size % 2 == 1 ? sorted[size / 2] : middle);
+        }
+    }
 }
 
 TEST(Robust, TheilSenIgnoresAnOutlier) {
