@@ -30,6 +30,10 @@ public:
 
 private:
     static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);
+    static constexpr std::size_t kAlone = 4; ///< kinds that run alone, the optimizer aside
+    [[nodiscard]] std::size_t keysOfKind() const {
+        return ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(slices_);
+    }
     [[nodiscard]] std::size_t keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
 
     int vpp_ = 1;
