@@ -85,6 +85,7 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
     std::vector<double> factors;               // as Stretch::logPredict() takes them
     std::vector<Stretch> stretches{Stretch{}}; // by run length; the last is as old as the series
     stretches.front().begin = begin;
+    const double log_stays = std::log1p(-limits.hazard);
     for (std::size_t t = begin; t < values.size(); ++t) {
         const double value = (values[t] - centre) / spread;
         double changed = 0; // sum of all lengths' chances to end here
@@ -96,7 +97,7 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
         }
         for (Stretch& stretch : stretches) {
             changed += std::exp(stretch.log_chance - largest) * limits.hazard;
-            stretch.log_chance += std::log1p(-limits.hazard) - largest;
+            stretch.log_chance += log_stays - largest;
             stretch.learn(value);
         }
         Stretch fresh;
@@ -106,8 +107,9 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
         double total = 0;
         for (const Stretch& stretch : stretches)
             total += std::exp(stretch.log_chance);
+        const double log_total = std::log(total);
         for (Stretch& stretch : stretches)
-            stretch.log_chance -= std::log(total);
+            stretch.log_chance -= log_total;
 
         if (stretches.size() > kMostStretches) prune(stretches);
 
