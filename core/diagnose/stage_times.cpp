@@ -21,6 +21,11 @@ std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps) {
                     op.duration());
             }
         }
+        if (&step != &shape) continue;
+        for (PerKind& kinds : durations) { // the others mostly have as many of each
+            for (auto& of_kind : kinds)
+                of_kind.reserve(of_kind.size() * steps.size());
+        }
     }
     std::vector<StageTimes> result;
     for (int r = 0; r < shape.pp; ++r) {

@@ -10,4 +10,7 @@ namespace bubblescope {
 /// pairs only is that of the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
+/// The same with free transfers.
+[[nodiscard]] CostModel typicalOpCosts(const StepTimeline& step);
+
 } // namespace bubblescope
