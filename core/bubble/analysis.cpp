@@ -40,19 +40,18 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
 }
 
 StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
+    StepAnalysis analysis;
     if (consolidation_) {
-        consolidation_->assign(step);
+        analysis.order_of_previous = consolidation_->assign(step);
     } else {
         consolidation_.emplace(step);
     }
     const StepOrder& order = consolidation_->order();
-    StepAnalysis analysis;
     analysis.index = step.index;
     analysis.replica = step.replica;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    CostModel costs = typicalCosts(step);
-    costs.comm = TimeNs{0}; // the forms by position know free transfers only
+    const CostModel costs = typicalOpCosts(step); // the forms by position know free transfers only
     analysis.typical = costs.times;
     analysis.bubbles = findBubbles(step, order);
 
@@ -67,7 +66,7 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
     }
 
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
-    const auto consolidated = bubblesByPosition(consolidation_->retimed(before_steady), order);
+    const auto consolidated = consolidation_->bubbles(before_steady);
     analysis.ranks.reserve(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));

@@ -25,7 +25,9 @@ struct RankAccount {
 /// A step set against theory. Shared by the command line and the GUI.
 struct StepAnalysis {
     int index = 0;
-    int replica = 0; ///< as in StepTimeline
+    int replica = 0;                ///< as in StepTimeline
+    bool order_of_previous = false; ///< it ran the same ops in the same order as the step that the StepAnalyzer had
+                                    ///< before it
     TimeNs wall{0};
     BubbleRates rates;              ///< as executed
     OpTimes typical;                ///< median time per op kind, what the closed form was fed with

@@ -29,9 +29,11 @@ Consolidation::Consolidation(const StepTimeline& step) : step_(&step), order_(st
     formUnits();
 }
 
-void Consolidation::assign(const StepTimeline& step) {
+bool Consolidation::assign(const StepTimeline& step) {
     step_ = &step;
-    if (!order_.assign(step)) formUnits();
+    const bool same_order = order_.assign(step);
+    if (!same_order) formUnits();
+    return same_order;
 }
 
 bool Consolidation::possible() const {
@@ -51,13 +53,34 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
     retimed_.ranks = step.ranks;
     retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed, so they would not fit
     if (!possible()) return retimed_;
+    retime(before_steady);
+    std::size_t index = 0;
+    for (auto& ops : retimed_.ranks) {
+        for (TimelineOp& op : ops) {
+            if (op.op.kind == OpKind::Optimizer) continue;
+            op.start = observed_[index];
+            op.end = op.start + duration_[index];
+            ++index;
+        }
+    }
+    return retimed_;
+}
+
+std::vector<PerPosition<TimeNs>> Consolidation::bubbles(std::span<const TimeNs> before_steady) {
+    if (!possible()) return bubblesByPosition(*step_, order_);
+    retime(before_steady);
+    return bubblesByPosition(*step_, order_, observed_, duration_);
+}
+
+/// Afterwards `observed_` holds the new starts.
+void Consolidation::retime(std::span<const TimeNs> before_steady) {
     readTimes();
     findLags();
     findLatest();
     gatherSteady(before_steady);
     gatherCooldown();
-    writeTimes();
-    return retimed_;
+    for (std::size_t op = 0; op < observed_.size(); ++op)
+        observed_[op] = start_[unit_[op]] + offset_[op];
 }
 
 void Consolidation::formUnits() {
@@ -77,11 +100,11 @@ void Consolidation::formUnits() {
     first_op_.push_back(graph.size());
     for (int r = 0; r < step_->pp; ++r)
         findRankUnits(Rank{r});
-    linkUnits();
     for (const OpIndex op : execution.order) {
         const OpIndex partner = graph.partner(op);
         if (partner == kNoOp || partner > op) sequence_.push_back(unit_[at(op)]);
     }
+    linkUnits();
 }
 
 void Consolidation::findRankUnits(Rank rank) {
@@ -102,18 +125,21 @@ void Consolidation::findRankUnits(Rank rank) {
 void Consolidation::linkUnits() {
     const OpGraph& graph = order_.graph();
     constraints_.clear();
-    constraints_of_.clear();
-    for (OpIndex i = 0; i < graph.size(); ++i) {
-        const UnitIndex unit = unit_[at(i)];
-        if (unit == constraints_of_.size()) {
-            constraints_of_.push_back(static_cast<std::uint32_t>(constraints_.size()));
-            if (graph.previous(i) != kNoOp) constraints_.push_back({unit - 1, kNoOp, kNoOp, false, {}});
+    before_.clear();
+    constraints_end_.clear();
+    const auto link = [&](UnitIndex before, const Constraint& constraint) {
+        before_.push_back(before);
+        constraints_.push_back(constraint);
+    };
+    for (const UnitIndex unit : sequence_) {
+        if (graph.previous(first_op_[unit]) != kNoOp) link(unit - 1, {});
+        for (OpIndex i = first_op_[unit]; i < first_op_[unit + 1]; ++i) {
+            const auto [stage, own] = graph.producers(i);
+            if (stage >= 0) link(unit_[at(stage)], {stage, i, graph.rank(stage) != graph.rank(i)});
+            if (own >= 0) link(unit_[at(own)], {own, i, false});
         }
-        const auto [stage, own] = graph.producers(i);
-        if (stage >= 0) constraints_.push_back({unit_[at(stage)], stage, i, graph.rank(stage) != graph.rank(i), {}});
-        if (own >= 0) constraints_.push_back({unit_[at(own)], own, i, false, {}});
+        constraints_end_.push_back(static_cast<std::uint32_t>(before_.size()));
     }
-    constraints_of_.push_back(static_cast<std::uint32_t>(constraints_.size()));
 }
 
 void Consolidation::readTimes() {
@@ -162,40 +188,54 @@ void Consolidation::readLatencies() {
 /// How long after its producer's end an op could start. A measured latency is used where the trace has one; never more
 /// than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
-    for (std::size_t unit = 0; unit + 1 < constraints_of_.size(); ++unit) {
-        for (std::size_t i = constraints_of_[unit]; i < constraints_of_[unit + 1]; ++i) {
-            Constraint& each = constraints_[i];
+    lag_.resize(before_.size());
+    std::size_t i = 0;
+    for (std::size_t place = 0; place < sequence_.size(); ++place) {
+        for (; i < constraints_end_[place]; ++i) {
+            const Constraint& each = constraints_[i];
             if (each.from == kNoOp) {
-                each.lag = std::min(length_[each.before], start_[unit] - start_[each.before]);
+                lag_[i] = std::min(length_[before_[i]], start_[sequence_[place]] - start_[before_[i]]);
                 continue;
             }
             const auto from = at(each.from);
             const auto to = at(each.to);
             const TimeNs wanted = each.transfer ? latency_[to] : TimeNs{0};
             const TimeNs passed = std::min(wanted, observed_[to] - (observed_[from] + duration_[from]));
-            each.lag = offset_[from] + duration_[from] + passed - offset_[to];
+            lag_[i] = offset_[from] + duration_[from] + passed - offset_[to];
+        }
+    }
+}
+
+/// From the last unit to the first: `latest_` of all that must have started before it, by what limit(unit) says of its
+/// own start.
+template <class Limit>
+void Consolidation::limitBackwards(Limit limit) {
+    latest_.resize(length_.size());
+    for (std::size_t unit = 0; unit < latest_.size(); ++unit)
+        latest_[unit] = step_->end - length_[unit];
+    std::size_t i = before_.size();
+    for (std::size_t place = sequence_.size(); place-- > 0;) {
+        const TimeNs start = limit(sequence_[place]);
+        for (const std::size_t begin = place == 0 ? 0 : constraints_end_[place - 1]; i > begin; --i) {
+            TimeNs& latest = latest_[before_[i - 1]];
+            latest = std::min(latest, start - lag_[i - 1]);
         }
     }
 }
 
 /// The latest start of every unit that lets the step end in time.
 void Consolidation::findLatest() {
-    latest_.resize(length_.size());
-    for (std::size_t unit = 0; unit < latest_.size(); ++unit)
-        latest_[unit] = step_->end - length_[unit];
-    for (auto unit = sequence_.rbegin(); unit != sequence_.rend(); ++unit) {
-        for (const Constraint& each : constraints(*unit))
-            latest_[each.before] = std::min(latest_[each.before], latest_[*unit] - each.lag);
-    }
+    limitBackwards([this](UnitIndex unit) { return latest_[unit]; });
 }
 
 /// Moves units later until every constraint holds again.
 void Consolidation::settle() {
-    for (const UnitIndex unit : sequence_) {
-        TimeNs start = start_[unit];
-        for (const Constraint& each : constraints(unit))
-            start = std::max(start, start_[each.before] + each.lag);
-        start_[unit] = start;
+    std::size_t i = 0;
+    for (std::size_t place = 0; place < sequence_.size(); ++place) {
+        TimeNs start = start_[sequence_[place]];
+        for (; i < constraints_end_[place]; ++i)
+            start = std::max(start, start_[before_[i]] + lag_[i]);
+        start_[sequence_[place]] = start;
     }
 }
 
@@ -235,34 +275,19 @@ TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> b
 
 void Consolidation::gatherCooldown() {
     settled_ = start_;
-    std::vector<TimeNs>& latest = latest_; // as before, but of cool-down alone, with all else in place
-    for (std::size_t unit = 0; unit < latest.size(); ++unit)
-        latest[unit] = step_->end - length_[unit];
-    std::vector<bool> movable(start_.size(), false);
+    movable_.assign(start_.size(), false);
     for (const RankUnits& rank : ranks_)
-        std::fill(movable.begin() + rank.cooldown, movable.begin() + rank.end, true);
-    for (auto unit = sequence_.rbegin(); unit != sequence_.rend(); ++unit) {
-        if (movable[*unit]) start_[*unit] = std::max(start_[*unit], latest[*unit]);
-        for (const Constraint& each : constraints(*unit))
-            latest[each.before] = std::min(latest[each.before], start_[*unit] - each.lag);
-    }
+        std::fill(movable_.begin() + rank.cooldown, movable_.begin() + rank.end, true);
+    // `latest_` as before, but of cool-down alone, with all else in place.
+    limitBackwards([this](UnitIndex unit) {
+        if (movable_[unit]) start_[unit] = std::max(start_[unit], latest_[unit]);
+        return start_[unit];
+    });
     for (const RankUnits& rank : ranks_) {
         for (UnitIndex i = std::max(rank.tail, rank.cooldown); i < rank.end; ++i)
             start_[i] = settled_[i];
     }
     settle();
-}
-
-void Consolidation::writeTimes() {
-    std::size_t index = 0;
-    for (auto& ops : retimed_.ranks) {
-        for (TimelineOp& op : ops) {
-            if (op.op.kind == OpKind::Optimizer) continue;
-            op.start = start_[unit_[index]] + offset_[index];
-            op.end = op.start + duration_[index];
-            ++index;
-        }
-    }
 }
 
 StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady) {

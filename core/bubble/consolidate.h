@@ -29,13 +29,16 @@ class Consolidation {
 public:
     /// `step` must outlive the next call of assign(), or this.
     explicit Consolidation(const StepTimeline& step);
-    void assign(const StepTimeline& step);
+    /// True if the step has the order of the one before.
+    bool assign(const StepTimeline& step);
 
     [[nodiscard]] const StepOrder& order() const { return order_; }
     /// False where ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const;
     /// The step as consolidate() has it, without transfers. Stands until the next call.
     [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
+    /// bubblesByPosition() of that.
+    [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
 
 private:
     /// Units are numbered through, rank after rank, in execution order.
@@ -52,14 +55,12 @@ private:
         [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
     };
 
-    /// A unit starts no earlier than `lag` after the start of `before`. That follows from two ops, of which the first
-    /// belongs to `before`, or from the order of the rank's units.
+    /// A unit starts no earlier than some lag after the start of another one, to which the first of these ops belongs,
+    /// or which is the one before it on its rank.
     struct Constraint {
-        UnitIndex before = 0;
         OpIndex from = kNoOp; ///< kNoOp where it is the order
         OpIndex to = kNoOp;
         bool transfer = false; ///< what `from` made comes from another rank
-        TimeNs lag{0};         ///< in the step at hand
     };
 
     void formUnits();
@@ -74,11 +75,9 @@ private:
     bool holdBackSteady(std::span<const TimeNs> before_steady);
     [[nodiscard]] TimeNs wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const;
     void gatherCooldown();
-    void writeTimes();
-    [[nodiscard]] std::span<const Constraint> constraints(UnitIndex unit) const {
-        return std::span(constraints_)
-            .subspan(constraints_of_[unit], constraints_of_[unit + 1] - constraints_of_[unit]);
-    }
+    void retime(std::span<const TimeNs> before_steady);
+    template <class Limit>
+    void limitBackwards(Limit limit);
 
     const StepTimeline* step_;
     StepOrder order_;
@@ -87,10 +86,12 @@ private:
     std::vector<UnitIndex> unit_;   ///< per op
     std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
     std::vector<RankUnits> ranks_;
-    std::vector<UnitIndex> sequence_;           ///< one in which all units can run
-    std::vector<std::uint32_t> constraints_of_; ///< per unit, where its constraints begin; and their end
+    std::vector<UnitIndex> sequence_;            ///< one in which all units can run
+    std::vector<std::uint32_t> constraints_end_; ///< per place there, where the unit's constraints end
     std::vector<Constraint> constraints_;
+    std::vector<UnitIndex> before_; ///< per constraint, the unit that must have started before
     // These are the step's.
+    std::vector<TimeNs> lag_;      ///< per constraint
     std::vector<TimeNs> observed_; ///< per op
     std::vector<TimeNs> duration_; ///< per op
     std::vector<TimeNs> latency_;  ///< per op: how long what feeds it was received, 0 where the trace does not say
@@ -99,6 +100,7 @@ private:
     std::vector<TimeNs> length_;   ///< per unit
     std::vector<TimeNs> latest_;   ///< per unit
     std::vector<TimeNs> settled_;  ///< per unit
+    std::vector<bool> movable_;    ///< per unit
     StepTimeline retimed_;
 };
 

@@ -70,21 +70,30 @@ Phases findPhases(const std::vector<Op>& ops) {
 
 namespace {
 
-/// Calls visit(bubble) for each of a rank.
-template <class Visit>
-void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, Visit visit) {
-    const auto& ops = step.ranks[rank.index()];
+/// Calls visit(bubble) for each of a rank whose ops ran at startOf(i) to endOf(i).
+template <class StartOf, class EndOf, class Visit>
+void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, StartOf startOf, EndOf endOf,
+                Visit visit) {
+    const std::size_t count = step.ranks[rank.index()].size();
     const Phases& phases = order.phases(rank);
     TimeNs covered = step.begin;
     const auto gap = [&](TimeNs until, std::size_t index) {
         const TimeNs end = std::min(until, step.end);
         if (end > covered) visit(Bubble{rank, gapPosition(phases, index), covered, end});
     };
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        gap(ops[i].start, i);
-        covered = std::max(covered, ops[i].end);
+    for (std::size_t i = 0; i < count; ++i) {
+        gap(startOf(i), i);
+        covered = std::max(covered, endOf(i));
     }
-    gap(step.end, ops.size());
+    gap(step.end, count);
+}
+
+template <class Visit>
+void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, Visit visit) {
+    const auto& ops = step.ranks[rank.index()];
+    eachBubble(
+        step, order, rank, [&](std::size_t i) { return ops[i].start; }, [&](std::size_t i) { return ops[i].end; },
+        visit);
 }
 
 } // namespace
@@ -105,6 +114,28 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
     for (std::size_t r = 0; r < result.size(); ++r) {
         eachBubble(step, order, Rank{r},
                    [&](const Bubble& bubble) { result[r][positionIndex(bubble.position)] += bubble.duration(); });
+    }
+    return result;
+}
+
+std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
+                                                   std::span<const TimeNs> starts, std::span<const TimeNs> durations) {
+    std::vector<PerPosition<TimeNs>> result(step.ranks.size());
+    std::size_t next = 0; // in both lists
+    for (std::size_t r = 0; r < result.size(); ++r) {
+        const auto& ops = step.ranks[r];
+        TimeNs end{0}; // of the op at hand
+        const auto startOf = [&](std::size_t i) {
+            if (ops[i].op.kind == OpKind::Optimizer) {
+                end = ops[i].end;
+                return ops[i].start;
+            }
+            end = starts[next] + durations[next];
+            return starts[next++];
+        };
+        eachBubble(
+            step, order, Rank{r}, startOf, [&](std::size_t) { return end; },
+            [&](const Bubble& bubble) { result[r][positionIndex(bubble.position)] += bubble.duration(); });
     }
     return result;
 }

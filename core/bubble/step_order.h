@@ -5,6 +5,7 @@
 #include "core/schedule/dependency.h"
 #include "core/timeline/step_timeline.h"
 
+#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -36,5 +37,9 @@ private:
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// Of those, the time at each position, per rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
+/// The same if the step's ops, optimizers aside, began at `starts` and took `durations`, rank after rank.
+[[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
+                                                                 std::span<const TimeNs> starts,
+                                                                 std::span<const TimeNs> durations);
 
 } // namespace bubblescope

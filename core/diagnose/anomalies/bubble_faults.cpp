@@ -62,16 +62,14 @@ struct Blocked {
 /// Linear in ops and spans, as long as the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
-    /// Steps of one order should follow each other.
-    void find(const StepTimeline& step, std::size_t index, std::map<Rank, std::vector<Blocked>>& into) {
+    /// To be called for all steps of a run, one after the other; `index` is the step's.
+    void find(const StepTimeline& step, std::size_t index, bool order_of_previous,
+              std::map<Rank, std::vector<Blocked>>& into) {
+        if (!order_of_previous) order_.reset();
         const auto waits = [](const CommSpan& span) { return span.kind == CommKind::Wait; };
         const auto hold = [&](const auto& spans) { return std::ranges::any_of(spans, waits); };
         if (std::ranges::none_of(step.comm, hold)) return;
-        if (order_) {
-            order_->assign(step);
-        } else {
-            order_.emplace(step);
-        }
+        if (!order_) order_.emplace(step);
         step_ = &step;
         index_ = index;
         ops_.resize(step.ranks.size());
@@ -150,7 +148,7 @@ private:
         return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
     }
 
-    std::optional<StepOrder> order_;
+    std::optional<StepOrder> order_; ///< of the latest step; none where nobody needed it yet
     const StepTimeline* step_ = nullptr;
     std::size_t index_ = 0;
     std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
@@ -162,7 +160,7 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
     std::map<Rank, std::vector<Blocked>> blocked;
     BlockedFinder finder;
     for (std::size_t s = 0; s < input.run.steps.size(); ++s)
-        finder.find(input.run.steps[s], s, blocked);
+        finder.find(input.run.steps[s], s, input.analyses[s].order_of_previous, blocked);
     for (const auto& [rank, places] : blocked) {
         std::map<std::size_t, TimeNs> per_step;
         for (const Blocked& place : places)

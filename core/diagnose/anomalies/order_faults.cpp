@@ -1,4 +1,3 @@
-#include "core/bubble/step_order.h"
 #include "core/diagnose/anomalies/input.h"
 #include "core/recognise/name_parts.h"
 #include "core/schedule/validate.h"
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 
 namespace bubblescope {
 namespace {
@@ -144,12 +142,10 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
         if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
     }
     std::map<std::vector<std::vector<Op>>, std::vector<std::size_t>> steps_of_order;
-    std::optional<StepOrder> order_of_step;
     std::vector<std::size_t>* likewise = nullptr; // the steps of that order
     for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
-        const bool same = order_of_step && order_of_step->assign(input.run.steps[s]);
-        if (!order_of_step) order_of_step.emplace(input.run.steps[s]);
-        if (!same) likewise = &steps_of_order[order_of_step->schedule().ranks];
+        if (likewise == nullptr || !input.analyses[s].order_of_previous)
+            likewise = &steps_of_order[executedOrder(input.run.steps[s]).ranks];
         likewise->push_back(s);
     }
     const auto usual = std::ranges::max_element(steps_of_order, {}, [](const auto& entry) {
