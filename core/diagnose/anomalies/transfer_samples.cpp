@@ -7,9 +7,11 @@
 namespace bubblescope {
 
 TransferSamples::TransferSamples(std::span<const StepTimeline> steps) {
+    std::vector<MatchedTransfer> matched;
     for (std::size_t s = 0; s < steps.size(); ++s) {
+        matchTransfers(steps[s], matched);
         auto latest = links.end(); // those of one link follow each other
-        for (const MatchedTransfer& transfer : matchTransfers(steps[s])) {
+        for (const MatchedTransfer& transfer : matched) {
             const CommSpan& send = *transfer.send;
             const CommSpan& receive = *transfer.receive;
             if (const TimeNs early = send.start - receive.end; early > TimeNs{0})

@@ -222,6 +222,33 @@ private:
         Culprit culprit;
         double waits = 0;
     };
+    struct Sum {
+        std::int64_t count = 0;
+        TimeNs excess{0};
+        double waits = 0;
+        Rank peer; ///< of a link
+    };
+
+    using SlowOp = std::pair<double, UnitIndex>; ///< what it made wait, and which it is
+    static void keepGreatest(std::vector<SlowOp>& worst, const SlowOp& op) {
+        if (worst.size() == kMostCulprits) {
+            if (op <= worst.back()) return;
+            worst.pop_back();
+        }
+        worst.insert(std::ranges::upper_bound(worst, op, std::ranges::greater{}), op);
+    }
+    static void addCandidate(std::vector<Candidate>& to, const Sum& sum, Culprit culprit) {
+        if (sum.waits < 1) return; // rounding leaves dust
+        culprit.count = sum.count;
+        culprit.excess = sum.excess;
+        to.push_back({std::move(culprit), sum.waits});
+    }
+    static Culprit culpritOf(CulpritKind kind, std::size_t rank) {
+        Culprit culprit;
+        culprit.kind = kind;
+        culprit.rank = Rank{rank};
+        return culprit;
+    }
 
     void rank(StepBlame& result) {
         std::vector<Candidate> candidates = gather();
@@ -261,54 +288,54 @@ private:
     std::vector<Candidate> gather() {
         const std::size_t ranks = graph_.last.size();
         const auto chunks = static_cast<std::size_t>(std::max(1, step_.vpp));
-        std::vector<Candidate> stages(ranks * chunks);
-        std::vector<Candidate> links(ranks * 2);
-        std::vector<Candidate> starts(ranks);
-        std::vector<std::pair<double, UnitIndex>> slow_ops;
+        std::vector<Sum> stages(ranks * chunks);
+        std::vector<Sum> links(ranks * 2);
+        std::vector<Sum> starts(ranks);
+        std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
         std::vector<Candidate> all;
-        const auto count = [&](Candidate& to, CulpritKind kind, std::size_t unit, double share) {
+        const auto count = [&](Sum& to, CulpritKind kind, std::size_t unit, double share) {
             const TimeNs excess = excessOf(kind, unit);
             if (excess == TimeNs{0}) return;
-            to.culprit.kind = kind;
-            ++to.culprit.count;
-            to.culprit.excess += excess;
+            ++to.count;
+            to.excess += excess;
             to.waits += share * static_cast<double>(excess.count());
         };
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);
             const double of_op = std::max(0.0, share_[unit]);
             const double of_start = of_op + share_of_start_[unit];
-            if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks) {
-                Candidate& stage = stages[rank * chunks + chunk.index()];
-                stage.culprit.rank = Rank{rank};
-                stage.culprit.chunk = chunk;
-                count(stage, CulpritKind::SlowStage, unit, of_op);
-            }
-            starts[rank].culprit.rank = Rank{rank};
+            if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
+                count(stages[rank * chunks + chunk.index()], CulpritKind::SlowStage, unit, of_op);
             count(starts[rank], CulpritKind::LateStart, unit, of_start);
             if (bindings_[unit].crosses) {
                 const Rank from{graph_.rank[StepGraph::at(bindings_[unit].unit)]};
-                Candidate& link = links[2 * from.index() + (rank == (from.index() + 1) % ranks ? 0U : 1U)];
-                link.culprit.rank = from;
-                link.culprit.peer = Rank{rank};
+                const std::size_t next = from.index() + 1 == ranks ? 0 : from.index() + 1;
+                Sum& link = links[2 * from.index() + (rank == next ? 0U : 1U)];
+                link.peer = Rank{rank};
                 count(link, CulpritKind::SlowLink, unit, of_start);
             }
             const double waits = of_op * static_cast<double>(excessOf(CulpritKind::SlowOp, unit).count());
-            if (waits > 0) slow_ops.emplace_back(waits, static_cast<UnitIndex>(unit));
+            if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
         }
-        // Of the many slow ops only those that can get into the ranking.
-        const auto most = static_cast<std::ptrdiff_t>(std::min(slow_ops.size(), kMostCulprits));
-        std::ranges::partial_sort(slow_ops, slow_ops.begin() + most, std::ranges::greater{});
-        slow_ops.resize(static_cast<std::size_t>(most));
         for (const auto& [waits, unit] : slow_ops) {
-            Candidate& op = all.emplace_back();
-            op.culprit.rank = Rank{graph_.rank[StepGraph::at(unit)]};
-            op.culprit.unit = unit;
+            Sum op;
             count(op, CulpritKind::SlowOp, StepGraph::at(unit), std::max(0.0, share_[StepGraph::at(unit)]));
+            Culprit culprit = culpritOf(CulpritKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
+            culprit.unit = unit;
+            addCandidate(all, op, std::move(culprit));
         }
-        for (auto* list : {&stages, &links, &starts})
-            std::ranges::copy(*list, std::back_inserter(all));
-        std::erase_if(all, [](const Candidate& candidate) { return candidate.waits < 1; }); // rounding leaves dust
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+            Culprit culprit = culpritOf(CulpritKind::SlowStage, i / chunks);
+            culprit.chunk = Chunk{i % chunks};
+            addCandidate(all, stages[i], std::move(culprit));
+        }
+        for (std::size_t i = 0; i < links.size(); ++i) {
+            Culprit culprit = culpritOf(CulpritKind::SlowLink, i / 2);
+            culprit.peer = links[i].peer;
+            addCandidate(all, links[i], std::move(culprit));
+        }
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            addCandidate(all, starts[rank], culpritOf(CulpritKind::LateStart, rank));
         return all;
     }
 

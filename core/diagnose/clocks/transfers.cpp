@@ -7,6 +7,12 @@
 namespace bubblescope {
 
 std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
+    std::vector<MatchedTransfer> all;
+    matchTransfers(step, all);
+    return all;
+}
+
+void matchTransfers(const StepTimeline& step, std::vector<MatchedTransfer>& all) {
     // A place for every transfer that the step can have.
     const int stages = step.pp * step.vpp;
     std::int32_t slices = 1;
@@ -16,7 +22,7 @@ std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
         }
     }
     const auto rows = static_cast<std::size_t>(stages) * static_cast<std::size_t>(step.microbatches);
-    std::vector<MatchedTransfer> all(2 * rows * static_cast<std::size_t>(slices));
+    all.assign(2 * rows * static_cast<std::size_t>(slices), {});
     for (std::size_t r = 0; r < step.comm.size(); ++r) {
         for (const CommSpan& span : step.comm[r]) {
             const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&
@@ -38,7 +44,6 @@ std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
     }
     std::erase_if(
         all, [](const MatchedTransfer& transfer) { return transfer.send == nullptr || transfer.receive == nullptr; });
-    return all;
 }
 
 } // namespace bubblescope

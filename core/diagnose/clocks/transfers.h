@@ -18,5 +18,7 @@ struct MatchedTransfer {
 /// equal ones the first counts. Those of stages or micro-batches that the step does not have are left out. In that
 /// order; linear in transfers and in what the step can have of them.
 [[nodiscard]] std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step);
+/// The same into a list whose memory serves again.
+void matchTransfers(const StepTimeline& step, std::vector<MatchedTransfer>& all);
 
 } // namespace bubblescope
