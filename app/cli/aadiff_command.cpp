@@ -233,31 +233,29 @@ CommandResult plan(const Options& options) {
 
 } // namespace
 
-void addAadiffCommand(CLI::App& app, Action& action) {
-    auto* const aadiff =
-        app.add_subcommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
-    aadiff->require_subcommand(1);
-    auto* const command =
-        aadiff->add_subcommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
+void addAadiffCommand(Command app, Action& action) {
+    const Command aadiff = app.addCommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
+    aadiff.needsCommand();
+    const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
-    options->schedule.addTransfers(*command);
-    options->memory.add(*command);
-    command->add_option("--layers", options->layers, "Layers of a chunk, each of which is checked by itself")
-        ->type_name("N")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    command->add_option("--margin", options->margin, "By how much a check may take longer and delay nobody, in percent")
-        ->type_name("PERCENT")
-        ->check(CLI::Range(0.0, 1000.0))
-        ->capture_default_str();
-    command->add_option("--latency", options->latency, "From the decision to check to the first work")
-        ->type_name("TIME")
-        ->capture_default_str();
-    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
-    command->add_flag("--steps", options->steps, "With every check of every step until all is covered")->needs(json);
-    command->callback([&action, options] { action = [options] { return plan(*options); }; });
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
+    options->schedule.addTransfers(command);
+    options->memory.add(command);
+    command.addOption("--layers", options->layers, "Layers of a chunk, each of which is checked by itself")
+        .typeName("N")
+        .range(1, 4096)
+        .showDefault();
+    command.addOption("--margin", options->margin, "By how much a check may take longer and delay nobody, in percent")
+        .typeName("PERCENT")
+        .range(0.0, 1000.0)
+        .showDefault();
+    command.addOption("--latency", options->latency, "From the decision to check to the first work")
+        .typeName("TIME")
+        .showDefault();
+    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--steps", options->steps, "With every check of every step until all is covered").needs(json);
+    command.onParsed([&action, options] { action = [options] { return plan(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -140,21 +140,21 @@ CommandResult adviseOn(const Options& options) {
 
 } // namespace
 
-void addAdviseCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
+void addAdviseCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
     const auto options = std::make_shared<Options>();
-    options->replay.add(*command);
-    auto* const model =
-        command->add_option("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
-            ->type_name("FILE");
+    options->replay.add(command);
+    const Option model =
+        command.addOption("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
+            .typeName("FILE");
     command
-        ->add_option("--memory-budget", options->memory_budget,
-                     "Memory of a rank, such as 80GiB: suggests nothing beyond")
-        ->type_name("SIZE")
-        ->needs(model);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return adviseOn(*options); }; });
+        .addOption("--memory-budget", options->memory_budget,
+                   "Memory of a rank, such as 80GiB: suggests nothing beyond")
+        .typeName("SIZE")
+        .needs(model);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });
 }
 
 } // namespace bubblescope::cli

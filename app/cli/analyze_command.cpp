@@ -144,37 +144,36 @@ CommandResult analyze(const Options& options, ProcessTeam* team) {
 
 } // namespace
 
-void addAnalyzeCommand(CLI::App& app, Action& action, ProcessTeam* team) {
-    auto* const command =
-        app.add_subcommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
+void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
+    const Command command =
+        app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<Options>();
-    command->add_option("FILES", options->files, "Trace files or directories")->required();
-    command->add_option("--step", options->step, "The step to show rank by rank (the one of median length)")
-        ->type_name("N");
+    command.addOption("FILES", options->files, "Trace files or directories").required();
+    command.addOption("--step", options->step, "The step to show rank by rank (the one of median length)")
+        .typeName("N");
     command
-        ->add_option("--fail-on", options->fail_on,
-                     "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
-        ->type_name("KIND")
-        ->delimiter(',')
-        ->check(CLI::IsMember(failKinds()));
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
+        .typeName("KIND")
+        .delimiter(',')
+        .oneOf(failKinds());
     command
-        ->add_option("--clocks", options->clocks,
-                     "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
-        ->type_name("auto|align|off")
-        ->check(CLI::IsMember({"auto", "align", "off"}));
-    command->add_option("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
-        ->type_name("FILE");
+        .addOption("--clocks", options->clocks,
+                   "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
+        .typeName("auto|align|off")
+        .oneOf({"auto", "align", "off"});
+    command.addOption("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
+        .typeName("FILE");
     command
-        ->add_option("--threshold", options->thresholds,
-                     "One threshold; 'bubblescope anomalies --thresholds' lists them")
-        ->type_name("NAME=VALUE");
-    options->memory.add(*command);
-    command->add_option("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
-        ->type_name("FILE");
-    options->recognise.add(*command);
-    options->svg.add(*command);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
+        .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
+        .typeName("NAME=VALUE");
+    options->memory.add(command);
+    command.addOption("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
+        .typeName("FILE");
+    options->recognise.add(command);
+    options->svg.add(command);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
 }
 
 } // namespace bubblescope::cli

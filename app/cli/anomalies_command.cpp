@@ -62,14 +62,13 @@ std::string toText(const Options& options) {
 
 } // namespace
 
-void addAnomaliesCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("anomalies", "List the kinds of findings of analyze, and their thresholds");
+void addAnomaliesCommand(Command app, Action& action) {
+    const Command command = app.addCommand("anomalies", "List the kinds of findings of analyze, and their thresholds");
     const auto options = std::make_shared<Options>();
-    command->add_flag("--thresholds", options->thresholds, "The thresholds, with their units, in place of the kinds");
-    command->add_flag("--markdown", options->markdown, "As a table in Markdown");
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] {
+    command.addFlag("--thresholds", options->thresholds, "The thresholds, with their units, in place of the kinds");
+    command.addFlag("--markdown", options->markdown, "As a table in Markdown");
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] {
         action = [options]() -> CommandResult {
             if (options->json) {
                 printJson(toJson(*options));

@@ -9,19 +9,19 @@
 
 namespace bubblescope::cli {
 
-void BackendOption::add(CLI::App& command) {
-    command.add_option("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)")->type_name("NAME");
+void BackendOption::add(Command command) {
+    command.addOption("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)").typeName("NAME");
     command
-        .add_option("--gpu", gpu_,
-                    "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N");
+        .addOption("--gpu", gpu_,
+                   "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
+        .notNegative()
+        .typeName("N");
     command
-        .add_option("--precision", precision_,
-                    "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
-                    "the CPU computes in fp32")
-        ->check(CLI::IsMember({"bf16", "fp32"}))
-        ->type_name("NAME");
+        .addOption("--precision", precision_,
+                   "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
+                   "the CPU computes in fp32")
+        .oneOf({"bf16", "fp32"})
+        .typeName("NAME");
 }
 
 Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/base/result.h"
 #include "runtime/device/backend.h"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <optional>
@@ -14,7 +13,7 @@ namespace bubblescope::cli {
 /// Where `run` executes ops.
 class BackendOption {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
     /// Null for the CPU. `own_process`: the rank is a process, which takes a GPU by its number on the host. Errors:

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/base/process_team.h"
 #include "core/base/result.h"
-
-#include <CLI/CLI.hpp>
 
 #include <functional>
 #include <string>
@@ -17,25 +16,25 @@ using CommandResult = Result<int>;
 /// Commands add themselves to `app` and put into `action` what to do once the line is parsed.
 using Action = std::function<CommandResult()>;
 
-void addScheduleCommand(CLI::App& app, Action& action);
-void addSchedulesCommand(CLI::App& app, Action& action);
-void addFormulaCommand(CLI::App& app, Action& action);
-void addSimulateCommand(CLI::App& app, Action& action);
-void addMemoryCommand(CLI::App& app, Action& action);
-void addValidateCommand(CLI::App& app, Action& action);
-void addOverlapCommand(CLI::App& app, Action& action);
-void addPartitionCommand(CLI::App& app, Action& action);
+void addScheduleCommand(Command app, Action& action);
+void addSchedulesCommand(Command app, Action& action);
+void addFormulaCommand(Command app, Action& action);
+void addSimulateCommand(Command app, Action& action);
+void addMemoryCommand(Command app, Action& action);
+void addValidateCommand(Command app, Action& action);
+void addOverlapCommand(Command app, Action& action);
+void addPartitionCommand(Command app, Action& action);
 /// `team`: the processes that are the ranks of a run, or null.
-void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team);
-void addConvertCommand(CLI::App& app, Action& action);
-void addInfoCommand(CLI::App& app, Action& action);
+void addRunCommand(Command app, Action& action, ProcessTeam* team);
+void addConvertCommand(Command app, Action& action);
+void addInfoCommand(Command app, Action& action);
 /// `team`: the processes that share the work, or null.
-void addAnalyzeCommand(CLI::App& app, Action& action, ProcessTeam* team);
-void addAnomaliesCommand(CLI::App& app, Action& action);
-void addDiffCommand(CLI::App& app, Action& action);
-void addAdviseCommand(CLI::App& app, Action& action);
-void addWhatIfCommand(CLI::App& app, Action& action);
-void addAadiffCommand(CLI::App& app, Action& action);
-void addViewCommand(CLI::App& app, Action& action);
+void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team);
+void addAnomaliesCommand(Command app, Action& action);
+void addDiffCommand(Command app, Action& action);
+void addAdviseCommand(Command app, Action& action);
+void addWhatIfCommand(Command app, Action& action);
+void addAadiffCommand(Command app, Action& action);
+void addViewCommand(Command app, Action& action);
 
 } // namespace bubblescope::cli

@@ -86,29 +86,29 @@ CommandResult convert(const Options& options) {
 
 } // namespace
 
-void addConvertCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("convert", "Write traces in another format, several files as one, or draw their slices");
+void addConvertCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("convert", "Write traces in another format, several files as one, or draw their slices");
     const auto options = std::make_shared<Options>();
-    command->add_option("FILES", options->files, "Traces to read (- is standard input), then the file to write")
-        ->required()
-        ->expected(2, 100000);
+    command.addOption("FILES", options->files, "Traces to read (- is standard input), then the file to write")
+        .required()
+        .expected(2, 100000);
     command
-        ->add_option("--to", options->format,
-                     "chrome (JSON), perfetto, csv or svg; by the ending of the name if not given")
-        ->check(CLI::IsMember({"chrome", "perfetto", "csv", "svg"}));
+        .addOption("--to", options->format,
+                   "chrome (JSON), perfetto, csv or svg; by the ending of the name if not given")
+        .oneOf({"chrome", "perfetto", "csv", "svg"});
     const std::string group = "Drawing";
-    command->add_option("--svg-from", options->from, "Draw from this time of the trace on (0)")
-        ->type_name("TIME")
-        ->group(group);
-    command->add_option("--svg-to", options->to, "Draw up to this time of the trace (its end)")
-        ->type_name("TIME")
-        ->group(group);
-    command->add_option("--svg-width", options->width, "Width of the drawing in pixels (1200)")
-        ->type_name("PIXELS")
-        ->check(CLI::Range(200, 20000))
-        ->group(group);
-    command->callback([&action, options] { action = [options] { return convert(*options); }; });
+    command.addOption("--svg-from", options->from, "Draw from this time of the trace on (0)")
+        .typeName("TIME")
+        .group(group);
+    command.addOption("--svg-to", options->to, "Draw up to this time of the trace (its end)")
+        .typeName("TIME")
+        .group(group);
+    command.addOption("--svg-width", options->width, "Width of the drawing in pixels (1200)")
+        .typeName("PIXELS")
+        .range(200, 20000)
+        .group(group);
+    command.onParsed([&action, options] { action = [options] { return convert(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -42,30 +42,30 @@ CommandResult diff(const Options& options) {
 
 } // namespace
 
-void addDiffCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand(
-        "diff", "Compare two runs op by op: what changed, by how much, and how surely it is no chance");
+void addDiffCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and how surely it is no chance");
     const auto options = std::make_shared<Options>();
-    command->add_option("A", options->a, "A trace file or a directory: the run before")->required();
-    command->add_option("B", options->b, "The run after")->required();
-    options->recognise.addNames(*command);
+    command.addOption("A", options->a, "A trace file or a directory: the run before").required();
+    command.addOption("B", options->b, "The run after").required();
+    options->recognise.addNames(command);
     command
-        ->add_option("--alpha", options->limits.alpha,
-                     "The chance with which equal runs may show any change at all (0.05)")
-        ->check(CLI::Range(0.0001, 0.5));
+        .addOption("--alpha", options->limits.alpha,
+                   "The chance with which equal runs may show any change at all (0.05)")
+        .range(0.0001, 0.5);
     command
-        ->add_option("--least", options->limits.least_share,
-                     "Leave out changes of less: a share of the op's or transfer's time, of the step's for idle time "
-                     "and single ops (0.005)")
-        ->check(CLI::Range(0.0, 1.0));
+        .addOption("--least", options->limits.least_share,
+                   "Leave out changes of less: a share of the op's or transfer's time, of the step's for idle time "
+                   "and single ops (0.005)")
+        .range(0.0, 1.0);
     command
-        ->add_option("--fail-on", options->fail_on,
-                     "Exit with 1 when the step got slower, the order changed, or anything changed")
-        ->type_name("slower|order|change")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"slower", "order", "change"}));
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return diff(*options); }; });
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 when the step got slower, the order changed, or anything changed")
+        .typeName("slower|order|change")
+        .delimiter(',')
+        .oneOf({"slower", "order", "change"});
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return diff(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -216,15 +216,15 @@ CommandResult run(const Options& options) {
 
 } // namespace
 
-void addFormulaCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("formula", "Print a schedule's closed-form bubbles, by rank and position");
+void addFormulaCommand(Command app, Action& action) {
+    const Command command = app.addCommand("formula", "Print a schedule's closed-form bubbles, by rank and position");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
-    options->schedule.addTransfers(*command);
-    command->add_flag("--explain", options->explain, "Also what is quoted of it elsewhere, with a verdict each");
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return run(*options); }; });
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
+    options->schedule.addTransfers(command);
+    command.addFlag("--explain", options->explain, "Also what is quoted of it elsewhere, with a verdict each");
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 
 } // namespace bubblescope::cli

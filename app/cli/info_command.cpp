@@ -120,14 +120,14 @@ CommandResult info(const Options& options) {
 
 } // namespace
 
-void addInfoCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand(
+void addInfoCommand(Command app, Action& action) {
+    const Command command = app.addCommand(
         "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
     const auto options = std::make_shared<Options>();
-    command->add_option("FILES", options->files, "Trace files or directories; - is standard input")->required();
-    options->recognise.addMesh(*command);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return info(*options); }; });
+    command.addOption("FILES", options->files, "Trace files or directories; - is standard input").required();
+    options->recognise.addMesh(command);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return info(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -5,24 +5,24 @@
 
 namespace bubblescope::cli {
 
-void RecogniseOptions::addMesh(CLI::App& command) {
-    auto* const mesh = command.add_option("--mesh", mesh_, "How the job spreads over its ranks, as in pp=4,dp=2,tp=2")
-                           ->type_name("SIZES");
+void RecogniseOptions::addMesh(Command command) {
+    const Option mesh = command.addOption("--mesh", mesh_, "How the job spreads over its ranks, as in pp=4,dp=2,tp=2")
+                            .typeName("SIZES");
     command
-        .add_option("--mesh-order", order_,
-                    "How its ranks are numbered: torchtitan (the default), megatron, or axes, the fastest first, as in "
-                    "tp-cp-ep-dp-pp")
-        ->type_name("ORDER")
-        ->needs(mesh);
+        .addOption("--mesh-order", order_,
+                   "How its ranks are numbered: torchtitan (the default), megatron, or axes, the fastest first, as in "
+                   "tp-cp-ep-dp-pp")
+        .typeName("ORDER")
+        .needs(mesh);
 }
 
-void RecogniseOptions::addNames(CLI::App& command) {
-    command.add_option("--rules", rules_, "Further rules for names of ops, see the manual on recognition")
-        ->type_name("FILE");
+void RecogniseOptions::addNames(Command command) {
+    command.addOption("--rules", rules_, "Further rules for names of ops, see the manual on recognition")
+        .typeName("FILE");
     addMesh(command);
 }
 
-void RecogniseOptions::add(CLI::App& command) {
+void RecogniseOptions::add(Command command) {
     addNames(command);
     schedule_.addSchedule(command);
 }

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "app/cli/schedule_options.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -15,11 +14,11 @@ namespace bubblescope::cli {
 class RecogniseOptions {
 public:
     /// --mesh and --mesh-order.
-    void addMesh(CLI::App& command);
+    void addMesh(Command command);
     /// The mesh and --rules.
-    void addNames(CLI::App& command);
+    void addNames(Command command);
     /// These, and the schedule options, whose sizes may be left open.
-    void add(CLI::App& command);
+    void add(Command command);
 
     [[nodiscard]] Result<std::optional<Mesh>> mesh() const;
     [[nodiscard]] Result<LoadOptions> options() const;

@@ -14,15 +14,13 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr int kUsage = 2;
 constexpr int kRunFailed = 4;
 
 /// Commands in which all processes of a job take part. Of the others the root does all.
 constexpr std::array<std::string_view, 2> kTogether{"analyze", "run"};
 
-bool isTogether(const CLI::App& app) {
-    return std::ranges::any_of(kTogether,
-                               [&app](std::string_view name) { return app.got_subcommand(std::string(name)); });
+bool isTogether(const CommandLine& line) {
+    return std::ranges::any_of(kTogether, [&line](std::string_view name) { return line.names(std::string(name)); });
 }
 
 /// The root speaks for all processes, and its exit code is the job's.
@@ -60,12 +58,12 @@ int run(int argc, char** argv) {
         return exitCode(started.error().kind);
     }
     LaunchSession& session = *started.value();
-    CLI::App app("Bubblescope: where are the bubbles of a training pipeline, and how far are they from theory?",
-                 "bubblescope");
-    app.set_version_flag("--version", "bubblescope " BUBBLESCOPE_VERSION);
-    app.require_subcommand(1);
-    app.footer("Exit codes: 0 fine, 1 a finding that --fail-on asked to fail on, 2 wrong usage,\n"
-               "3 unreadable or invalid input, 4 a run failed. `bubblescope COMMAND --help` tells more.");
+    CommandLine line("Bubblescope: where are the bubbles of a training pipeline, and how far are they from theory?",
+                     "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
+                     "Exit codes: 0 fine, 1 a finding that --fail-on asked to fail on, 2 wrong usage,\n"
+                     "3 unreadable or invalid input, 4 a run failed. `bubblescope COMMAND --help` tells more.");
+    const Command app = line.root();
+    app.needsCommand();
     Action action;
     addRunCommand(app, action, session.team());
     addAnalyzeCommand(app, action, session.team());
@@ -85,13 +83,8 @@ int run(int argc, char** argv) {
     addValidateCommand(app, action);
     addAadiffCommand(app, action);
     addViewCommand(app, action);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        if (!session.isRoot()) return 0;
-        return app.exit(error) == 0 ? 0 : kUsage;
-    }
-    if (!session.isRoot() && !isTogether(app)) return 0;
+    if (const auto ended = line.parse(argc, argv, session.isRoot())) return session.isRoot() ? *ended : 0;
+    if (!session.isRoot() && !isTogether(line)) return 0;
     if (session.size() > 1 && session.team() == nullptr) {
         fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
                    session.size());

@@ -85,19 +85,19 @@ CommandResult print(const Options& options) {
 
 } // namespace
 
-void addMemoryCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("memory", "Estimate each rank's weights, optimizer state and activations");
+void addMemoryCommand(Command app, Action& action) {
+    const Command command = app.addCommand("memory", "Estimate each rank's weights, optimizer state and activations");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
-    options->memory.add(*command);
-    command->add_option("--fail-on", options->fail_on, "Exit with 1 if a rank exceeds the budget: over-budget, any")
-        ->type_name("KIND")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"any", "over-budget"}));
-    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
-    command->add_flag("--curve", options->curve, "With each rank's memory over time, as [time_ns, bytes]")->needs(json);
-    command->callback([&action, options] { action = [options] { return print(*options); }; });
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
+    options->memory.add(command);
+    command.addOption("--fail-on", options->fail_on, "Exit with 1 if a rank exceeds the budget: over-budget, any")
+        .typeName("KIND")
+        .delimiter(',')
+        .oneOf({"any", "over-budget"});
+    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--curve", options->curve, "With each rank's memory over time, as [time_ns, bytes]").needs(json);
+    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
 }
 
 } // namespace bubblescope::cli

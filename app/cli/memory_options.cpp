@@ -49,12 +49,12 @@ std::string budgetText(const Schedule& schedule, const MemoryReport& report) {
     return out.empty() ? fmt::format("Every rank stays within {}.\n", formatBytes(*report.budget)) : out;
 }
 
-void MemoryOptions::add(CLI::App& command) {
-    auto* const model =
-        command.add_option("--memory-model", model_, "Tensor sizes of the model's layers, as JSON")->type_name("FILE");
-    command.add_option("--memory-budget", budget_, "Memory of a rank, such as 80GiB: names the first op beyond it")
-        ->type_name("SIZE")
-        ->needs(model);
+void MemoryOptions::add(Command command) {
+    const Option model =
+        command.addOption("--memory-model", model_, "Tensor sizes of the model's layers, as JSON").typeName("FILE");
+    command.addOption("--memory-budget", budget_, "Memory of a rank, such as 80GiB: names the first op beyond it")
+        .typeName("SIZE")
+        .needs(model);
 }
 
 Result<MemoryModel> MemoryOptions::readModel(const Schedule& schedule) const {

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "app/cli/output.h"
 #include "core/base/result.h"
 #include "core/cost/memory_model.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -33,7 +32,7 @@ struct MemoryReport {
 /// --memory-model and --memory-budget.
 class MemoryOptions {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     /// None without --memory-model. `schedule` is valid.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;

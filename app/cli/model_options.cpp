@@ -21,35 +21,33 @@ int placesOf(const Schedule& schedule) {
 
 } // namespace
 
-void ModelOptions::add(CLI::App& command) {
+void ModelOptions::add(Command command) {
     const std::string group = "Model (a GPT over the bytes of a text)";
     const auto number = [&](const char* name, std::optional<int>& value, int most, const char* text) {
-        command.add_option(name, value, text)->check(CLI::Range(1, most))->type_name("N")->group(group);
+        command.addOption(name, value, text).range(1, most).typeName("N").group(group);
     };
-    command.add_option("--preset", preset_, fmt::format("Its size: {} (tiny)", presetsText()))
-        ->type_name("NAME")
-        ->group(group);
+    command.addOption("--preset", preset_, fmt::format("Its size: {} (tiny)", presetsText()))
+        .typeName("NAME")
+        .group(group);
     number("--width", width_, 65536, "Features of a token, in place of the preset's");
     number("--heads", heads_, 1024, "Heads of attention");
     number("--sequence", sequence_, 1 << 20, "Tokens of a sequence");
     number("--batch", batch_, 65536, "Sequences of a micro-batch");
-    auto* const layers = command.add_option("--layers", layers_, "Layers in each chunk (of the first schedule)")
-                             ->check(CLI::Range(1, 1000))
-                             ->type_name("N")
-                             ->group(group);
-    command.add_option("--layer-cut", cut_, "Layers of each stage, in the order of the model")
-        ->type_name("LIST")
-        ->delimiter(',')
-        ->excludes(layers)
-        ->group(group);
-    command.add_option("--text", text_, "The text to train on (a short one of our own)")
-        ->type_name("FILE")
-        ->group(group);
-    command.add_option("--learning-rate", optimizer_.learning_rate, "AdamW's step (0.001)")
-        ->check(CLI::Range(0.0F, 10.0F))
-        ->type_name("X")
-        ->group(group);
-    command.add_option("--seed", seed_, "Seed of weights and data")->type_name("N")->group(group);
+    const Option layers = command.addOption("--layers", layers_, "Layers in each chunk (of the first schedule)")
+                              .range(1, 1000)
+                              .typeName("N")
+                              .group(group);
+    command.addOption("--layer-cut", cut_, "Layers of each stage, in the order of the model")
+        .typeName("LIST")
+        .delimiter(',')
+        .excludes(layers)
+        .group(group);
+    command.addOption("--text", text_, "The text to train on (a short one of our own)").typeName("FILE").group(group);
+    command.addOption("--learning-rate", optimizer_.learning_rate, "AdamW's step (0.001)")
+        .range(0.0F, 10.0F)
+        .typeName("X")
+        .group(group);
+    command.addOption("--seed", seed_, "Seed of weights and data").typeName("N").group(group);
 }
 
 Result<runtime::ModelConfig> ModelOptions::config() const {

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/base/result.h"
 #include "core/schedule/schedule.h"
 #include "runtime/model/model_config.h"
-
-#include <CLI/CLI.hpp>
 
 #include <optional>
 #include <string>
@@ -15,7 +14,7 @@ namespace bubblescope::cli {
 /// The options that describe the model which `run` trains.
 class ModelOptions {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     /// All but the layers of each stage, which depend on the schedule.
     [[nodiscard]] Result<runtime::ModelConfig> config() const;

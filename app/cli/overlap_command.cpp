@@ -68,31 +68,27 @@ CommandResult print(const Options& options) {
 
 } // namespace
 
-void addOverlapCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand(
-        "overlap", "Tensor-parallel all-reduces behind computation: what is hidden, and why not more");
+void addOverlapCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("overlap", "Tensor-parallel all-reduces behind computation: what is hidden, and why not more");
     const auto options = std::make_shared<Options>();
-    command->add_option("--op-costs", options->file, "Cost model: a layer's operators and their times")
-        ->type_name("FILE")
-        ->required();
-    command->add_option("--pp", options->pp, "Pipeline ranks, p")->type_name("P")->required();
-    command->add_option("--microbatches", options->microbatches, "Micro-batches of a step, m")
-        ->type_name("M")
-        ->required();
-    command->add_option("--layers", options->layers, "Layers of a stage, instead of the file's")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000));
-    command->add_option("--comm", options->comm, "Latency of a transfer between ranks (0)")->type_name("TIME");
-    command->add_option("--explain", options->explain, "Variant whose exposed all-reduces are explained (paddle)")
-        ->type_name("NAME");
-    command->add_option("--chart", options->charts, "Draw the two streams of a pair under these variants")
-        ->type_name("LIST")
-        ->delimiter(',');
-    command->add_option("--width", options->width, "Columns of a chart (110)")
-        ->type_name("N")
-        ->check(CLI::Range(20, 10'000));
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return print(*options); }; });
+    command.addOption("--op-costs", options->file, "Cost model: a layer's operators and their times")
+        .typeName("FILE")
+        .required();
+    command.addOption("--pp", options->pp, "Pipeline ranks, p").typeName("P").required();
+    command.addOption("--microbatches", options->microbatches, "Micro-batches of a step, m").typeName("M").required();
+    command.addOption("--layers", options->layers, "Layers of a stage, instead of the file's")
+        .typeName("N")
+        .range(1, 1000);
+    command.addOption("--comm", options->comm, "Latency of a transfer between ranks (0)").typeName("TIME");
+    command.addOption("--explain", options->explain, "Variant whose exposed all-reduces are explained (paddle)")
+        .typeName("NAME");
+    command.addOption("--chart", options->charts, "Draw the two streams of a pair under these variants")
+        .typeName("LIST")
+        .delimiter(',');
+    command.addOption("--width", options->width, "Columns of a chart (110)").typeName("N").range(20, 10'000);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
 }
 
 } // namespace bubblescope::cli

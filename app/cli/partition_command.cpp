@@ -185,38 +185,37 @@ CommandResult printBest(const Options& options) {
 
 } // namespace
 
-void addPartitionCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("partition", "Cut a model's layers into stages, by rule or by their times");
+void addPartitionCommand(Command app, Action& action) {
+    const Command command = app.addCommand("partition", "Cut a model's layers into stages, by rule or by their times");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    command->add_option("--layers", options->layers, "Layers of the model")->type_name("N");
-    auto* const per_rank = command->add_option("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
-                               ->type_name("LIST")
-                               ->delimiter(',');
-    command->add_option("--first-less", options->first_less, "Layers fewer on the first stage, for the embedding")
-        ->type_name("N")
-        ->excludes(per_rank);
-    command->add_option("--last-less", options->last_less, "Layers fewer on the last stage, for the output head")
-        ->type_name("N")
-        ->excludes(per_rank);
-    command->add_option("--placement", options->placement, "loop or v (loop)")->type_name("NAME");
-    auto* const times =
+    options->schedule.addSchedule(command);
+    command.addOption("--layers", options->layers, "Layers of the model").typeName("N");
+    const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
+                                .typeName("LIST")
+                                .delimiter(',');
+    command.addOption("--first-less", options->first_less, "Layers fewer on the first stage, for the embedding")
+        .typeName("N")
+        .excludes(per_rank);
+    command.addOption("--last-less", options->last_less, "Layers fewer on the last stage, for the output head")
+        .typeName("N")
+        .excludes(per_rank);
+    command.addOption("--placement", options->placement, "loop or v (loop)").typeName("NAME");
+    const Option times =
         command
-            ->add_option("--layer-times", options->layer_times,
-                         "Times of each layer, JSON or CSV: finds the split with the shortest step of --schedule")
-            ->type_name("FILE");
-    command->add_option("--comm", options->comm, "Latency of a transfer between ranks (0), with --layer-times")
-        ->type_name("TIME")
-        ->needs(times);
+            .addOption("--layer-times", options->layer_times,
+                       "Times of each layer, JSON or CSV: finds the split with the shortest step of --schedule")
+            .typeName("FILE");
+    command.addOption("--comm", options->comm, "Latency of a transfer between ranks (0), with --layer-times")
+        .typeName("TIME")
+        .needs(times);
     command
-        ->add_option("--memory-budget", options->memory_budget,
-                     "Most that a rank's layers may take, in the unit of the file's memory")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber)
-        ->needs(times);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] {
+        .addOption("--memory-budget", options->memory_budget,
+                   "Most that a rank's layers may take, in the unit of the file's memory")
+        .typeName("N")
+        .positive()
+        .needs(times);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] {
         action = [options] { return options->layer_times.empty() ? printRule(*options) : printBest(*options); };
     });
 }

@@ -6,22 +6,22 @@
 
 namespace bubblescope::cli {
 
-void ReplayOptions::add(CLI::App& command) {
-    command.add_option("FILES", files_, "Trace files or directories")->required();
+void ReplayOptions::add(Command command) {
+    command.addOption("FILES", files_, "Trace files or directories").required();
     recognise_.addNames(command);
-    command.add_option("--step", steps_, "Only these steps (all)")->type_name("N")->delimiter(',');
-    command.add_option("--layers", layers_, "How many layers each stage of the trace has")
-        ->type_name("N,N,…")
-        ->delimiter(',')
-        ->check(CLI::PositiveNumber);
+    command.addOption("--step", steps_, "Only these steps (all)").typeName("N").delimiter(',');
+    command.addOption("--layers", layers_, "How many layers each stage of the trace has")
+        .typeName("N,N,…")
+        .delimiter(',')
+        .positive();
     command
-        .add_option("--input-share", input_share_,
-                    "Part of a whole backward that is the gradient for the input, where a schedule splits it (50)")
-        ->type_name("PERCENT")
-        ->check(CLI::Range(0.0, 100.0));
-    command.add_option("--max-error", max_error_, "How far the replay may be off the steps that were measured (5)")
-        ->type_name("PERCENT")
-        ->check(CLI::Range(0.0, 1e6));
+        .addOption("--input-share", input_share_,
+                   "Part of a whole backward that is the gradient for the input, where a schedule splits it (50)")
+        .typeName("PERCENT")
+        .range(0.0, 100.0);
+    command.addOption("--max-error", max_error_, "How far the replay may be off the steps that were measured (5)")
+        .typeName("PERCENT")
+        .range(0.0, 1e6);
 }
 
 Result<Run> ReplayOptions::load() const {

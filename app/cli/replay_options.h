@@ -1,10 +1,9 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "app/cli/load_options.h"
 #include "core/diagnose/whatif/scenario.h"
 #include "core/recognise/run.h"
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@ namespace bubblescope::cli {
 /// What commands that replay a trace take: the trace, its steps, and what is not in it.
 class ReplayOptions {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     [[nodiscard]] Result<Run> load() const;
     [[nodiscard]] Result<ReplayModel> model(const Run& run) const { return replayModel(run, steps_); }

@@ -139,58 +139,56 @@ CommandResult run(const Options& options, ProcessTeam* team) {
 
 } // namespace
 
-void addRunCommand(CLI::App& app, Action& action, ProcessTeam* team) {
-    auto* const command =
-        app.add_subcommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
+void addRunCommand(Command app, Action& action, ProcessTeam* team) {
+    const Command command =
+        app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
     command
-        ->add_option("--compare", options->compare,
-                     "Train the same model with these too, at equal work: NAME, NAME/FLAVOR or /FLAVOR; shows a table. "
-                     "Times are those of the first schedule's ops")
-        ->type_name("LIST")
-        ->delimiter(',');
-    options->backend.add(*command);
+        .addOption("--compare", options->compare,
+                   "Train the same model with these too, at equal work: NAME, NAME/FLAVOR or /FLAVOR; shows a table. "
+                   "Times are those of the first schedule's ops")
+        .typeName("LIST")
+        .delimiter(',');
+    options->backend.add(command);
     command
-        ->add_option("--transport", options->transport,
-                     "How tensors travel: inproc between threads of this process, mpi between processes on the CPU, "
-                     "nccl between processes with a GPU each (what fits)")
-        ->check(CLI::IsMember({"inproc", "mpi", "nccl"}))
-        ->type_name("NAME");
-    command->add_option("--steps", options->steps, "Training steps (5)")
-        ->check(CLI::Range(1, 1'000'000))
-        ->type_name("N");
-    command->add_option("--out", options->out, "Keep the trace files in this directory")->type_name("DIR");
-    command->add_flag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
+        .addOption("--transport", options->transport,
+                   "How tensors travel: inproc between threads of this process, mpi between processes on the CPU, "
+                   "nccl between processes with a GPU each (what fits)")
+        .oneOf({"inproc", "mpi", "nccl"})
+        .typeName("NAME");
+    command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
+    command.addOption("--out", options->out, "Keep the trace files in this directory").typeName("DIR");
+    command.addFlag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
     command
-        ->add_option("--pace-tolerance", options->pace_tolerance,
-                     "Lateness above which a paced op ends when it really did (10ms)")
-        ->type_name("TIME");
+        .addOption("--pace-tolerance", options->pace_tolerance,
+                   "Lateness above which a paced op ends when it really did (10ms)")
+        .typeName("TIME");
     command
-        ->add_option("--dp", options->replicas,
-                     "Replicas of the pipeline, which train on data of their own and add up their gradients (1)")
-        ->check(CLI::Range(1, 1024))
-        ->type_name("N");
+        .addOption("--dp", options->replicas,
+                   "Replicas of the pipeline, which train on data of their own and add up their gradients (1)")
+        .range(1, 1024)
+        .typeName("N");
     command
-        ->add_option("--tp", options->tensor_ranks,
-                     "Ranks that share each stage's attention heads and MLP (1); a divisor of --heads")
-        ->check(CLI::Range(1, 1024))
-        ->type_name("N");
+        .addOption("--tp", options->tensor_ranks,
+                   "Ranks that share each stage's attention heads and MLP (1); a divisor of --heads")
+        .range(1, 1024)
+        .typeName("N");
     command
-        ->add_option("--inject", options->faults,
-                     "Plant a fault: slow:rank=2,factor=1.3, op:F3.1,rank=1,add=5ms, link:0>1,latency=2ms and others, "
-                     "see the manual's page on running; repeat for more")
-        ->type_name("FAULT")
-        ->allow_extra_args(false);
+        .addOption("--inject", options->faults,
+                   "Plant a fault: slow:rank=2,factor=1.3, op:F3.1,rank=1,add=5ms, link:0>1,latency=2ms and others, "
+                   "see the manual's page on running; repeat for more")
+        .typeName("FAULT")
+        .repeatable();
     command
-        ->add_option("--timeout", options->timeout,
-                     "End the run when a rank keeps the others waiting longer than this (60s)")
-        ->type_name("TIME");
-    options->model.add(*command);
-    options->svg.add(*command);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options, team] { action = [options, team] { return run(*options, team); }; });
+        .addOption("--timeout", options->timeout,
+                   "End the run when a rank keeps the others waiting longer than this (60s)")
+        .typeName("TIME");
+    options->model.add(command);
+    options->svg.add(command);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options, team] { action = [options, team] { return run(*options, team); }; });
 }
 
 } // namespace bubblescope::cli

@@ -57,16 +57,16 @@ CommandResult print(const Options& options) {
 
 } // namespace
 
-void addScheduleCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("schedule", "Print a schedule's order");
+void addScheduleCommand(Command app, Action& action) {
+    const Command command = app.addCommand("schedule", "Print a schedule's order");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
-    options->svg.add(*command);
-    options->schedule.addTransfers(*command);
-    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
-    command->add_flag("--csv", options->csv, "As PyTorch's schedule file")->excludes(json);
-    command->callback([&action, options] { action = [options] { return print(*options); }; });
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
+    options->svg.add(command);
+    options->schedule.addTransfers(command);
+    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
+    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
 }
 
 } // namespace bubblescope::cli

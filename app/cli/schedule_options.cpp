@@ -23,72 +23,72 @@ Result<std::optional<TimeNs>> optionalTime(const std::optional<std::string>& tex
 
 } // namespace
 
-void ScheduleOptions::addSchedule(CLI::App& command) {
-    auto* const name =
-        command.add_option("--schedule", name_, "Schedule family, see `bubblescope schedules`")->type_name("NAME");
-    auto* const file =
+void ScheduleOptions::addSchedule(Command command) {
+    const Option name =
+        command.addOption("--schedule", name_, "Schedule family, see `bubblescope schedules`").typeName("NAME");
+    const Option file =
         command
-            .add_option("--schedule-file", file_,
-                        "Schedule file instead: a JSON document as `schedule --json` prints it, or PyTorch's CSV")
-            ->type_name("FILE");
-    name->excludes(file);
-    command.add_option("--pp", pp_, "Pipeline ranks, p")->type_name("P")->excludes(file);
-    command.add_option("--microbatches", microbatches_, "Micro-batches of a step, m")->type_name("M")->excludes(file);
-    command.add_option("--vpp", vpp_, "Chunks a rank, v (1)")->type_name("V")->excludes(file);
-    command.add_option("--group-size", group_size_, "Micro-batches that pass a chunk together (interleaved)")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber)
-        ->excludes(file);
-    command.add_option("--memory-limit", memory_limit_, "Activations a rank may hold, in forward ops of one chunk")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber)
-        ->excludes(file);
+            .addOption("--schedule-file", file_,
+                       "Schedule file instead: a JSON document as `schedule --json` prints it, or PyTorch's CSV")
+            .typeName("FILE");
+    name.excludes(file);
+    command.addOption("--pp", pp_, "Pipeline ranks, p").typeName("P").excludes(file);
+    command.addOption("--microbatches", microbatches_, "Micro-batches of a step, m").typeName("M").excludes(file);
+    command.addOption("--vpp", vpp_, "Chunks a rank, v (1)").typeName("V").excludes(file);
+    command.addOption("--group-size", group_size_, "Micro-batches that pass a chunk together (interleaved)")
+        .typeName("N")
+        .positive()
+        .excludes(file);
+    command.addOption("--memory-limit", memory_limit_, "Activations a rank may hold, in forward ops of one chunk")
+        .typeName("N")
+        .positive()
+        .excludes(file);
     command
-        .add_option("--activation-sizes", activation_sizes_,
-                    "What a forward takes and its input and weight gradients free, in any unit (2,1,1)")
-        ->type_name("F,I,W")
-        ->delimiter(',')
-        ->expected(3)
-        ->excludes(file);
-    command.add_option("--sequence-slices", sequence_slices_, "Slices of each sequence (families that split it)")
-        ->type_name("K")
-        ->check(CLI::PositiveNumber)
-        ->excludes(file);
-    command.add_option("--flavor", flavor_, "Whose order, where frameworks differ")->type_name("NAME")->excludes(file);
+        .addOption("--activation-sizes", activation_sizes_,
+                   "What a forward takes and its input and weight gradients free, in any unit (2,1,1)")
+        .typeName("F,I,W")
+        .delimiter(',')
+        .expected(3)
+        .excludes(file);
+    command.addOption("--sequence-slices", sequence_slices_, "Slices of each sequence (families that split it)")
+        .typeName("K")
+        .positive()
+        .excludes(file);
+    command.addOption("--flavor", flavor_, "Whose order, where frameworks differ").typeName("NAME").excludes(file);
 }
 
-void ScheduleOptions::addTimes(CLI::App& command) {
-    auto* const op_costs = command
-                               .add_option("--op-costs", op_costs_,
+void ScheduleOptions::addTimes(Command command) {
+    const Option op_costs = command
+                                .addOption("--op-costs", op_costs_,
                                            "Take the times from a cost model of a layer's operators, see `overlap`")
-                               ->type_name("FILE");
-    command.add_option("--pair-cuts", pair_cuts_, "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
-        ->type_name("NAME")
-        ->needs(op_costs);
-    auto* const file =
-        command.add_option("--stage-times", stage_times_, "Times of each stage's ops instead, as JSON or CSV")
-            ->type_name("FILE")
-            ->excludes(op_costs);
+                                .typeName("FILE");
+    command.addOption("--pair-cuts", pair_cuts_, "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
+        .typeName("NAME")
+        .needs(op_costs);
+    const Option file =
+        command.addOption("--stage-times", stage_times_, "Times of each stage's ops instead, as JSON or CSV")
+            .typeName("FILE")
+            .excludes(op_costs);
     const auto time = [&](const char* name, std::optional<std::string>& text, const char* description) {
-        command.add_option(name, text, description)->type_name("TIME")->excludes(file);
+        command.addOption(name, text, description).typeName("TIME").excludes(file);
     };
     time("--forward", forward_, "Time of one forward op (of one chunk)");
     time("--backward", backward_, "Time of one whole backward op");
     time("--input-grad", input_grad_, "Time of one backward op for the input");
     time("--weight-grad", weight_grad_, "Time of one backward op for the weights");
-    command.add_option("--overlapped", overlapped_, "Time of an overlapped forward and backward (their sum)")
-        ->type_name("TIME");
-    command.add_option("--comm", comm_, "Latency of a transfer between ranks (0)")->type_name("TIME");
+    command.addOption("--overlapped", overlapped_, "Time of an overlapped forward and backward (their sum)")
+        .typeName("TIME");
+    command.addOption("--comm", comm_, "Latency of a transfer between ranks (0)").typeName("TIME");
     time("--loss", loss_,
          "Time of the loss, by which the last stage's forward and either half of its backward take longer (0)");
 }
 
-void ScheduleOptions::addTransfers(CLI::App& command) {
+void ScheduleOptions::addTransfers(Command command) {
     transfers_.add(command);
     command
-        .add_option("--op-times", op_times_,
-                    "Measured times of single ops, as JSON (also of `simulate --json --ops`) or CSV")
-        ->type_name("FILE");
+        .addOption("--op-times", op_times_,
+                   "Measured times of single ops, as JSON (also of `simulate --json --ops`) or CSV")
+        .typeName("FILE");
 }
 
 Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor, const CostModel& times,

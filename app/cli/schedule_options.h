@@ -1,12 +1,11 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "app/cli/transfer_options.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
 #include "core/schedule/schedule.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -24,10 +23,10 @@ struct Planned {
 /// The options that `schedule`, `formula`, `simulate` and `run` share: which schedule, at which times.
 class ScheduleOptions {
 public:
-    void addSchedule(CLI::App& command);
-    void addTimes(CLI::App& command);
+    void addSchedule(Command command);
+    void addTimes(Command command);
     /// What only a simulation can follow: transfers that cost more than a latency, and times of single ops.
-    void addTransfers(CLI::App& command);
+    void addTransfers(Command command);
 
     [[nodiscard]] int pp() const { return pp_; }   ///< 0 if not given
     [[nodiscard]] int vpp() const { return vpp_; } ///< 1 if not given

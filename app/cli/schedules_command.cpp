@@ -190,13 +190,13 @@ CommandResult list(const Options& options) {
 
 } // namespace
 
-void addSchedulesCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("schedules", "List the schedule families, their limits and formulas");
+void addSchedulesCommand(Command app, Action& action) {
+    const Command command = app.addCommand("schedules", "List the schedule families, their limits and formulas");
     const auto options = std::make_shared<Options>();
-    command->add_option("names", options->names, "Only these families")->type_name("NAME");
-    auto* const json = command->add_flag("--json", options->json, "As a JSON document");
-    command->add_flag("--markdown", options->markdown, "As a table in Markdown")->excludes(json);
-    command->callback([&action, options] { action = [options] { return list(*options); }; });
+    command.addOption("names", options->names, "Only these families").typeName("NAME");
+    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--markdown", options->markdown, "As a table in Markdown").excludes(json);
+    command.onParsed([&action, options] { action = [options] { return list(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -190,23 +190,23 @@ CommandResult run(const Options& options) {
 
 } // namespace
 
-void addSimulateCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("simulate", "Run a schedule on op times: makespan, bubbles, memory");
+void addSimulateCommand(Command app, Action& action) {
+    const Command command = app.addCommand("simulate", "Run a schedule on op times: makespan, bubbles, memory");
     const auto options = std::make_shared<Options>();
-    options->schedule.addSchedule(*command);
-    options->schedule.addTimes(*command);
-    options->schedule.addTransfers(*command);
-    options->memory.add(*command);
+    options->schedule.addSchedule(command);
+    options->schedule.addTimes(command);
+    options->schedule.addTransfers(command);
+    options->memory.add(command);
     command
-        ->add_option("--compare", options->compare,
-                     "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
-        ->type_name("LIST")
-        ->delimiter(',');
-    options->svg.add(*command);
-    command->add_option("--out", options->out, "Write the timeline as a trace file")->type_name("FILE");
-    command->add_flag("--ops", options->ops, "List every op with its start and end");
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return run(*options); }; });
+        .addOption("--compare", options->compare,
+                   "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
+        .typeName("LIST")
+        .delimiter(',');
+    options->svg.add(command);
+    command.addOption("--out", options->out, "Write the timeline as a trace file").typeName("FILE");
+    command.addFlag("--ops", options->ops, "List every op with its start and end");
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -80,29 +80,29 @@ std::string details(const Drawn& drawn) {
 
 } // namespace
 
-void SvgOptions::add(CLI::App& command) {
+void SvgOptions::add(Command command) {
     const std::string group = "Drawing";
-    auto* const file =
-        command.add_option("--svg", file_, "Draw the timeline as an SVG file")->type_name("FILE")->group(group);
-    command.add_option("--svg-ranks", ranks_, "Draw these ranks only, such as 0,2,4-7")
-        ->type_name("LIST")
-        ->delimiter(',')
-        ->needs(file)
-        ->group(group);
-    command.add_option("--svg-from", from_, "Draw from this time of the step on (0)")
-        ->type_name("TIME")
-        ->needs(file)
-        ->group(group);
-    command.add_option("--svg-to", to_, "Draw up to this time of the step (its end)")
-        ->type_name("TIME")
-        ->needs(file)
-        ->group(group);
-    command.add_option("--svg-width", width_, "Width of the drawing in pixels (900)")
-        ->type_name("PIXELS")
-        ->check(CLI::Range(200, 20000))
-        ->needs(file)
-        ->group(group);
-    command.add_flag("--svg-consolidated", consolidated_, "Draw the consolidated step too")->needs(file)->group(group);
+    const Option file =
+        command.addOption("--svg", file_, "Draw the timeline as an SVG file").typeName("FILE").group(group);
+    command.addOption("--svg-ranks", ranks_, "Draw these ranks only, such as 0,2,4-7")
+        .typeName("LIST")
+        .delimiter(',')
+        .needs(file)
+        .group(group);
+    command.addOption("--svg-from", from_, "Draw from this time of the step on (0)")
+        .typeName("TIME")
+        .needs(file)
+        .group(group);
+    command.addOption("--svg-to", to_, "Draw up to this time of the step (its end)")
+        .typeName("TIME")
+        .needs(file)
+        .group(group);
+    command.addOption("--svg-width", width_, "Width of the drawing in pixels (900)")
+        .typeName("PIXELS")
+        .range(200, 20000)
+        .needs(file)
+        .group(group);
+    command.addFlag("--svg-consolidated", consolidated_, "Draw the consolidated step too").needs(file).group(group);
 }
 
 Status SvgOptions::write(std::span<const Drawn> drawn) const {

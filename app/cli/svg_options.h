@@ -1,11 +1,10 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
-
-#include <CLI/CLI.hpp>
 
 #include <optional>
 #include <span>
@@ -24,7 +23,7 @@ struct Drawn {
 /// The options of a drawing, for the commands that have a step to draw.
 class SvgOptions {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     [[nodiscard]] bool wanted() const { return !file_.empty(); }
     /// Draws the steps below one another and says where; does nothing without --svg.

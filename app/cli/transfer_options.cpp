@@ -7,13 +7,12 @@
 
 namespace bubblescope::cli {
 
-void addSendModeOption(CLI::App& command, std::string& name) {
+void addSendModeOption(Command command, std::string& name) {
     command
-        .add_option(
-            "--sends", name,
-            "When a rank goes on after a send: async = at once; blocking = when it is received; paired, batched "
-            "= blocking, with sends and receives posted together (async)")
-        ->type_name("MODE");
+        .addOption("--sends", name,
+                   "When a rank goes on after a send: async = at once; blocking = when it is received; paired, batched "
+                   "= blocking, with sends and receives posted together (async)")
+        .typeName("MODE");
 }
 
 Result<SendMode> sendMode(const std::string& name) {
@@ -23,21 +22,20 @@ Result<SendMode> sendMode(const std::string& name) {
     return *mode;
 }
 
-void TransferOptions::add(CLI::App& command) {
+void TransferOptions::add(Command command) {
+    command.addOption("--activation-bytes", activation_bytes_, "Size of what a stage hands to the next, such as 32MiB")
+        .typeName("SIZE");
+    command.addOption("--gradient-bytes", gradient_bytes_, "Size of what it hands back (as much)").typeName("SIZE");
+    command.addOption("--bandwidth", bandwidth_, "Of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
+        .typeName("RATE");
+    command.addOption("--links", links_, "Links with a latency or bandwidth of their own, as JSON or CSV")
+        .typeName("FILE");
     command
-        .add_option("--activation-bytes", activation_bytes_, "Size of what a stage hands to the next, such as 32MiB")
-        ->type_name("SIZE");
-    command.add_option("--gradient-bytes", gradient_bytes_, "Size of what it hands back (as much)")->type_name("SIZE");
-    command.add_option("--bandwidth", bandwidth_, "Of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
-        ->type_name("RATE");
-    command.add_option("--links", links_, "Links with a latency or bandwidth of their own, as JSON or CSV")
-        ->type_name("FILE");
-    command
-        .add_option("--comm-streams", streams_,
-                    "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
-        ->type_name("MODE");
+        .addOption("--comm-streams", streams_,
+                   "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
+        .typeName("MODE");
     addSendModeOption(command, sends_);
-    command.add_flag("--no-comm-overlap", no_overlap_, "Transfers hold up the rank that sends them");
+    command.addFlag("--no-comm-overlap", no_overlap_, "Transfers hold up the rank that sends them");
 }
 
 Result<TransferModel> TransferOptions::model(int pp) const {

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
-
-#include <CLI/CLI.hpp>
 
 #include <optional>
 #include <string>
@@ -11,13 +10,13 @@
 namespace bubblescope::cli {
 
 /// "async", "blocking", "paired" or "batched", into `name`.
-void addSendModeOption(CLI::App& command, std::string& name);
+void addSendModeOption(Command command, std::string& name);
 [[nodiscard]] Result<SendMode> sendMode(const std::string& name);
 
 /// The options of what transfers cost beside their latency.
 class TransferOptions {
 public:
-    void add(CLI::App& command);
+    void add(Command command);
 
     /// `pp`: ranks that a file of links may name.
     [[nodiscard]] Result<TransferModel> model(int pp) const;

@@ -53,17 +53,16 @@ CommandResult check(const Options& options) {
 
 } // namespace
 
-void addValidateCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
+void addValidateCommand(Command app, Action& action) {
+    const Command command = app.addCommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
     const auto options = std::make_shared<Options>();
-    command->add_option("FILE", options->file, "Schedule document, as `schedule --json` prints it")->required();
-    command->add_option("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
-        ->type_name("N");
-    options->memory.add(*command);
-    addSendModeOption(*command, options->sends);
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return check(*options); }; });
+    command.addOption("FILE", options->file, "Schedule document, as `schedule --json` prints it").required();
+    command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
+        .typeName("N");
+    options->memory.add(command);
+    addSendModeOption(command, options->sends);
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return check(*options); }; });
 }
 
 } // namespace bubblescope::cli

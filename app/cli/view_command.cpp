@@ -48,12 +48,12 @@ CommandResult open(const Options& options) {
 
 } // namespace
 
-void addViewCommand(CLI::App& app, Action& action) {
-    auto* const command = app.add_subcommand("view", "Open traces in the desktop app");
+void addViewCommand(Command app, Action& action) {
+    const Command command = app.addCommand("view", "Open traces in the desktop app");
     const auto options = std::make_shared<Options>();
-    command->add_option("FILES", options->files, "Trace files or directories");
-    options->recognise.addNames(*command);
-    command->callback([&action, options] { action = [options] { return open(*options); }; });
+    command.addOption("FILES", options->files, "Trace files or directories");
+    options->recognise.addNames(command);
+    command.onParsed([&action, options] { action = [options] { return open(*options); }; });
 }
 
 } // namespace bubblescope::cli

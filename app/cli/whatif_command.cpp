@@ -46,20 +46,19 @@ CommandResult whatIf(const Options& options) {
 
 } // namespace
 
-void addWhatIfCommand(CLI::App& app, Action& action) {
-    auto* const command =
-        app.add_subcommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
+void addWhatIfCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
     const auto options = std::make_shared<Options>();
-    options->replay.add(*command);
+    options->replay.add(command);
     command
-        ->add_option("--if", options->changes,
-                     "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, "
-                     "schedule=zb-v, vpp=2, split=2, layers=9,9,9,5; several add up")
-        ->type_name("CHANGE")
-        ->expected(1)
-        ->take_all();
-    command->add_flag("--json", options->json, "As a JSON document");
-    command->callback([&action, options] { action = [options] { return whatIf(*options); }; });
+        .addOption("--if", options->changes,
+                   "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, "
+                   "schedule=zb-v, vpp=2, split=2, layers=9,9,9,5; several add up")
+        .typeName("CHANGE")
+        .repeatable();
+    command.addFlag("--json", options->json, "As a JSON document");
+    command.onParsed([&action, options] { action = [options] { return whatIf(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -51,7 +51,7 @@ public:
     FoundOps apply() {
         if (matches_.empty()) return {};
         found_.parts = rule_.tellsStages() ? Parts::Stages : rule_.one_stage_a_rank ? Parts::OneAHome : Parts::Chunks;
-        const auto tells = [this](const std::optional<NamePattern>& pattern) {
+        const auto tells = [](const std::optional<NamePattern>& pattern) {
             return pattern && pattern->count(RuleField::RankId) > 0;
         };
         found_.homes_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&

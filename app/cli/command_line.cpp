@@ -1,0 +1,150 @@
+#include "app/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace bubblescope::cli {
+namespace {
+
+constexpr int kUsage = 2;
+
+} // namespace
+
+Option Option::typeName(const std::string& name) const {
+    option_->type_name(name);
+    return *this;
+}
+
+Option Option::group(const std::string& heading) const {
+    option_->group(heading);
+    return *this;
+}
+
+Option Option::showDefault() const {
+    option_->capture_default_str();
+    return *this;
+}
+
+Option Option::required() const {
+    option_->required();
+    return *this;
+}
+
+Option Option::needs(Option other) const {
+    option_->needs(other.option_);
+    return *this;
+}
+
+Option Option::excludes(Option other) const {
+    option_->excludes(other.option_);
+    return *this;
+}
+
+Option Option::delimiter(char between) const {
+    option_->delimiter(between);
+    return *this;
+}
+
+Option Option::expected(int count) const {
+    option_->expected(count);
+    return *this;
+}
+
+Option Option::expected(int least, int most) const {
+    option_->expected(least, most);
+    return *this;
+}
+
+Option Option::repeatable() const {
+    option_->expected(1)->take_all();
+    return *this;
+}
+
+Option Option::range(int least, int most) const {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Option Option::range(double least, double most) const {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Option Option::positive() const {
+    option_->check(CLI::PositiveNumber);
+    return *this;
+}
+
+Option Option::notNegative() const {
+    option_->check(CLI::NonNegativeNumber);
+    return *this;
+}
+
+Option Option::oneOf(std::vector<std::string> words) const {
+    option_->check(CLI::IsMember(std::move(words)));
+    return *this;
+}
+
+Command Command::addCommand(const std::string& name, const std::string& help) const {
+    return Command(app_->add_subcommand(name, help));
+}
+
+void Command::needsCommand() const {
+    app_->require_subcommand(1);
+}
+
+template <class T>
+Option Command::addOption(const std::string& name, T& value, const std::string& help) const {
+    return Option(app_->add_option(name, value, help));
+}
+
+template Option Command::addOption(const std::string&, std::string&, const std::string&) const;
+template Option Command::addOption(const std::string&, int&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Command::addOption(const std::string&, float&, const std::string&) const;
+template Option Command::addOption(const std::string&, double&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::optional<std::string>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::optional<int>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::optional<std::int64_t>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::vector<int>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::vector<std::int64_t>&, const std::string&) const;
+
+Option Command::addFlag(const std::string& name, bool& value, const std::string& help) const {
+    return Option(app_->add_flag(name, value, help));
+}
+
+void Command::onParsed(std::function<void()> action) const {
+    app_->callback(std::move(action));
+}
+
+CommandLine::CommandLine(const std::string& about, const std::string& name, const std::string& version,
+                         const std::string& footer)
+    : app_(std::make_unique<CLI::App>(about, name)) {
+    app_->set_version_flag("--version", version);
+    app_->footer(footer);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() const {
+    return Command(app_.get());
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
+    try {
+        app_->parse(argc, argv);
+        return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+        if (!speaks) return error.get_exit_code() == 0 ? 0 : kUsage;
+        return app_->exit(error) == 0 ? 0 : kUsage;
+    }
+}
+
+bool CommandLine::names(const std::string& command) const {
+    return app_->got_subcommand(command);
+}
+
+} // namespace bubblescope::cli
