@@ -2,6 +2,8 @@
 
 #include "tests/mpi/heap_watch.h"
 
+#include "tests/support/sanitized.h"
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -31,7 +33,7 @@ void watchHeap() {
 
 } // namespace bubblescope::test
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !BUBBLESCOPE_SANITIZED
 
 extern "C" {
 

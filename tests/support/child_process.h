@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/support/sanitized.h"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,12 +11,6 @@
 #include <string>
 
 namespace bubblescope::test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true; ///< memory is used in another way, and everything takes longer
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// What work that was done in a process of its own came to.
 struct ChildResult {
