@@ -290,7 +290,7 @@ TEST_F(Hostile, ParentsInACircleEnd) {
     file.descriptor(2, 3);
     file.descriptor(3, 1);
     file.descriptor(4, 4);
-    for (const std::uint64_t uuid : {1, 4}) {
+    for (const std::uint64_t uuid : {1U, 4U}) {
         file.event(10, 1, uuid);
         file.event(20, 2, uuid);
     }

@@ -71,7 +71,7 @@ TEST(Pyramid, EqualsBruteForceAtEveryZoom) {
         std::mt19937 random(seed);
         for (TrackId track = 0; track < std::min<std::size_t>(trace->tracks().size(), 6); ++track) {
             const auto moments = painted(*trace, trace->tracks()[track], 5000);
-            for (const std::size_t pixels : {1, 7, 100}) {
+            for (const std::size_t pixels : {1U, 7U, 100U}) {
                 const TimeNs from{static_cast<std::int64_t>(random() % 5200) - 100};
                 const TimeNs to = from + TimeNs{static_cast<std::int64_t>(1 + random() % 5200)};
                 std::vector<Pyramid::Column> columns(pixels);
@@ -92,7 +92,7 @@ TEST(Pyramid, LosesNothingBetweenColumns) {
     const Pyramid pyramid = pyramidOf(trace);
     std::vector<Pyramid::Column> one(1);
     pyramid.columns(0, TimeNs{0}, trace->span() + TimeNs{1}, one);
-    for (const std::size_t pixels : {2, 3, 1920, 9999}) {
+    for (const std::size_t pixels : {2U, 3U, 1920U, 9999U}) {
         std::vector<Pyramid::Column> columns(pixels);
         pyramid.columns(0, TimeNs{0}, trace->span() + TimeNs{1}, columns);
         TimeNs busy{0};
