@@ -21,7 +21,8 @@ target_compile_options(bubblescope_options INTERFACE
 # 105329 and 105562), and with precompiled headers forgets that such code is not ours.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(bubblescope_options INTERFACE
-    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow;$<$<CONFIG:Release>:-Wno-maybe-uninitialized;-Wno-array-bounds>>")
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>"
+    "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overread>")
 endif()
 if(BUBBLESCOPE_SANITIZE)
   set(sanitize -fsanitize=${BUBBLESCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
