@@ -25,7 +25,7 @@ inline std::string gzipped(std::string_view text, std::uint16_t format = IGZIP_G
     stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
     stream.avail_out = static_cast<std::uint32_t>(out.size());
     isal_deflate_stateless(&stream);
-    out.resize(out.size() - stream.avail_out);
+    out.erase(out.size() - stream.avail_out);
     return out;
 }
 
@@ -33,7 +33,7 @@ inline std::string zstdPacked(std::string_view text) {
     std::string out(ZSTD_compressBound(text.size()), '\0');
     ZSTD_CCtx* const context = ZSTD_createCCtx();
     ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    out.resize(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
+    out.erase(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
     ZSTD_freeCCtx(context);
     return out;
 }
