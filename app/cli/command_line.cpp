@@ -138,8 +138,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
         app_->parse(argc, argv);
         return std::nullopt;
     } catch (const CLI::ParseError& error) {
-        if (!speaks) return error.get_exit_code() == 0 ? 0 : kUsage;
-        return app_->exit(error) == 0 ? 0 : kUsage;
+        return (speaks ? app_->exit(error) : error.get_exit_code()) == 0 ? 0 : kUsage;
     }
 }
 
