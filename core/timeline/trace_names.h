@@ -22,6 +22,13 @@
 ///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
 ///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
 ///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks) and `pid`.
+/// - category "check": a check (see CheckRecord) on the track "replay", named as its op and layer, "F3.1 layer 5"; a
+///   slice where it ran, else an instant. Args check, outcome, verdict (as checkKindName() and its like have them),
+///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model), tensor, first and
+///   second (digests, 16 hexadecimal digits); of a mismatch whose tensors were at hand elements, differing,
+///   first_index, first_bits, second_bits (hexadecimal) and ulp.
+/// - category "digest": an instant on the same track, see DigestRecord; named and with args as a check's, with `digest`
+///   in place of first and second.
 /// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
 ///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/diagnose/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
@@ -35,6 +42,9 @@ inline constexpr std::string_view kCollective = "collective";
 inline constexpr std::string_view kAllReduce = "all_reduce";
 inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
+inline constexpr std::string_view kCheck = "check";
+inline constexpr std::string_view kDigest = "digest";
+inline constexpr std::string_view kReplay = "replay"; ///< the track of both
 inline constexpr std::string_view kClock = "clock";
 inline constexpr std::string_view kPing = "ping";
 

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// What a check compares.
+enum class CheckKind : std::uint8_t {
+    Replay,      ///< an op of one layer, run again on the inputs of this step, with its first execution
+    KnownAnswer, ///< a computation on stored inputs with its stored answer
+    Transfer,    ///< what a rank received with what its peer sent
+    Replicas,    ///< weights or summed gradients with those of the ranks that must hold the same
+    Weights,     ///< weights now with weights when the optimizer had written them
+};
+
+enum class CheckOutcome : std::uint8_t {
+    Equal,
+    Mismatch,
+    Aborted, ///< begun, and given up since the step was waiting
+    Skipped, ///< planned, and not begun since it would not have fitted
+};
+
+/// What repeating a mismatch told.
+enum class Verdict : std::uint8_t {
+    Open,       ///< not repeated yet, or it could not be
+    Transient,  ///< repeated on the same rank, both executions agree
+    Device,     ///< the rank departs again, another one does not: suspect hardware
+    Everywhere, ///< other ranks depart from themselves too: the code is not deterministic
+};
+
+/// Where a difference lies inside a tensor.
+struct TensorDifference {
+    std::int64_t elements = 0; ///< of the tensor
+    std::int64_t differing = 0;
+    std::int64_t first = 0;          ///< index of the first that differs, row by row
+    std::uint64_t first_bits = 0;    ///< its bits in the first execution
+    std::uint64_t second_bits = 0;   ///< and in the second
+    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none where one is not a number
+};
+
+/// A check that was planned in a run, and what came of it. Times are those of the run's trace.
+struct CheckRecord {
+    CheckKind kind = CheckKind::Replay;
+    CheckOutcome outcome = CheckOutcome::Skipped;
+    Verdict verdict = Verdict::Open;
+    int step = 0;
+    Rank rank;       ///< in its pipeline
+    int replica = 0; ///< of the pipeline
+    int tensor_rank = 0;
+    Op op;                   ///< of a transfer the one that consumes it; of weights the optimizer
+    int layer = 0;           ///< counted over the whole model
+    std::string tensor;      ///< "output", "input gradient", "weight gradient", "weights", or a known answer's name
+    std::uint64_t first = 0; ///< digest of the first execution, the sender, the stored answer
+    std::uint64_t second = 0;
+    TimeNs start{0};
+    TimeNs end{0};
+    std::optional<TensorDifference> difference; ///< of a mismatch, where both tensors were at hand
+};
+
+/// What a computation left, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence) in two runs of
+/// the same model name the same numbers, however the layers were cut into stages and in which order ops ran.
+struct DigestRecord {
+    int step = 0;
+    Rank rank;
+    int replica = 0;
+    int tensor_rank = 0;
+    Op op;
+    int layer = 0; ///< counted over the whole model
+    std::string tensor;
+    std::uint64_t digest = 0;
+    TimeNs time{0}; ///< when it existed
+};
+
+// The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights";
+// "equal", "mismatch", "aborted", "skipped"; "open", "transient", "device", "everywhere".
+[[nodiscard]] std::string_view checkKindName(CheckKind kind);
+[[nodiscard]] std::string_view checkOutcomeName(CheckOutcome outcome);
+[[nodiscard]] std::string_view verdictName(Verdict verdict);
+[[nodiscard]] std::optional<CheckKind> parseCheckKind(std::string_view name);
+[[nodiscard]] std::optional<CheckOutcome> parseCheckOutcome(std::string_view name);
+[[nodiscard]] std::optional<Verdict> parseVerdict(std::string_view name);
+
+} // namespace bubblescope
