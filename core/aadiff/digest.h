@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+// The 64-bit digest that checks compare and that runs are compared by. Part of the file format and of the C interface:
+// it must never change. Read by nvcc too, so it keeps to C++17 and includes nothing of ours.
+
+#ifdef __CUDACC__
+#define BUBBLESCOPE_DIGEST __host__ __device__
+#else
+#define BUBBLESCOPE_DIGEST
+#endif
+
+/// A buffer of n bytes is taken as little-endian 64-bit words w_0, w_1, …, the last filled up with zeros. With
+///
+///     mix(x):  x ^= x >> 30;  x *= 0xBF58476D1CE4E5B9;  x ^= x >> 27;  x *= 0x94D049BB133111EB;  x ^= x >> 31
+///     term(i): mix(w_i + (i + 1) · 0x9E3779B97F4A7C15)
+///
+/// (mix is the finaliser of SplitMix64, a bijection) the digest is
+///
+///     mix(sum of all terms + (n + 1) · 0x9E3779B97F4A7C15)        all mod 2^64
+///
+/// A sum may be made in any order and by any number of threads: each adds up the terms of its own words. The type of
+/// the elements plays no part; equal digests mean equal bits, −0 and +0 differ, NaNs are numbers like others.
+///
+/// What it misses: nothing as long as all flipped bits lie in one word, whatever they are, for no two words have the
+/// same term in one place. Differences in more words go unseen if their terms cancel out: 1 in 2^64 (1.8e19), as far as
+/// mix is random. It guards against faulty hardware and is no protection against someone who means to deceive.
+namespace bubblescope::digest {
+
+inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
+
+BUBBLESCOPE_DIGEST constexpr std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31U);
+}
+
+/// What word number `index` adds to the sum.
+BUBBLESCOPE_DIGEST constexpr std::uint64_t term(std::uint64_t index, std::uint64_t word) {
+    return mix(word + (index + 1) * kOdd);
+}
+
+/// The digest of `bytes` bytes whose terms sum up to `sum`.
+BUBBLESCOPE_DIGEST constexpr std::uint64_t finish(std::uint64_t sum, std::uint64_t bytes) {
+    return mix(sum + (bytes + 1) * kOdd);
+}
+
+/// The sum over `bytes` bytes at `data` (of any alignment), of which the first word has number `first_word` in its
+/// buffer. Only the end of a buffer may be cut inside a word.
+inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t first_word = 0) {
+    const auto* const at = static_cast<const unsigned char*>(data);
+    const std::size_t words = bytes / sizeof(std::uint64_t);
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < words; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at + i * sizeof word, sizeof word);
+        total += term(first_word + i, word);
+    }
+    if (const std::size_t rest = bytes % sizeof(std::uint64_t); rest != 0) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at + words * sizeof word, rest);
+        total += term(first_word + words, word);
+    }
+    return total;
+}
+
+/// Of a whole buffer in the memory of the host.
+[[nodiscard]] inline std::uint64_t of(const void* data, std::size_t bytes) {
+    return finish(sum(data, bytes), bytes);
+}
+
+} // namespace bubblescope::digest
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "digests are defined over little-endian words, as all machines that training runs on have them"
+#endif
