@@ -7,7 +7,8 @@ namespace bubblescope {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 5> kKinds{"replay", "known-answer", "transfer", "replicas", "weights"};
+constexpr std::array<std::string_view, 6> kKinds{"replay",   "known-answer", "transfer",
+                                                 "replicas", "weights",      "elsewhere"};
 constexpr std::array<std::string_view, 4> kOutcomes{"equal", "mismatch", "aborted", "skipped"};
 constexpr std::array<std::string_view, 4> kVerdicts{"open", "transient", "device", "everywhere"};
 

@@ -18,6 +18,7 @@ enum class CheckKind : std::uint8_t {
     Transfer,    ///< what a rank received with what its peer sent
     Replicas,    ///< weights or summed gradients with those of the ranks that must hold the same
     Weights,     ///< weights now with weights when the optimizer had written them
+    Elsewhere,   ///< as Replay, run again by another rank on the same inputs
 };
 
 enum class CheckOutcome : std::uint8_t {
@@ -39,7 +40,7 @@ enum class Verdict : std::uint8_t {
 struct TensorDifference {
     std::int64_t elements = 0; ///< of the tensor
     std::int64_t differing = 0;
-    std::int64_t first = 0;          ///< index of the first that differs, row by row
+    std::int64_t first = 0;          ///< place of the first that differs, as they lie in memory
     std::uint64_t first_bits = 0;    ///< its bits in the first execution
     std::uint64_t second_bits = 0;   ///< and in the second
     std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none where one is not a number
@@ -56,7 +57,7 @@ struct CheckRecord {
     int tensor_rank = 0;
     Op op;                   ///< of a transfer the one that consumes it; of weights the optimizer
     int layer = 0;           ///< counted over the whole model
-    std::string tensor;      ///< "output", "input gradient", "weight gradient", "weights", or a known answer's name
+    std::string tensor;      ///< see CheckedTensor; of a mismatch the first that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sender, the stored answer
     std::uint64_t second = 0;
     TimeNs start{0};
@@ -78,8 +79,8 @@ struct DigestRecord {
     TimeNs time{0}; ///< when it existed
 };
 
-// The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights";
-// "equal", "mismatch", "aborted", "skipped"; "open", "transient", "device", "everywhere".
+// The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights",
+// "elsewhere"; "equal", "mismatch", "aborted", "skipped"; "open", "transient", "device", "everywhere".
 [[nodiscard]] std::string_view checkKindName(CheckKind kind);
 [[nodiscard]] std::string_view checkOutcomeName(CheckOutcome outcome);
 [[nodiscard]] std::string_view verdictName(Verdict verdict);

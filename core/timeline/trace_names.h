@@ -24,9 +24,9 @@
 ///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks) and `pid`.
 /// - category "check": a check (see CheckRecord) on the track "replay", named as its op and layer, "F3.1 layer 5"; a
 ///   slice where it ran, else an instant. Args check, outcome, verdict (as checkKindName() and its like have them),
-///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model), tensor, first and
-///   second (digests, 16 hexadecimal digits); of a mismatch whose tensors were at hand elements, differing,
-///   first_index, first_bits, second_bits (hexadecimal) and ulp.
+///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
+///   the last one the head), tensor, first and second (digests, 16 hexadecimal digits); of a mismatch whose tensors
+///   were at hand elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; named and with args as a check's, with `digest`
 ///   in place of first and second.
 /// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
