@@ -58,7 +58,42 @@ ArgSetId ArgStore::addReference(std::uint64_t reference) {
 }
 
 ArgSetId ArgStore::add(std::span<const StoredArg> args) {
+    constexpr std::size_t kTried = std::size_t{1} << 16; // sets, by which it shows whether they repeat
     if (args.empty()) return 0;
+    if (known_.empty()) return addRow(args);
+    if (2 * (distinct_ + 1) > known_.size()) growKnown();
+    ArgSetId& place = placeOf(args);
+    if (place != 0) {
+        ++repeated_;
+        return place;
+    }
+    const ArgSetId set = place = addRow(args);
+    if (++distinct_ >= kTried && repeated_ < distinct_ / 4) std::vector<ArgSetId>().swap(known_);
+    return set;
+}
+
+/// Where the set with these args is, or is to be noted.
+ArgSetId& ArgStore::placeOf(std::span<const StoredArg> args) {
+    std::uint64_t hash = 0;
+    for (const StoredArg& arg : args) {
+        const std::uint64_t kind = std::uint64_t{arg.name} << 8 | static_cast<std::uint64_t>(arg.type);
+        hash = (hash ^ kind ^ static_cast<std::uint64_t>(arg.number)) * 0x9e3779b97f4a7c15U; // Fibonacci hashing
+        hash ^= hash >> 32;
+    }
+    for (std::size_t at = hash & (known_.size() - 1);; at = (at + 1) & (known_.size() - 1)) {
+        ArgSetId& set = known_[at];
+        if (set == 0 || std::ranges::equal(row(sets_[set] & lowBits(kKindShift)), args)) return set;
+    }
+}
+
+void ArgStore::growKnown() {
+    const std::vector<ArgSetId> before = std::exchange(known_, std::vector<ArgSetId>(2 * known_.size(), 0));
+    for (const ArgSetId set : before) {
+        if (set != 0) placeOf(row(sets_[set] & lowBits(kKindShift))) = set;
+    }
+}
+
+ArgSetId ArgStore::addRow(std::span<const StoredArg> args) {
     pool_.insert(pool_.end(), args.begin(), args.end());
     ends_.push_back(pool_.size());
     return addReference(reference(Kind::Stored, 0, ends_.size() - 2));
@@ -85,7 +120,7 @@ ArgSetId ArgStore::addNumberOn(std::uint64_t base, StringId name, std::int64_t v
     }
     args.emplace_back().name = name;
     args.back().setInt(value);
-    return add(args); // one reference, as append() relies on
+    return addRow(args); // one reference, as append() relies on
 }
 
 StoredArg ArgStore::numberOf(std::uint64_t reference) {

@@ -53,7 +53,7 @@ struct ArgSource {
 /// sets read as one. Reading is safe from any number of threads while nobody adds.
 class ArgStore {
 public:
-    /// 0 for no args.
+    /// 0 for no args. A set equal to one added before is kept once, as long as many are.
     ArgSetId add(std::span<const StoredArg> args);
     /// The args of `base` and one whole number, which holds where both have the name. Kept in 8 bytes if the number is
     /// 0 to 2^32, its name among the first 2^10 and the base none or among the first 2^20 that add() took.
@@ -77,12 +77,18 @@ public:
     [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
+    static constexpr std::size_t kFirstPlaces = 64;
+
     enum class Kind : std::uint64_t { Stored, Json, Pair, Number };
 
     [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
     [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
     /// The stored set below a number.
     [[nodiscard]] std::span<const StoredArg> below(std::uint64_t reference) const;
+    /// A set of its own, whatever there is already.
+    ArgSetId addRow(std::span<const StoredArg> args);
+    [[nodiscard]] ArgSetId& placeOf(std::span<const StoredArg> args);
+    void growKnown();
     ArgSetId addNumberOn(std::uint64_t base, StringId name, std::int64_t value);
     ArgSetId addReference(std::uint64_t reference);
     [[nodiscard]] std::span<const StoredArg> row(std::uint64_t number) const;
@@ -91,6 +97,10 @@ private:
     std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp
     std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k], ends_[k + 1])
     std::vector<StoredArg> pool_;
+    /// Stored sets by the hash of their args, a power of two of places; empty once sets turn out to differ.
+    std::vector<ArgSetId> known_ = std::vector<ArgSetId>(kFirstPlaces, 0);
+    std::size_t distinct_ = 0;
+    std::size_t repeated_ = 0;
     std::vector<ArgSource> sources_;
 };
 

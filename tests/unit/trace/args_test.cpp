@@ -33,6 +33,32 @@ struct Store {
 
 using Pair = std::pair<std::string, std::int64_t>;
 
+TEST(ArgStore, KeepsEqualSetsOnceWhileManyAreEqual) {
+    StringPool strings;
+    ArgStore args;
+    const StringId name = strings.intern("microbatch");
+    const auto add = [&](std::int64_t value) {
+        StoredArg arg;
+        arg.name = name;
+        arg.setInt(value);
+        return args.add({&arg, 1});
+    };
+    const ArgSetId first = add(7);
+    EXPECT_NE(add(8), first);
+    EXPECT_EQ(add(7), first);
+    StoredArg text;
+    text.name = name;
+    text.setText(7);
+    EXPECT_NE(args.add({&text, 1}), first) << "another type";
+    // Where hardly any set comes again nothing is looked for any more, and all hold what they were given.
+    std::vector<ArgSetId> sets;
+    for (std::int64_t i = 0; i < 100'000; ++i)
+        sets.push_back(add(i));
+    EXPECT_NE(add(99'999), sets.back());
+    for (std::size_t i = 0; i < sets.size(); i += 997)
+        EXPECT_EQ(args.arg(sets[i], "microbatch", strings), ArgValue(static_cast<std::int64_t>(i)));
+}
+
 TEST(ArgStore, PutsANumberOnAStoredSet) {
     Store store;
     const ArgSetId shape = store.stored({{"grid", 8}, {"block", 256}});
