@@ -22,14 +22,18 @@ void BackendOption::add(Command command) {
                    "the CPU computes in fp32")
         .oneOf({"bf16", "fp32"})
         .typeName("NAME");
+    command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph");
 }
 
 Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {
+    if (graphs_ && name_ != "cuda")
+        return usageError("--cuda-graphs needs a GPU", "add --backend cuda, or leave it out");
     if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
 #ifdef BUBBLESCOPE_WITH_CUDA
     if (name_ == "cuda") {
         const int gpu = gpu_.value_or(own_process ? runtime::gpuOfProcess(rankOnHost().value_or(0)) : 0);
-        return runtime::openCudaBackend(gpu, precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16);
+        const auto storage = precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16;
+        return runtime::openCudaBackend(gpu, storage, graphs_);
     }
     return usageError(fmt::format("there is no backend '{}'", name_), "use --backend cpu or cuda");
 #else

@@ -24,6 +24,7 @@ private:
     std::string name_ = "cpu";
     std::string precision_ = "bf16";
     std::optional<int> gpu_;
+    bool graphs_ = false;
 };
 
 } // namespace bubblescope::cli

@@ -42,8 +42,8 @@ public:
     /// as it is, without a transfer.
     [[nodiscard]] virtual Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) = 0;
     /// What is queued between these two is an op. With a nominal time the device is kept busy until that has passed
-    /// since the op's begin.
-    virtual void beginOp(std::optional<TimeNs> nominal) = 0;
+    /// since the op's begin. Ops with equal keys do the same with other data.
+    virtual void beginOp(std::uint64_t key, std::optional<TimeNs> nominal) = 0;
     virtual void endOp() = 0;
     /// Makes what this rank has queued so far a condition of using the tensor elsewhere.
     [[nodiscard]] virtual Tensor handOver(Tensor tensor) = 0;

@@ -21,6 +21,16 @@ void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
     arrival.tensor = device_->receive(std::move(arrival.tensor), direction, latency);
 }
 
+void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal) {
+    std::uint64_t key = 0;
+    for (const Op& op : ops) { // what differs between micro-batches is the data alone
+        const auto chunk = static_cast<std::uint64_t>(op.chunk.value);
+        const auto slice = static_cast<std::uint64_t>(op.sequence);
+        key = key << 32 | (chunk & 0xFFF) << 18 | (slice & 0x3FFF) << 4 | (static_cast<std::uint64_t>(op.kind) + 1);
+    }
+    device_->beginOp(key, nominal);
+}
+
 void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals) {
     device_->endOp();
     Queued& queued = queued_.emplace_back();

@@ -23,7 +23,8 @@ public:
     void beginStep(TimeNs time);
     /// Queues the transfer of what has arrived for the op that begins next; it takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
-    void begin(std::optional<TimeNs> nominal) { device_->beginOp(nominal); }
+    /// One op, or both of a pair.
+    void begin(std::span<const Op> ops, std::optional<TimeNs> nominal);
     /// Of one op, or of both of a pair, and what had arrived for each, in the order of receive().
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals);
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }

@@ -161,7 +161,7 @@ void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals i
     report(Activity::Kind::Draining);
     device_->device().waitForRoom();
     report(Activity::Kind::Computing, ops.front());
-    device_->begin(paced(nominal));
+    device_->begin(ops, paced(nominal));
     std::vector<Tensor> outputs;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
@@ -344,7 +344,7 @@ void RankLoop::runOptimizer() {
     const std::vector<Tensor> sums = sumGradients(kOptimizer, ready);
     const TimeNs begin = clock_.begin(ready, nominal);
     report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
-    if (device_) device_->begin(paced(nominal));
+    if (device_) device_->begin(op, paced(nominal));
     for (int c = 0; c < schedule_.vpp; ++c)
         model(wiring_.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
     if (device_) device_->end(op, {});

@@ -5,7 +5,7 @@
 
 namespace bubblescope::runtime::test {
 
-std::shared_ptr<Accelerator> testDevice() {
+std::shared_ptr<Accelerator> testDevice(bool /*batches*/) {
     static unsigned seed = 0;
     return std::make_shared<EmulatedDevice>(++seed);
 }

@@ -25,9 +25,11 @@ public:
 
 } // namespace
 
-std::shared_ptr<Accelerator> testDevice() {
+std::shared_ptr<Accelerator> testDevice(bool batches) {
     // Never destroyed: CUDA is gone before the program's last destructors run.
-    static const auto* const gpu = new Result<std::shared_ptr<Accelerator>>(openGpu(0));
+    static const auto* const plain = new Result<std::shared_ptr<Accelerator>>(openGpu(0));
+    static const auto* const batching = new Result<std::shared_ptr<Accelerator>>(openGpu(0, true));
+    const auto* const gpu = batches ? batching : plain;
     if (!gpu->ok()) throw std::runtime_error(gpu->error().text());
     return gpu->value();
 }

@@ -30,6 +30,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -182,9 +183,10 @@ ModelConfig modelOf(const ModelPreset& preset, int stages, int batch) {
     return model;
 }
 
-void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, const ModelPreset& preset, int pp) {
+void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, const ModelPreset& preset, int pp,
+                  bool graphs) {
     constexpr int kMicrobatches = 8;
-    const std::string label = fmt::format("{:<12} {:>2}", preset.name, pp);
+    const std::string label = fmt::format("{:<12} {:>2}{}", preset.name, pp, graphs ? " graphs" : "       ");
     // Some thousand tokens at a time fill a GPU.
     const int batch = std::clamp(8192 / preset.sequence, 1, preset.width > 2000 ? 1 : 16);
     try {
@@ -302,6 +304,11 @@ int report(std::span<char*> presets) {
         fmt::print(stderr, "{}\n", gpu.error().text());
         return 1;
     }
+    const Result<std::shared_ptr<Accelerator>> graphs = openGpu(0, true);
+    if (!graphs.ok()) {
+        fmt::print(stderr, "{}\n", graphs.error().text());
+        return 1;
+    }
     gpu.value()->bindThread();
     fmt::print("GPU: {}, {} MiB\n", info.value().name, info.value().memory >> 20);
     if (budget.left()) reportProducts(gpu.value());
@@ -309,13 +316,13 @@ int report(std::span<char*> presets) {
     reportBubbles(gpu.value(), budget, true);
     fmt::print("\nThe same, ops as long as their kernels; theory with the median times that were measured:\n");
     reportBubbles(gpu.value(), budget, false);
-    fmt::print("\npreset       ranks  batch; 1F1B, 8 micro-batches, bf16\n");
+    fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16\n");
     for (const ModelPreset& preset : modelPresets()) {
         if (!presets.empty() && std::ranges::none_of(presets, [&](const char* name) { return preset.name == name; }))
             continue;
-        for (const int pp : {1, 4}) {
+        for (const auto& [pp, with_graphs] : {std::pair{1, false}, {4, false}, {4, true}}) {
             if (budget.left()) {
-                reportPreset(gpu.value(), info.value(), preset, pp);
+                reportPreset(with_graphs ? graphs.value() : gpu.value(), info.value(), preset, pp, with_graphs);
             } else {
                 fmt::print("{:<12} {:>2}  no time left\n", preset.name, pp);
             }

@@ -54,7 +54,7 @@ TEST(Nccl, TrainsOnSeveralGpusToTheBitsOfTheReference) {
         config.schedule = makeSchedule(spec).value();
         config.model = tinyModel();
         config.paced = false;
-        config.backend = openCudaBackend(0, Storage::Bf16).value();
+        config.backend = openCudaBackend(0, Storage::Bf16, false).value();
         const Result<RunSummary> reference = runReference(config);
         ASSERT_TRUE(reference.ok()) << reference.error().text();
         const auto ranks = static_cast<std::size_t>(config.schedule.pp);
@@ -62,7 +62,7 @@ TEST(Nccl, TrainsOnSeveralGpusToTheBitsOfTheReference) {
         const Result<RunSummary> run = asTeam(ranks, [&](ProcessTeam& threads) {
             LinkedTeam team(threads, hub);
             RunConfig own = config;
-            own.backend = openCudaBackend(team.rank(), Storage::Bf16).value();
+            own.backend = openCudaBackend(team.rank(), Storage::Bf16, false).value();
             JobControl control;
             Result<RunSummary> summary = std::move(runOverProcesses(own, control, team).summary);
             (void)team.gather("");

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bubblescope::runtime::test {
 namespace {
 
@@ -46,6 +48,26 @@ TEST(PacedOnADevice, WaitsForTheDeviceOnlyAroundSteps) {
         return device->hostWaits();
     };
     EXPECT_EQ(waitsOf(2), waitsOf(9)) << "ops cost no waits";
+}
+
+// What becomes a CUDA graph: an op that is a new graph every time would cost more than its kernels one by one.
+TEST(BatchesOnADevice, AreTheOpsAndComeAgainWithTheSameCalls) {
+    for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"dualpipe", 2}}) {
+        SCOPED_TRACE(name);
+        EngineRun run(scheduleOf(name, 4, 8, vpp), someTimes(TimeNs{0}));
+        run.steps = 3;
+        const auto device = std::make_shared<EmulatedDevice>(7);
+        const auto backend = onDevice(run, device);
+        const Result<EngineResult> result = run.run();
+        ASSERT_TRUE(result.ok()) << result.error().text();
+        std::int64_t together = 0; // a pair is one
+        for (const auto& ops : run.schedule.ranks)
+            together += std::ranges::count(ops, true, &Op::overlapped) / 2;
+        EXPECT_EQ(device->batches(), result.value().ops - run.steps * together);
+        const std::vector<std::size_t> shapes = device->batchShapes();
+        ASSERT_FALSE(shapes.empty());
+        EXPECT_LE(std::ranges::max(shapes), 2U);
+    }
 }
 
 TEST(PacedOnADevice, LeavesNothingBehind) {

@@ -11,14 +11,14 @@
 namespace bubblescope::runtime::test {
 namespace {
 
-RunConfig configOf(Schedule schedule, Storage storage) {
+RunConfig configOf(Schedule schedule, Storage storage, bool batches = false) {
     RunConfig config;
     config.schedule = std::move(schedule);
     config.model = tinyModel();
     config.steps = 2;
     config.paced = false;
     config.backend =
-        std::make_shared<AcceleratorBackend>("test", testDevice(), storage, std::make_shared<MonotonicClock>());
+        std::make_shared<AcceleratorBackend>("test", testDevice(batches), storage, std::make_shared<MonotonicClock>());
     return config;
 }
 
@@ -53,6 +53,15 @@ TEST(Replicas, TrainToTheBitsOfTheReference) {
     RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), Storage::Bf16);
     config.replicas = 2;
     expectTheReferencesBits(config);
+}
+
+TEST(Batches, TrainToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
+        RunConfig config = configOf(*orderOf({family, ""}, 1), Storage::Bf16, true);
+        config.steps = 4; // those of later steps are what the first ones made, with other data
+        SCOPED_TRACE(family);
+        expectTheReferencesBits(config);
+    }
 }
 
 TEST(Backends, TellTheirErrorsAsTheRuns) {

@@ -14,8 +14,8 @@
 namespace bubblescope::runtime::test {
 
 /// The accelerator that the tests in this folder run on: an emulated one in every build, and a GPU where there is one.
-/// Each program has its own function.
-[[nodiscard]] std::shared_ptr<Accelerator> testDevice();
+/// Each program has its own function. `batches`: one that takes batches of work as one piece.
+[[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false);
 
 /// One rank on that device.
 [[nodiscard]] inline std::shared_ptr<RankQueue> makeQueue(const std::shared_ptr<Accelerator>& device) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -32,6 +33,9 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
     std::deque<Task> tasks;
     TimeNs time{0};
     bool destroyed = false;
+    std::optional<std::uint64_t> batch; ///< its key, while one is open
+    std::vector<Task> gathered;
+    std::string calls; ///< of the batch
 };
 
 namespace {
@@ -134,7 +138,39 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     EmulatedStream* const stream = own(on);
     EmulatedEvent* const awaited = own(event);
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    launchBatch(*stream);
     stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded, {}});
+    changed_.notify_all();
+}
+
+void EmulatedDevice::submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work) {
+    if (!own(on)->batch) return submit(on, std::move(work));
+    const std::lock_guard lock(mutex_);
+    own(on)->calls += call;
+    own(on)->calls += ' ';
+    own(on)->gathered.push_back({std::move(work), now_, nullptr, 0, {}});
+}
+
+void EmulatedDevice::launchBatch(EmulatedStream& stream) {
+    std::ranges::move(stream.gathered, std::back_inserter(stream.tasks));
+    stream.gathered.clear();
+}
+
+void EmulatedDevice::beginBatch(std::uint64_t key, Stream on) {
+    const std::lock_guard lock(mutex_);
+    if (own(on)->batch) throw std::logic_error("a batch within a batch");
+    own(on)->batch = key;
+    own(on)->calls.clear();
+}
+
+void EmulatedDevice::endBatch(Stream on) {
+    const std::lock_guard lock(mutex_);
+    EmulatedStream* const stream = own(on);
+    if (!stream->batch) throw std::logic_error("a batch ends that has not begun");
+    launchBatch(*stream);
+    shapes_[{stream, *stream->batch}].insert(stream->calls);
+    stream->batch.reset();
+    ++batches_;
     changed_.notify_all();
 }
 
@@ -154,6 +190,7 @@ void EmulatedDevice::record(Event event, Stream on) {
     EmulatedEvent* const mark = own(event);
     EmulatedStream* const stream = own(on);
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    launchBatch(*stream);
     stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_, nullptr, 0, {}});
     ++mark->recorded;
     changed_.notify_all();
@@ -199,6 +236,7 @@ void EmulatedDevice::workUntil(std::unique_lock<std::mutex>& lock, const std::fu
 
 void EmulatedDevice::finish(Stream stream) {
     std::unique_lock lock(mutex_);
+    launchBatch(*own(stream));
     workUntil(lock, [&] { return own(stream)->tasks.empty(); });
 }
 
@@ -222,14 +260,14 @@ TimeNs EmulatedDevice::elapsed(Event from, Event to) {
 }
 
 void EmulatedDevice::copy(void* to, const void* from, std::int64_t bytes, Stream stream) {
-    submit(stream, [=, this](EmulatedStream& at) {
+    submitCall(stream, "copy", [=, this](EmulatedStream& at) {
         std::memmove(to, from, static_cast<std::size_t>(bytes));
         at.time += copy_time;
     });
 }
 
 void EmulatedDevice::zero(void* memory, std::int64_t bytes, Stream stream) {
-    submit(stream, [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
+    submitCall(stream, "zero", [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
 }
 
 void EmulatedDevice::copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) {
@@ -253,12 +291,12 @@ void EmulatedDevice::holdUntil(const std::uint64_t* since, TimeNs length, Stream
 }
 
 void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
-    submit(stream, [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
+    submitCall(stream, "product", [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
 }
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                                        \
-    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                    \
-        submit(stream, [kernel](EmulatedStream&) { runOnHost(kernel, Kernel::Form{}); }); \
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                                     \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                 \
+        submitCall(stream, #Kernel, [kernel](EmulatedStream&) { runOnHost(kernel, Kernel::Form{}); }); \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
@@ -284,6 +322,19 @@ std::int64_t EmulatedDevice::allocated() const {
 std::int64_t EmulatedDevice::allocations() const {
     const std::lock_guard lock(mutex_);
     return allocations_;
+}
+
+std::int64_t EmulatedDevice::batches() const {
+    const std::lock_guard lock(mutex_);
+    return batches_;
+}
+
+std::vector<std::size_t> EmulatedDevice::batchShapes() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::size_t> counts;
+    for (const auto& [place, shapes] : shapes_)
+        counts.push_back(shapes.size());
+    return counts;
 }
 
 std::int64_t EmulatedDevice::hostWaits() const {

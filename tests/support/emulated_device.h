@@ -10,6 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime::test {
@@ -17,6 +20,8 @@ namespace bubblescope::runtime::test {
 /// An accelerator on the host, to test what feeds one. Work is kept until somebody waits for it and then done in an
 /// order drawn at random among those that streams and events allow, so that a forgotten event, or memory used again too
 /// early, gives other numbers. New memory is full of NaN.
+///
+/// A batch is queued as a whole when it ends, or when something is called that cannot be part of it.
 ///
 /// Its time is made up: work takes none, but for copies from rank to rank and for holds. So the times of a run follow
 /// from the schedule alone.
@@ -58,6 +63,8 @@ public:
     void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) override;
     void stamp(std::uint64_t* at, Stream stream) override;
     void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) override;
+    void beginBatch(std::uint64_t key, Stream stream) override;
+    void endBatch(Stream stream) override;
     void multiply(const Gemm& gemm, Stream stream) override;
 #define BUBBLESCOPE_LAUNCH(Kernel) void launch(const Kernel& kernel, Stream stream) override;
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
@@ -71,6 +78,9 @@ public:
     [[nodiscard]] std::int64_t allocations() const;
     /// How often somebody waited for the device.
     [[nodiscard]] std::int64_t hostWaits() const;
+    [[nodiscard]] std::int64_t batches() const;
+    /// For every stream and key of its batches, how many different lists of calls they held.
+    [[nodiscard]] std::vector<std::size_t> batchShapes() const;
 
 private:
     struct EmulatedStream;
@@ -79,6 +89,10 @@ private:
     [[nodiscard]] static EmulatedStream* own(Stream stream);
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
+    /// As submit(), of what can be part of a batch; `call` says what it is.
+    void submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work);
+    /// What a batch has gathered is queued. The lock is held.
+    static void launchBatch(EmulatedStream& stream);
     /// The lock is held.
     void workUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done);
 
@@ -90,6 +104,8 @@ private:
     std::map<void*, std::int64_t> memory_;
     std::int64_t allocations_ = 0;
     std::int64_t host_waits_ = 0;
+    std::int64_t batches_ = 0;
+    std::map<std::pair<const EmulatedStream*, std::uint64_t>, std::set<std::string>> shapes_;
     TimeNs now_{0}; ///< nothing submitted from now on begins earlier
 };
 

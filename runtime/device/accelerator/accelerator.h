@@ -60,6 +60,12 @@ public:
     /// Keeps the stream busy, and next to nothing else of the device, until `length` after the time noted in `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
+    /// What is queued on the stream from here to endBatch() comes again, under the same key, with other addresses: a
+    /// device may take it as one piece of work. Anything may be called in between but another beginBatch(); what is
+    /// computed is the same.
+    virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
+    virtual void endBatch(Stream stream) = 0;
+
     /// The same numbers for the same shapes, storage and alignment, bit for bit.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
 #define BUBBLESCOPE_LAUNCH(Kernel) virtual void launch(const Kernel& kernel, Stream stream) = 0;

@@ -73,16 +73,18 @@ void RankQueue::waitForRoom() {
     if (ahead_ && ops_.size() > *ahead_) device_->finish(ops_[ops_.size() - 1 - *ahead_].op.end);
 }
 
-void RankQueue::beginOp(std::optional<TimeNs> nominal) {
+void RankQueue::beginOp(std::uint64_t key, std::optional<TimeNs> nominal) {
     nominal_ = nominal;
     OpMarks op;
     op.transfers = std::exchange(received_, {});
     op.op.begin = mark(compute_);
     if (nominal_) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
     ops_.push_back(std::move(op));
+    device_->beginBatch(key, compute_);
 }
 
 void RankQueue::endOp() {
+    device_->endBatch(compute_);
     if (nominal_) device_->holdUntil(begin_stamp_.as<std::uint64_t>(), *nominal_, compute_);
     ops_.back().op.end = mark(compute_);
 }

@@ -5,6 +5,7 @@
 #include "runtime/device/rank_device.h"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,7 +48,7 @@ public:
     void waitForRoom() override;
     void beginStep() override;
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
-    void beginOp(std::optional<TimeNs> nominal) override;
+    void beginOp(std::uint64_t key, std::optional<TimeNs> nominal) override;
     void endOp() override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;

@@ -27,8 +27,8 @@ int gpuOfProcess(int number) {
     return gpus > 0 ? number % gpus : number;
 }
 
-Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations) {
-    BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu));
+Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs) {
+    BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs));
     try {
         return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>(
             "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), peers()));

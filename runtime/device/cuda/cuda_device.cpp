@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_stream.h"
 #include "runtime/device/cuda/kernels.h"
+#include "runtime/device/cuda/op_graphs.h"
 #include "runtime/device/cuda/products.h"
 
 #include <array>
@@ -17,6 +18,7 @@ namespace {
 struct CudaStream : Accelerator::StreamState {
     cudaStream_t stream = nullptr;
     void* workspace = nullptr; ///< for products; from the first one on
+    std::optional<OpGraphs> graphs;
 };
 
 struct CudaEvent : Accelerator::EventState {
@@ -31,9 +33,26 @@ cudaEvent_t cuda(Accelerator::Event event) {
     return static_cast<CudaEvent*>(event)->event;
 }
 
+/// Ends what a stream gathers for a graph while something is done that cannot be part of one.
+class OutsideGraph {
+public:
+    explicit OutsideGraph(Accelerator::Stream stream) : graphs_(static_cast<CudaStream*>(stream)->graphs) {
+        if (graphs_) graphs_->pause();
+    }
+    OutsideGraph(const OutsideGraph&) = delete;
+    OutsideGraph& operator=(const OutsideGraph&) = delete;
+    /// To be called when it went well.
+    void resume() {
+        if (graphs_) graphs_->resume();
+    }
+
+private:
+    std::optional<OpGraphs>& graphs_;
+};
+
 class CudaDevice final : public Accelerator {
 public:
-    explicit CudaDevice(int index) : index_(index) { CudaDevice::bindThread(); }
+    CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) { CudaDevice::bindThread(); }
 
     void bindThread() override { checkCuda(cudaSetDevice(index_), "use the GPU"); }
 
@@ -49,15 +68,21 @@ public:
     Stream makeStream() override {
         auto made = std::make_unique<CudaStream>();
         checkCuda(cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking), "make a stream");
+        if (graphs_) made->graphs.emplace(made->stream);
         return made.release();
     }
     void destroy(Stream stream) noexcept override {
         auto* const own = static_cast<CudaStream*>(stream);
+        own->graphs.reset();
         (void)cudaStreamDestroy(own->stream);
         (void)cudaFree(own->workspace);
         delete own;
     }
-    void finish(Stream stream) override { checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work"); }
+    void finish(Stream stream) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
+    }
 
     Event makeEvent(bool timed) override {
         auto made = std::make_unique<CudaEvent>();
@@ -70,10 +95,14 @@ public:
         delete static_cast<CudaEvent*>(event);
     }
     void record(Event event, Stream stream) override {
+        OutsideGraph outside(stream);
         checkCuda(cudaEventRecord(cuda(event), cuda(stream)), "record an event");
+        outside.resume();
     }
     void wait(Stream stream, Event event) override {
+        OutsideGraph outside(stream);
         checkCuda(cudaStreamWaitEvent(cuda(stream), cuda(event), cudaEventWaitDefault), "wait for an event");
+        outside.resume();
     }
     void finish(Event event) override { checkCuda(cudaEventSynchronize(cuda(event)), "reach an event"); }
     bool reached(Event event) override {
@@ -95,14 +124,18 @@ public:
         checkCuda(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cuda(stream)), "clear memory");
     }
     void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) override {
+        OutsideGraph outside(stream);
         checkCuda(cudaMemcpyAsync(to, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, cuda(stream)),
                   "copy from the host");
-        finish(stream);
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
     }
     void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) override {
+        OutsideGraph outside(stream);
         checkCuda(cudaMemcpyAsync(host, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, cuda(stream)),
                   "copy to the host");
-        finish(stream);
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
     }
 
     void stamp(std::uint64_t* at, Stream stream) override {
@@ -112,6 +145,13 @@ public:
     void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) override {
         holdOnGpu(since, static_cast<std::uint64_t>(length.count()), cuda(stream));
         checkCuda(cudaGetLastError(), "hold a stream");
+    }
+
+    void beginBatch(std::uint64_t key, Stream stream) override {
+        if (auto& graphs = static_cast<CudaStream*>(stream)->graphs) graphs->begin(key);
+    }
+    void endBatch(Stream stream) override {
+        if (auto& graphs = static_cast<CudaStream*>(stream)->graphs) graphs->end();
     }
 
     void multiply(const Gemm& gemm, Stream stream) override {
@@ -129,6 +169,7 @@ public:
 
 private:
     int index_;
+    bool graphs_;
     Products products_; ///< after the GPU was chosen
 };
 
@@ -189,13 +230,13 @@ Result<GpuInfo> gpuInfo(int index) {
     return info;
 }
 
-Result<std::shared_ptr<Accelerator>> openGpu(int index) {
+Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
     BUBBLESCOPE_ASSIGN(const GpuInfo info, gpuInfo(index));
     if (info.capability < 75) {
         return runError(info.name + " is too old: compute capability 7.5 or newer is needed", "use --backend cpu");
     }
     try {
-        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index));
+        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, graphs));
     } catch (const std::exception& e) {
         return runError(info.name + " cannot be used: " + e.what());
     }

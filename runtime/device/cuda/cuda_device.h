@@ -24,6 +24,7 @@ struct GpuInfo {
 
 /// Errors: Run, with CUDA's own words, where there is no such GPU.
 [[nodiscard]] Result<GpuInfo> gpuInfo(int index);
-[[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index);
+/// `graphs`: batches of work become CUDA graphs.
+[[nodiscard]] Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs = false);
 
 } // namespace bubblescope::runtime
