@@ -45,8 +45,6 @@ Status checkNumbers(const RunConfig& config) {
     if (config.steps < 1) return usageError("a run needs at least one step");
     if (config.replicas < 1) return usageError("a run needs at least one replica");
     if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
-    if (config.backend && config.tensor_ranks > 1)
-        return usageError("ranks on a GPU hold whole stages", "tensor parallelism runs on the CPU: leave out --tp");
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
     if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");

@@ -18,9 +18,12 @@ namespace {
 /// No pipeline, one thread, the order in which DataPlan sums.
 class Reference {
 public:
-    explicit Reference(const RunConfig& config, const TensorShard& shard)
+    /// `sums` joins those who share the stages, of whom this is the one at `place`; null where there is one alone.
+    explicit Reference(const RunConfig& config, TensorGroup* sums, int place)
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();
+        if (device_ && sums != nullptr) sums->useDevice(*device_, std::nullopt);
+        const TensorShard shard{config.tensor_ranks, place, sums, sums};
         for (int replica = 0; replica < config.replicas; ++replica) {
             for (int s = 0; s < config.schedule.stages(); ++s) {
                 StageTask task = plan_.taskOf(Stage{s}, replica);
@@ -112,8 +115,8 @@ struct Trained {
     TrainedStages stages;
 };
 
-Trained train(const RunConfig& config, const TensorShard& shard) {
-    Reference reference(config, shard);
+Trained train(const RunConfig& config, TensorGroup* sums, int place) {
+    Reference reference(config, sums, place);
     Trained trained;
     for (int step = 0; step < config.steps; ++step)
         trained.losses.push_back(reference.train());
@@ -133,7 +136,7 @@ Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
     const auto trainOne = [&](Transport& end) {
         try {
             TensorGroup sums(end, clock, members);
-            trained[end.rank().index()] = train(config, {config.tensor_ranks, end.rank().value, &sums});
+            trained[end.rank().index()] = train(config, &sums, end.rank().value);
         } catch (const RunEnded&) { // another one tells why
         } catch (const std::exception& e) {
             end.fail(runError(std::string("the reference run failed: ") + e.what()));
@@ -151,7 +154,7 @@ Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
 Result<RunSummary> trainReference(const RunConfig& config) {
     std::vector<Trained> trained;
     if (config.tensor_ranks == 1) {
-        trained.push_back(train(config, {}));
+        trained.push_back(train(config, nullptr, 0));
     } else {
         BUBBLESCOPE_ASSIGN(trained, trainTogether(config));
     }

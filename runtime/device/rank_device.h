@@ -25,6 +25,7 @@ public:
     struct OpTimes {
         Span op;
         std::vector<Span> transfers; ///< from being there to being here, one per receive(); empty spans within the rank
+        std::vector<Span> sums;      ///< one per addUp(), from when this rank came to it
     };
 
     virtual ~RankDevice() = default;
@@ -42,9 +43,15 @@ public:
     /// as it is, without a transfer.
     [[nodiscard]] virtual Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) = 0;
     /// What is queued between these two is an op. With a nominal time the device is kept busy until that has passed
-    /// since the op's begin. Ops with equal keys do the same with other data.
-    virtual void beginOp(std::uint64_t key, std::optional<TimeNs> nominal) = 0;
+    /// since the op's begin, what its `sums` take aside: they lie evenly spread over that time, the last one at its
+    /// end. Ops with equal keys do the same with other data.
+    virtual void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) = 0;
     virtual void endOp() = 0;
+    /// The op has come to a sum: to be called before its part is handed over.
+    virtual void beginSum() = 0;
+    /// Adds up parts, this rank's and those that others have handed over, in their order; what is queued next waits for
+    /// it. With a latency it takes that long at least from when the last part is computed.
+    [[nodiscard]] virtual Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) = 0;
     /// Makes what this rank has queued so far a condition of using the tensor elsewhere.
     [[nodiscard]] virtual Tensor handOver(Tensor tensor) = 0;
     /// Waits until all is done; the ops since the last call.

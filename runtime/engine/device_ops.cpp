@@ -21,20 +21,22 @@ void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
     arrival.tensor = device_->receive(std::move(arrival.tensor), direction, latency);
 }
 
-void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal) {
+void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums) {
     std::uint64_t key = 0;
     for (const Op& op : ops) { // what differs between micro-batches is the data alone
         const auto chunk = static_cast<std::uint64_t>(op.chunk.value);
         const auto slice = static_cast<std::uint64_t>(op.sequence);
         key = key << 32 | (chunk & 0xFFF) << 18 | (slice & 0x3FFF) << 4 | (static_cast<std::uint64_t>(op.kind) + 1);
     }
-    device_->beginOp(key, nominal);
+    device_->beginOp(key, nominal, sums);
 }
 
-void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals) {
+void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
+                    std::vector<std::size_t> sums) {
     device_->endOp();
     Queued& queued = queued_.emplace_back();
     queued.ops.assign(ops.begin(), ops.end());
+    queued.sums = std::move(sums);
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
         if (!arrivals[i]) continue;
         const Arrival& from = *arrivals[i];
@@ -65,11 +67,27 @@ void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, i
     }
     for (std::size_t i = 0; i < arrivals.size(); ++i)
         record_.received(queued.messages[i].op, arrivals[i], free_at_, ready, step);
-    for (const Op& op : queued.ops)
-        record_.op(TimelineOp{op, times.op.begin, times.op.end, TimeNs{0}}, wiring_.stageOf(op), step);
+    const TimeNs exposed = recordSums(queued, times, step);
+    for (const Op& op : queued.ops) {
+        const TimelineOp done{op, times.op.begin, times.op.end, TimeNs{0}, TimeNs{0}, exposed};
+        record_.op(done, wiring_.stageOf(op), step);
+    }
     free_at_ = times.op.end;
     for (const Sent& sent : queued.sent)
         record_.sent(sent.op, sent.route, free_at_, free_at_ + sent.latency, step);
+}
+
+TimeNs DeviceOps::recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step) {
+    TimeNs waited{0};
+    auto next = times.sums.begin();
+    for (std::size_t i = 0; i < queued.sums.size(); ++i) {
+        const Op& op = queued.ops[i];
+        for (std::size_t n = 0; n < queued.sums[i] && next != times.sums.end(); ++n, ++next) {
+            waited += next->end - next->begin;
+            record_.summed(op, wiring_.stageOf(op), wiring_.rank(), next->begin, next->end, step);
+        }
+    }
+    return waited;
 }
 
 } // namespace bubblescope::runtime

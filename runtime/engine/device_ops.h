@@ -24,9 +24,11 @@ public:
     /// Queues the transfer of what has arrived for the op that begins next; it takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
     /// One op, or both of a pair.
-    void begin(std::span<const Op> ops, std::optional<TimeNs> nominal);
-    /// Of one op, or of both of a pair, and what had arrived for each, in the order of receive().
-    void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals);
+    void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0);
+    /// Of one op, or of both of a pair, what had arrived for each, in the order of receive(), and how many sums each
+    /// had; none if that is empty.
+    void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
+             std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
     /// One of the ops that ended last was sent to another rank; who receives does the work.
     void sent(const Op& op, const Wiring::Route& route, TimeNs latency);
@@ -48,9 +50,12 @@ private:
         std::vector<Op> ops;
         std::vector<Sent> sent;
         std::vector<Message> messages;
+        std::vector<std::size_t> sums; ///< by op
     };
 
     void record(const Queued& queued, const RankDevice::OpTimes& times, int step);
+    /// Returns how long the ops waited for them.
+    TimeNs recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step);
 
     std::shared_ptr<RankDevice> device_;
     RankRecord& record_;

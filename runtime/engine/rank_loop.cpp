@@ -63,10 +63,11 @@ void RankLoop::runSteps() {
 
 void RankLoop::buildStages() {
     if (state_.config.devices) device_.emplace(state_.config.devices->open(), record_, wiring_);
+    if (device_ && sums_) sums_->useDevice(device_->device(), paced(state_.config.times.comm));
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = wiring_.stageOf(Chunk{c});
         StageTask task = state_.plan.taskOf(stage, place_.replica);
-        if (sums_) task.shard = {state_.mesh.tensor_ranks, place_.tensor, &*sums_};
+        if (sums_) task.shard = {state_.mesh.tensor_ranks, place_.tensor, &*sums_, &*sums_};
         state_.stages[lane_][stage.index()] =
             device_ ? state_.config.devices->make_stage(device_->device(), task) : state_.config.make_stage(task);
     }
@@ -133,15 +134,20 @@ void RankLoop::runTogether(std::span<const Op> ops) {
 
 void RankLoop::beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal) {
     if (!sums_) return;
-    int sums = 0;
-    for (const Op& op : ops)
-        sums += model(wiring_.stageOf(op)).sumsIn(op.kind);
+    const int sums = sumsIn(ops);
     const Activity computing = activity(Activity::Kind::Computing, ops.front(), {}, begin + nominal);
     if (clock_.emulates(nominal)) {
         sums_->beginOp(computing, sums, begin, nominal, state_.config.times.comm);
     } else {
         sums_->beginOp(computing, sums);
     }
+}
+
+int RankLoop::sumsIn(std::span<const Op> ops) {
+    int sums = 0;
+    for (const Op& op : ops)
+        sums += model(wiring_.stageOf(op)).sumsIn(op.kind);
+    return sums;
 }
 
 TimeNs RankLoop::withSums(TimeNs nominal) const {
@@ -160,14 +166,19 @@ void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals i
     }
     report(Activity::Kind::Draining);
     device_->device().waitForRoom();
-    report(Activity::Kind::Computing, ops.front());
-    device_->begin(ops, paced(nominal));
+    const Activity computing = activity(Activity::Kind::Computing, ops.front(), {}, TimeNs{0});
+    wires_.report(computing);
+    if (sums_) sums_->beginOp(computing, sumsIn(ops));
+    device_->begin(ops, paced(nominal), sumsIn(ops));
     std::vector<Tensor> outputs;
+    std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
+        const std::size_t before = sums_ ? sums_->spans().size() : 0;
         outputs.push_back(compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor()));
+        sums.push_back(sums_ ? sums_->spans().size() - before : 0);
     }
-    device_->end(ops, inputs);
+    device_->end(ops, inputs, std::move(sums));
     noteMemory();
     for (std::size_t i = 0; i < ops.size(); ++i)
         sendOutput(ops[i], device_->handOver(std::move(outputs[i])), state_.config.clock.now());

@@ -90,6 +90,7 @@ private:
 
     /// Tells the ranks that share the rank's stages, if there are any, that sums inside these ops follow.
     void beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal);
+    [[nodiscard]] int sumsIn(std::span<const Op> ops);
     /// What sums have added to ops of a nominal time.
     [[nodiscard]] TimeNs withSums(TimeNs nominal) const;
     void recordSums(const Op& op, std::size_t first);

@@ -26,15 +26,14 @@ TimeNs TensorGroup::startOfNext() const {
 
 void TensorGroup::addUp(Matrix<float>& part) {
     const TimeNs start = startOfNext();
-    const MessageKey key{Content::Part, {}, {}, {}, number_};
-    number_ = (number_ + 1) % kPartsUnderWay;
+    const MessageKey key = nextKey();
     for (const Rank member : members_) {
         if (member != wires_.rank()) wires_.send(member, key, {Tensor(part), start});
     }
     Matrix<float> sum;
     TimeNs there = start;
     for (const Rank member : members_) {
-        Matrix<float> next = member == wires_.rank() ? std::move(part) : take(member, key, there);
+        Matrix<float> next = member == wires_.rank() ? std::move(part) : take(member, key, there).host();
         if (member == members_.front()) {
             sum = std::move(next);
         } else {
@@ -49,7 +48,28 @@ void TensorGroup::addUp(Matrix<float>& part) {
     wires_.report(computing_);
 }
 
-Matrix<float> TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there) {
+Tensor TensorGroup::addUp(Tensor part) {
+    const MessageKey key = nextKey();
+    device_->beginSum();
+    for (const Rank member : members_) {
+        if (member != wires_.rank()) wires_.send(member, key, {device_->handOver(Tensor(part)), clock_.now()});
+    }
+    std::vector<Tensor> parts;
+    TimeNs there{0};
+    for (const Rank member : members_)
+        parts.push_back(member == wires_.rank() ? std::move(part) : take(member, key, there));
+    spans_.emplace_back();
+    wires_.report(computing_);
+    return device_->addUp(std::move(parts), latency_);
+}
+
+MessageKey TensorGroup::nextKey() {
+    const MessageKey key{Content::Part, {}, {}, {}, number_};
+    number_ = (number_ + 1) % kPartsUnderWay;
+    return key;
+}
+
+Tensor TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there) {
     Activity summing = computing_;
     summing.kind = Activity::Kind::Summing;
     summing.peer = from;
@@ -58,7 +78,7 @@ Matrix<float> TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there)
     std::optional<Taken> taken = wires_.receive(from, key);
     if (!taken) throw RunEnded{};
     there = std::max(there, taken->message.sent);
-    return std::move(taken->message.tensor).host();
+    return std::move(taken->message.tensor);
 }
 
 } // namespace bubblescope::runtime

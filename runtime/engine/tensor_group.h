@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/device/host_clock.h"
+#include "runtime/device/rank_device.h"
 #include "runtime/model/tensor_shard.h"
 #include "runtime/transport/transport.h"
 
@@ -23,8 +24,10 @@ struct RunEnded {};
 /// each begins when the last rank has come to it, takes a transfer's latency, and makes the op longer by as much.
 /// Elsewhere they take the host's time, in which the op's includes it.
 ///
+/// On a device sums are queued like everything else, and their times are known when the op's are.
+///
 /// Used by the rank's thread.
-class TensorGroup final : public ShardSums<float> {
+class TensorGroup final : public ShardSums<float>, public DeviceSums {
 public:
     struct Span {
         TimeNs start{0};
@@ -35,16 +38,23 @@ public:
     TensorGroup(Transport& wires, HostClock& clock, std::vector<Rank> members)
         : wires_(wires), clock_(clock), members_(std::move(members)) {}
 
+    /// The rank computes there; `latency` as RankDevice::addUp() has it.
+    void useDevice(RankDevice& device, std::optional<TimeNs> latency) {
+        device_ = &device;
+        latency_ = latency;
+    }
+
     /// An op begins, or several that run as one. It is at `computing`, and has `sums` sums to come.
     void beginOp(const Activity& computing, int sums);
     /// The same on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
     void addUp(Matrix<float>& part) override;
+    [[nodiscard]] Tensor addUp(Tensor part) override;
 
     /// What the sums since beginOp() took, from where this rank came to each.
     [[nodiscard]] TimeNs waited() const { return waited_; }
-    /// Since beginOp().
+    /// Since beginOp(); on a device there are as many, without times.
     [[nodiscard]] std::span<const Span> spans() const { return spans_; }
 
 private:
@@ -55,12 +65,15 @@ private:
     };
 
     [[nodiscard]] TimeNs startOfNext() const;
+    [[nodiscard]] MessageKey nextKey();
     /// Of another rank; `there` grows to when it is there.
-    [[nodiscard]] Matrix<float> take(Rank from, const MessageKey& key, TimeNs& there);
+    [[nodiscard]] Tensor take(Rank from, const MessageKey& key, TimeNs& there);
 
     Transport& wires_;
     HostClock& clock_;
     std::vector<Rank> members_;
+    RankDevice* device_ = nullptr;
+    std::optional<TimeNs> latency_;
     std::int32_t number_ = 0; ///< of the next sum, see kPartsUnderWay
     Activity computing_;
     int sums_ = 0;

@@ -57,6 +57,8 @@ public:
     /// References must outlive it.
     Wiring(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank);
 
+    /// In its pipeline.
+    [[nodiscard]] Rank rank() const { return place_.rank; }
     [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }
 

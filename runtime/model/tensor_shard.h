@@ -15,14 +15,25 @@ public:
     virtual void addUp(Matrix<Scalar>& part) = 0;
 };
 
+/// The same where ranks compute on devices.
+class DeviceSums {
+public:
+    virtual ~DeviceSums() = default;
+
+    /// Takes the rank's part, on its device and in float, and returns the sum of all ranks' parts there. Waits until
+    /// the others have queued theirs, not until they are computed.
+    [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
+};
+
 /// Which share of a stage's matrices a rank holds, in the manner of Shoeybi et al., "Megatron-LM" (2019): of the matrix
 /// that makes queries, keys and values the columns of its heads, of attention's projection their rows, of the MLP's
 /// first matrix some columns and of its second the rows to match. Normalisations, embeddings, the head and what is
 /// added behind a sum are whole on every rank.
 struct TensorShard {
-    int size = 1;                     ///< ranks that share
-    int index = 0;                    ///< this one
-    ShardSums<float>* sums = nullptr; ///< needed where size is above 1
+    int size = 1;                      ///< ranks that share
+    int index = 0;                     ///< this one
+    ShardSums<float>* sums = nullptr;  ///< needed where size is above 1, on the host
+    DeviceSums* device_sums = nullptr; ///< and on a device
 };
 
 } // namespace bubblescope::runtime

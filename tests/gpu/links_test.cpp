@@ -51,7 +51,7 @@ RunConfig configOf(Schedule schedule, const Machine& machine, Storage storage) {
 
 /// The root's summary, or the first error; `errors` gets what each rank was told.
 Result<RunSummary> trainLinked(const RunConfig& config, std::vector<std::string>* errors = nullptr) {
-    const auto ranks = static_cast<std::size_t>(config.schedule.pp * config.replicas);
+    const auto ranks = static_cast<std::size_t>(config.schedule.pp * config.replicas * config.tensor_ranks);
     ControlHub hub(ranks);
     std::mutex mutex;
     return asTeam(ranks, [&](ProcessTeam& threads) {
@@ -66,6 +66,11 @@ Result<RunSummary> trainLinked(const RunConfig& config, std::vector<std::string>
         (void)team.gather("");
         return summary;
     });
+}
+
+/// Of a few ranks, each of which may be several processes.
+Schedule scheduleOf(const char* family) {
+    return makeSchedule({family, "", 2, 4, 1}).value();
 }
 
 void expectTheReferencesBits(const RunConfig& config) {
@@ -137,6 +142,33 @@ TEST(LinkedRuns, TrainReplicasToTheBitsOfTheReference) {
         config.replicas = 2;
         expectTheReferencesBits(config);
     }
+}
+
+TEST(LinkedRuns, TrainSharedStagesToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "zb-h1"}) {
+        for (const int replicas : {1, 2}) {
+            const Machine machine(5);
+            RunConfig config = configOf(scheduleOf(family), machine, Storage::Bf16);
+            config.replicas = replicas;
+            config.tensor_ranks = 2;
+            SCOPED_TRACE(family);
+            expectTheReferencesBits(config);
+        }
+    }
+}
+
+TEST(LinkedRuns, SharedStagesNeedEqualSlices) {
+    const Machine machine(5);
+    const std::optional<Schedule> schedule = orderOf({"seq1f1b", ""}, 2);
+    ASSERT_TRUE(schedule.has_value());
+    RunConfig config = configOf(*schedule, machine, Storage::Float);
+    config.tensor_ranks = 2;
+    config.model.sequence = 9;
+    const Result<RunSummary> run = trainLinked(config);
+    ASSERT_FALSE(run.ok());
+    EXPECT_EQ(run.error().kind, ErrorKind::Usage);
+    EXPECT_NE(run.error().text().find("9 tokens cannot be cut into 2 equal slices"), std::string::npos)
+        << run.error().text();
 }
 
 TEST(LinkedRuns, DoNotDependOnWhatTheDeviceDoesFirst) {

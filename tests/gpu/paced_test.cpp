@@ -6,9 +6,12 @@
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace bubblescope::runtime::test {
 namespace {
@@ -35,6 +38,44 @@ TEST(PacedOnADevice, EqualsTheSimulation) {
             ASSERT_TRUE(result.ok()) << result.error().text();
             expectEqualsSimulation(run);
         }
+    }
+}
+
+/// Ops and the sums inside them, of every rank and step, with times counted from the step's begin.
+std::vector<std::string> opsAndSums(const EngineRun& run) {
+    std::vector<std::string> rows;
+    for (std::size_t r = 0; r < run.records.size(); ++r) {
+        for (const profiler::SliceRecord& record : run.records[r]) {
+            using Category = profiler::SliceRecord::Category;
+            if (record.category != Category::Op && record.category != Category::Collective) continue;
+            const TimeNs origin = beginOf(run, record.step);
+            rows.push_back(fmt::format("rank {} step {} {} {} to {}, waited {}", r, record.step,
+                                       record.category == Category::Op ? opName(record.asOp().op) : "sum",
+                                       (record.start - origin).count(), (record.end - origin).count(),
+                                       record.exposed_comm.count()));
+        }
+    }
+    std::ranges::sort(rows);
+    return rows;
+}
+
+TEST(PacedOnADevice, SumsLieWhereTheyDoOnTheHost) {
+    for (const char* const name : {"1f1b", "zb-h1"}) {
+        SCOPED_TRACE(name);
+        const Schedule schedule = scheduleOf(name, 3, 4);
+        EngineRun host(schedule, someTimes(TimeNs{1'000'000}));
+        EngineRun run(schedule, someTimes(TimeNs{1'000'000}));
+        for (EngineRun* const each : {&host, &run}) {
+            each->model.heads = 2;
+            each->model.layers_per_stage = 2;
+            each->tensor_ranks = 2;
+        }
+        ASSERT_TRUE(host.run().ok());
+        const auto device = std::make_shared<EmulatedDevice>(7);
+        const auto backend = onDevice(run, device);
+        const Result<EngineResult> result = run.run();
+        ASSERT_TRUE(result.ok()) << result.error().text();
+        EXPECT_EQ(opsAndSums(run), opsAndSums(host));
     }
 }
 

@@ -55,6 +55,34 @@ TEST(Replicas, TrainToTheBitsOfTheReference) {
     expectTheReferencesBits(config);
 }
 
+TEST(TensorParallel, TrainsToTheBitsOfTheReference) {
+    for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
+        for (const bool batches : {false, true}) {
+            RunConfig config = configOf(*orderOf({family, ""}, 1), batches ? Storage::Bf16 : Storage::Float, batches);
+            config.model.heads = 2;
+            config.tensor_ranks = 2;
+            config.replicas = batches ? 2 : 1;
+            SCOPED_TRACE(family);
+            expectTheReferencesBits(config);
+        }
+    }
+}
+
+TEST(TensorParallel, ComputesWhatWholeStagesDo) {
+    RunConfig config = configOf(*orderOf({"1f1b", ""}, 1), Storage::Float);
+    config.model.heads = 4;
+    config.model.width = 16;
+    const Result<RunSummary> whole = runReference(config);
+    ASSERT_TRUE(whole.ok()) << whole.error().text();
+    for (const int sharers : {2, 4}) {
+        config.tensor_ranks = sharers;
+        const Result<RunSummary> shared = runReference(config);
+        ASSERT_TRUE(shared.ok()) << shared.error().text();
+        for (std::size_t step = 0; step < whole.value().losses.size(); ++step)
+            EXPECT_NEAR(shared.value().losses[step], whole.value().losses[step], 1e-4) << sharers;
+    }
+}
+
 TEST(Batches, TrainToTheBitsOfTheReference) {
     for (const char* const family : {"1f1b", "interleaved", "zb-h1", "dualpipe"}) {
         RunConfig config = configOf(*orderOf({family, ""}, 1), Storage::Bf16, true);

@@ -3,6 +3,8 @@
 #include "runtime/device/accelerator/device_stage.h"
 #include "runtime/transport/nccl/join_devices.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -35,15 +37,25 @@ Result<std::unique_ptr<DataChannel>> AcceleratorBackend::connect(RankDevice& dev
                                                                  ProcessTeam& team) {
     if (!peers_)
         return usageError("this build cannot join GPUs of several processes", "it needs NCCL; build again with it");
+    const int slices = job.plan.slices();
+    if (job.mesh.tensor_ranks > 1 && job.model.sequence % slices != 0) {
+        return usageError(
+            fmt::format("sequences of {} tokens cannot be cut into {} equal slices", job.model.sequence, slices),
+            "GPUs of several processes that share stages need equal ones: choose another --sequence");
+    }
     auto queue = dynamic_cast<RankQueue&>(device).shared_from_this();
     queue->limitAhead(kOpsAhead);
-    const auto shape_of = [job, activations = activations_](const MessageKey& key) -> ArrayShape {
-        if (key.content == Content::GradientSum)
-            return {flatLayout(job.model, job.plan.taskOf(key.consumer)).size, 1, Storage::Float};
-        const int slices = job.plan.slices();
-        const int length =
-            job.model.sequence * (key.sequence + 1) / slices - job.model.sequence * key.sequence / slices;
-        return {Eigen::Index{job.model.batch} * length, Eigen::Index{job.model.width}, activations};
+    const auto shape_of = [job, slices, activations = activations_](const MessageKey& key) -> ArrayShape {
+        if (key.content == Content::GradientSum) {
+            StageTask task = job.plan.taskOf(key.consumer);
+            task.shard.size = job.mesh.tensor_ranks;
+            return {flatLayout(job.model, task).size, 1, Storage::Float};
+        }
+        const bool part = key.content == Content::Part; // its sequence counts sums
+        const int slice = part ? 0 : key.sequence;
+        const int length = job.model.sequence * (slice + 1) / slices - job.model.sequence * slice / slices;
+        return {Eigen::Index{job.model.batch} * length, Eigen::Index{job.model.width},
+                part ? Storage::Float : activations};
     };
     return joinDevices({peers_, std::move(queue), shape_of, job.paced}, planLinks(job.schedule, job.plan, job.mesh),
                        {job.clock, job.timeout}, team);

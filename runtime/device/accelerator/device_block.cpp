@@ -16,7 +16,7 @@ std::int64_t DeviceBlock<T>::Kept::bytes() const {
 
 template <class T>
 Buffer DeviceBlock<T>::forward(Buffer input, std::int64_t tokens, std::span<Kept* const> earlier, Kept& kept) const {
-    kept.before = layers_.normalise(input, tokens, shape_.width);
+    kept.before = layers_.normalise(input, tokens, width());
     kept.columns =
         layers_.apply(at(Parts::kColumns), layers_.scaled(at(Parts::kNormBefore), kept.before, tokens), tokens);
     std::vector<const Buffer*> columns;
@@ -25,7 +25,7 @@ Buffer DeviceBlock<T>::forward(Buffer input, std::int64_t tokens, std::span<Kept
     kept.attended = attention_.attend(kept.columns, columns, tokens);
     Buffer between = std::move(input);
     layers_.applyOnto(between, at(Parts::kProjection), kept.attended, tokens);
-    kept.between = layers_.normalise(between, tokens, shape_.width);
+    kept.between = layers_.normalise(between, tokens, width());
     kept.up = layers_.apply(at(Parts::kUp), layers_.scaled(at(Parts::kNormBetween), kept.between, tokens), tokens);
     layers_.applyOnto(between, at(Parts::kDown), layers_.gelu(kept.up), tokens);
     return between;

@@ -27,9 +27,9 @@ public:
         [[nodiscard]] std::int64_t bytes() const;
     };
 
-    /// `first` is the place of the block's first part.
+    /// `first` is the place of the block's first part; `shape` has the heads of this rank.
     DeviceBlock(const DeviceLayers<T>& layers, std::size_t first, DeviceAttentionShape shape)
-        : layers_(layers), first_(first), attention_(layers, shape), shape_(shape) {}
+        : layers_(layers), first_(first), attention_(layers, shape) {}
 
     [[nodiscard]] Buffer forward(Buffer input, std::int64_t tokens, std::span<Kept* const> earlier, Kept& kept) const;
     [[nodiscard]] Buffer backwardInput(Buffer output_grad, std::int64_t tokens, std::span<Kept* const> earlier,
@@ -38,11 +38,11 @@ public:
 
 private:
     [[nodiscard]] std::size_t at(std::size_t part) const { return first_ + part; }
+    [[nodiscard]] std::int64_t width() const { return layers_.columns(at(Parts::kNormBefore)); }
 
     const DeviceLayers<T>& layers_;
     std::size_t first_;
     DeviceAttention<T> attention_;
-    DeviceAttentionShape shape_;
 };
 
 } // namespace bubblescope::runtime

@@ -1,5 +1,9 @@
 #include "runtime/device/accelerator/device_layers.h"
 
+#include <memory>
+#include <type_traits>
+#include <utility>
+
 namespace bubblescope::runtime {
 
 // A matrix with a row per token is, column by column, its transpose: y = x·W + b is yᵀ = Wᵀ·xᵀ + b.
@@ -31,6 +35,17 @@ Buffer DeviceLayers<T>::apply(std::size_t part, const Buffer& input, std::int64_
 template <class T>
 void DeviceLayers<T>::applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const {
     Gemm gemm = forward(part, input, tokens);
+    if (summed(part, PartLayout::Cut::Rows)) {
+        Buffer own = take<float>(tokens * columns(part));
+        gemm.result.data = own.as<void>();
+        gemm.out = Storage::Float;
+        gemm.bias = nullptr; // it is added once, not once a rank
+        queue_.device().multiply(gemm, queue_.stream());
+        const Buffer sum = addUp(std::move(own), tokens, columns(part));
+        queue_.launch(
+            AddWithBiasKernel<T>{output.as<T>(), sum.as<float>(), parameters_.bias(part), tokens, columns(part)});
+        return;
+    }
     gemm.result.data = output.as<void>();
     gemm.accumulate = true;
     queue_.device().multiply(gemm, queue_.stream());
@@ -50,17 +65,34 @@ Buffer DeviceLayers<T>::applyExactly(std::size_t part, const Buffer& input, std:
 template <class T>
 Buffer DeviceLayers<T>::inputGradient(std::size_t part, const Buffer& output_grad, std::int64_t tokens) const {
     const FlatPart& flat = parameters_.part(part);
-    Buffer grad = take(tokens * flat.rows);
+    const bool summed_up = summed(part, PartLayout::Cut::Columns);
+    Buffer grad = summed_up ? take<float>(tokens * flat.rows) : take(tokens * flat.rows);
     Gemm gemm;
     gemm.rows = flat.rows;
     gemm.columns = tokens;
     gemm.inner = flat.columns;
-    gemm.in = gemm.out = kStorage<T>;
+    gemm.in = kStorage<T>;
+    gemm.out = summed_up ? Storage::Float : kStorage<T>;
     gemm.a = {parameters_.roundedWeight(part), flat.rows, 0, false};
     gemm.b = {output_grad.as<void>(), flat.columns, 0, false};
     gemm.result = {grad.as<void>(), flat.rows, 0, false};
     queue_.device().multiply(gemm, queue_.stream());
-    return grad;
+    if (!summed_up) return grad;
+    Buffer sum = addUp(std::move(grad), tokens, flat.rows);
+    if constexpr (std::is_same_v<T, float>) {
+        return sum;
+    } else {
+        Buffer rounded = take(tokens * flat.rows);
+        queue_.launch(RoundKernel{rounded.as<T>(), sum.as<float>(), tokens * flat.rows});
+        return rounded;
+    }
+}
+
+template <class T>
+Buffer DeviceLayers<T>::addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const {
+    const Tensor sum = sums_->addUp(Tensor(
+        std::make_unique<QueuedArray>(queue_.shared_from_this(), std::move(part), tokens, columns, Storage::Float)));
+    return std::move(queuedArray(sum).buffer());
 }
 
 template <class T>

@@ -21,7 +21,9 @@ struct DeviceNormalised {
 template <class T>
 class DeviceLayers {
 public:
-    DeviceLayers(RankQueue& queue, const DeviceParameters<T>& parameters) : queue_(queue), parameters_(parameters) {}
+    /// `sums` joins the ranks that share the stage; null where it is whole.
+    DeviceLayers(RankQueue& queue, const DeviceParameters<T>& parameters, DeviceSums* sums = nullptr)
+        : queue_(queue), parameters_(parameters), sums_(sums) {}
 
     [[nodiscard]] RankQueue& queue() const { return queue_; }
 
@@ -31,7 +33,11 @@ public:
         return queue_.pool().take(count * static_cast<std::int64_t>(sizeof(U)));
     }
 
-    // Linear parts.
+    /// Features that a part's output has, on this rank.
+    [[nodiscard]] std::int64_t columns(std::size_t part) const { return parameters_.part(part).columns; }
+
+    // Linear parts. Those whose rows are shared out give part of a sum each, and so do the input gradients of those
+    // whose columns are: there applyOnto() and inputGradient() add up with the other ranks, in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     /// Adds the output to `output`.
     void applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const;
@@ -57,9 +63,15 @@ public:
 
 private:
     [[nodiscard]] Gemm forward(std::size_t part, const Buffer& input, std::int64_t tokens) const;
+    [[nodiscard]] bool summed(std::size_t part, PartLayout::Cut cut) const {
+        return sums_ != nullptr && parameters_.part(part).cut == cut;
+    }
+    /// Of this rank's part, in float, that of all ranks.
+    [[nodiscard]] Buffer addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const;
 
     RankQueue& queue_;
     const DeviceParameters<T>& parameters_;
+    DeviceSums* sums_;
 };
 
 /// How rows and columns lie, as AttentionShape on the host.

@@ -1,6 +1,5 @@
 #include "runtime/device/accelerator/device_parameters.h"
 
-#include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 
 #include <cmath>
@@ -18,19 +17,34 @@ std::int64_t aligned(std::int64_t place) {
     return (place + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// Where a rank's share of a matrix lies in the whole one, both column by column.
+struct Runs {
+    std::int64_t first = 0;
+    std::int64_t length = 0;
+    std::int64_t stride = 0; ///< from one run's begin to the next
+};
+
+Runs runsOf(const PartLayout& whole, const FlatPart& own, const TensorShard& shard) {
+    if (own.cut == PartLayout::Cut::Rows) return {shard.index * own.rows, own.rows, whole.rows};
+    const std::int64_t group = own.weightSize() / whole.groups;
+    return {own.cut == PartLayout::Cut::Columns ? shard.index * group : 0, group,
+            whole.rows * whole.columns / whole.groups};
+}
+
 } // namespace
 
 FlatLayout flatLayout(const ModelConfig& config, const StageTask& task) {
     FlatLayout flat;
     for (const PartLayout& part : stageLayout(config, task)) {
         FlatPart& own = flat.parts.emplace_back();
-        own.rows = part.rows;
-        own.columns = part.columns;
+        own.cut = part.cut;
+        own.rows = part.cut == PartLayout::Cut::Rows ? part.rows / task.shard.size : part.rows;
+        own.columns = part.cut == PartLayout::Cut::Columns ? part.columns / task.shard.size : part.columns;
         own.decays = part.decays;
         own.weight = flat.size;
         own.bias = aligned(own.weight + own.weightSize());
-        own.bias_size = part.bias;
-        flat.size = aligned(own.bias + part.bias);
+        own.bias_size = biasesOf(part, task.shard);
+        flat.size = aligned(own.bias + own.bias_size);
     }
     return flat;
 }
@@ -50,7 +64,10 @@ DeviceParameters<T>::DeviceParameters(RankQueue& queue, const ModelConfig& confi
             queue_.launch(FillKernel{weight(i), parts_[i].weightSize(), 1.0F});
         } else {
             const std::uint64_t base = Synthetic(config.seed).number(Synthetic::Stream::Weights, layout[i].name);
-            queue_.launch(UniformKernel{weight(i), parts_[i].weightSize(), base, layout[i].scale});
+            const Runs runs = runsOf(layout[i], parts_[i], task.shard);
+            queue_.launch(UniformKernel{weight(i), parts_[i].weightSize(),
+                                        base + static_cast<std::uint64_t>(runs.first), layout[i].scale, runs.length,
+                                        runs.stride});
         }
     }
     round();

@@ -3,6 +3,7 @@
 #include "runtime/device/accelerator/rank_queue.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/model_config.h"
+#include "runtime/model/stage_layout.h"
 
 #include <cstdint>
 #include <map>
@@ -14,6 +15,7 @@ namespace bubblescope::runtime {
 /// Where a part's weights and bias lie in one long column of all parameters of a stage. Weights lie column by column,
 /// in the order of the host's stage, but each begins at an address that suits the device.
 struct FlatPart {
+    PartLayout::Cut cut = PartLayout::Cut::Whole; ///< what of it ranks hold that share the stage; sizes are this rank's
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t weight = 0; ///< place of the first value

@@ -20,8 +20,9 @@ std::int64_t DeviceStage<T>::Kept::bytes() const {
 template <class T>
 DeviceStage<T>::DeviceStage(std::shared_ptr<RankQueue> queue, const ModelConfig& config, StageTask task)
     : queue_(std::move(queue)), config_(config), task_(std::move(task)), first_(task_.place == 0),
-      last_(task_.place == task_.places - 1), parameters_(*queue_, config_, task_), layers_(*queue_, parameters_),
-      gradients_(*queue_, task_.pieces, parameters_.size()), has_loss_(task_.pieces.size()) {
+      last_(task_.place == task_.places - 1), parameters_(*queue_, config_, task_),
+      layers_(*queue_, parameters_, task_.shard.device_sums), gradients_(*queue_, task_.pieces, parameters_.size()),
+      has_loss_(task_.pieces.size()) {
     if (first_ || last_) {
         const std::string_view text = config_.text->text();
         text_ = queue_->pool().take(static_cast<std::int64_t>(text.size()));
@@ -35,7 +36,7 @@ DeviceStage<T>::DeviceStage(std::shared_ptr<RankQueue> queue, const ModelConfig&
 template <class T>
 typename DeviceStage<T>::Block DeviceStage<T>::block(std::size_t i) const {
     return Block(layers_, (first_ ? 2 : 0) + i * Block::Parts::kParts,
-                 {config_.batch, config_.heads, std::int64_t{config_.width}});
+                 {config_.batch, config_.heads / task_.shard.size, std::int64_t{config_.width} / task_.shard.size});
 }
 
 template <class T>
@@ -185,6 +186,12 @@ double DeviceStage<T>::takeLoss() {
         sum += has_loss_[i] ? losses[i] : 0.0;
     has_loss_.assign(has_loss_.size(), false);
     return sum / static_cast<double>(task_.microbatches);
+}
+
+template <class T>
+int DeviceStage<T>::sumsIn(OpKind kind) const {
+    const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
+    return adds && task_.shard.size > 1 ? Block::Parts::kSums * config_.layersAt(task_.place) : 0;
 }
 
 template <class T>

@@ -25,6 +25,7 @@ public:
     void applyGradient(const Tensor& sum) override;
     /// Waits for the device.
     [[nodiscard]] double takeLoss() override;
+    [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     /// Of digests made on the device, so it differs from the host's for the same weights. Waits for the device.
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;

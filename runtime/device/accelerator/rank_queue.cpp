@@ -1,5 +1,8 @@
 #include "runtime/device/accelerator/rank_queue.h"
 
+#include "runtime/model/number_hash.h"
+
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -7,7 +10,8 @@ namespace bubblescope::runtime {
 
 RankQueue::RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time)
     : device_(std::move(device)), time_(std::move(time)), compute_(device_->makeStream()),
-      pool_(*device_, compute_), incoming_{Incoming(*device_), Incoming(*device_)} {
+      pool_(*device_, compute_), incoming_{Incoming(*device_), Incoming(*device_)}, parts_(*device_),
+      gathered_(device_->makeEvent(false)) {
     begin_stamp_ = pool_.take(sizeof(std::uint64_t));
 }
 
@@ -23,6 +27,8 @@ RankQueue::~RankQueue() {
     end(compute_);
     for (const Incoming& way : incoming_)
         end(way.stream);
+    end(parts_.stream);
+    device_->destroy(gathered_);
     for (Accelerator::Event event : marks_)
         device_->destroy(event);
 }
@@ -47,14 +53,12 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<Time
         return tensor;
     }
     Incoming& way = incoming_[static_cast<std::size_t>(direction)];
-    Buffer own = way.memory.take(sent.bytes());
     device_->wait(way.stream, sent.ready());
     received_.back().begin = mark(way.stream);
     if (latency) device_->stamp(way.begin_stamp.as<std::uint64_t>(), way.stream);
-    device_->copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    Buffer own = copyFrom(sent, way);
     if (latency) device_->holdUntil(way.begin_stamp.as<std::uint64_t>(), *latency, way.stream);
     received_.back().end = mark(way.stream);
-    sent.buffer().usedOn(way.stream);
     device_->wait(compute_, received_.back().end);
     own.usedOn(compute_);
     return Tensor(
@@ -69,24 +73,93 @@ void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
     array.buffer().usedOn(compute_);
 }
 
+Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
+    Buffer own = way.memory.take(sent.bytes());
+    device_->copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    sent.buffer().usedOn(way.stream);
+    return own;
+}
+
 void RankQueue::waitForRoom() {
     if (ahead_ && ops_.size() > *ahead_) device_->finish(ops_[ops_.size() - 1 - *ahead_].op.end);
 }
 
-void RankQueue::beginOp(std::uint64_t key, std::optional<TimeNs> nominal) {
-    nominal_ = nominal;
+void RankQueue::beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) {
+    current_ = Current{key, nominal, sums};
     OpMarks op;
     op.transfers = std::exchange(received_, {});
     op.op.begin = mark(compute_);
-    if (nominal_) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
+    if (nominal) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
     ops_.push_back(std::move(op));
     device_->beginBatch(key, compute_);
 }
 
+TimeNs RankQueue::shareBefore(std::size_t sum) const {
+    const auto sums = std::max<std::int64_t>(current_->sums, static_cast<std::int64_t>(sum) + 1);
+    const auto until = [&](std::size_t n) { return *current_->nominal * static_cast<std::int64_t>(n) / sums; };
+    return until(sum + 1) - until(sum);
+}
+
 void RankQueue::endOp() {
     device_->endBatch(compute_);
-    if (nominal_) device_->holdUntil(begin_stamp_.as<std::uint64_t>(), *nominal_, compute_);
+    // Where there are sums, what follows the last one has no time of its own.
+    if (current_->nominal && ops_.back().sums.empty())
+        device_->holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, compute_);
     ops_.back().op.end = mark(compute_);
+    current_.reset();
+}
+
+void RankQueue::beginSum() {
+    if (!current_) return; // nobody asks for times
+    device_->endBatch(compute_);
+    std::vector<Marks>& sums = ops_.back().sums;
+    if (current_->nominal) device_->holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), compute_);
+    sums.emplace_back().begin = mark(compute_);
+}
+
+Tensor RankQueue::addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) {
+    gather(parts, latency);
+    Tensor sum = std::move(parts.front());
+    for (std::size_t i = 1; i < parts.size(); ++i)
+        sum += parts[i];
+    if (!current_) return sum;
+    std::vector<Marks>& sums = ops_.back().sums;
+    sums.back().end = mark(compute_);
+    if (current_->nominal) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
+    device_->beginBatch(mixBits(current_->key) + sums.size(), compute_);
+    return sum;
+}
+
+void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency) {
+    std::vector<QueuedArray*> copied;
+    for (const Tensor& part : parts) {
+        QueuedArray& array = queuedArray(part);
+        if (array.queue().get() != this) {
+            device_->wait(parts_.stream, array.ready());
+            copied.push_back(&array);
+        } else if (array.arrival()) {
+            device_->wait(compute_, array.arrival()->end);
+            if (latency) device_->holdUntil(array.arrival()->stamp.as<std::uint64_t>(), *latency, compute_);
+            array.buffer().usedOn(compute_);
+        }
+    }
+    if (copied.empty()) return;
+    // All of them are on their way together.
+    if (latency) device_->stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
+    std::vector<Buffer> here;
+    for (QueuedArray* const array : copied)
+        here.push_back(copyFrom(*array, parts_));
+    if (latency) device_->holdUntil(parts_.begin_stamp.as<std::uint64_t>(), *latency, parts_.stream);
+    device_->record(gathered_, parts_.stream);
+    device_->wait(compute_, gathered_);
+    auto next = here.begin();
+    for (Tensor& part : parts) {
+        const QueuedArray& array = queuedArray(part);
+        if (array.queue().get() == this) continue;
+        next->usedOn(compute_);
+        part = Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(*next++), array.rows(), array.cols(),
+                                                    array.storage()));
+    }
 }
 
 Tensor RankQueue::handOver(Tensor tensor) {
@@ -106,6 +179,8 @@ std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
         one.op = spanOf(op.op);
         for (const Marks& transfer : op.transfers)
             one.transfers.push_back(spanOf(transfer));
+        for (const Marks& sum : op.sums)
+            one.sums.push_back(spanOf(sum));
     }
     ops_.clear();
     marks_used_ = 0;
@@ -113,14 +188,14 @@ std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
 }
 
 std::int64_t RankQueue::peakBytes() const {
-    std::int64_t sum = pool_.peak();
+    std::int64_t sum = pool_.peak() + parts_.memory.peak();
     for (const Incoming& way : incoming_)
         sum += way.memory.peak();
     return sum;
 }
 
 std::int64_t RankQueue::reservedBytes() const {
-    std::int64_t sum = pool_.reserved();
+    std::int64_t sum = pool_.reserved() + parts_.memory.reserved();
     for (const Incoming& way : incoming_)
         sum += way.memory.reserved();
     return sum;

@@ -48,8 +48,10 @@ public:
     void waitForRoom() override;
     void beginStep() override;
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
-    void beginOp(std::uint64_t key, std::optional<TimeNs> nominal) override;
+    void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) override;
     void endOp() override;
+    void beginSum() override;
+    [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;
 
@@ -87,8 +89,15 @@ private:
     struct OpMarks {
         Marks op;
         std::vector<Marks> transfers;
+        std::vector<Marks> sums;
     };
-    /// The way in for one direction: its transfers follow each other.
+    /// The op that has begun.
+    struct Current {
+        std::uint64_t key = 0;
+        std::optional<TimeNs> nominal;
+        int sums = 0; ///< that it is going to have
+    };
+    /// The way in for one direction, or for parts of sums: its transfers follow each other.
     struct Incoming {
         explicit Incoming(Accelerator& device)
             : stream(device.makeStream()), memory(device, stream), begin_stamp(memory.take(sizeof(std::uint64_t))) {}
@@ -100,14 +109,22 @@ private:
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
     /// What is queued next waits for what came from another process.
     void await(QueuedArray& array, std::optional<TimeNs> latency);
+    /// Memory of this rank with what another one handed over: a copy that is queued, and must be waited for.
+    [[nodiscard]] Buffer copyFrom(QueuedArray& sent, Incoming& way);
+    /// Of the op's nominal time, what lies before its n-th sum, or all of it behind the last.
+    [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
+    /// Other parts than this rank's own become this rank's.
+    void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
 
     std::shared_ptr<Accelerator> device_;
     std::shared_ptr<DeviceTime> time_;
     Accelerator::Stream compute_;
     MemoryPool pool_;                  ///< home: compute_
     std::array<Incoming, 2> incoming_; ///< by direction
-    Buffer begin_stamp_;
-    std::optional<TimeNs> nominal_;         ///< of the op that has begun
+    Incoming parts_;                   ///< of sums
+    Accelerator::Event gathered_;      ///< the last sum's parts are there
+    Buffer begin_stamp_;               ///< of the op, or of what follows its last sum
+    std::optional<Current> current_;
     std::vector<Accelerator::Event> marks_; ///< timed events, used again step after step
     std::size_t marks_used_ = 0;
     std::vector<Marks> received_; ///< for the next op

@@ -66,7 +66,7 @@ void DeviceData::add(const PeerLink& link, std::unique_ptr<PeerComm> comm) {
         ends_.push_back(std::make_unique<ExchangeLink>(context_, link, self_, std::move(comm)));
         for (const LinkMessage& message : link.messages) {
             if (message.from == self_ || message.to == self_)
-                by_label_[{message.key.content, message.from, message.to}] = ends_.back().get();
+                by_label_[labelOf(message.from, message.to, message.key)] = ends_.back().get();
         }
         return;
     }
@@ -75,7 +75,7 @@ void DeviceData::add(const PeerLink& link, std::unique_ptr<PeerComm> comm) {
     } else {
         ends_.push_back(std::make_unique<InLink>(context_, link, self_, std::move(comm)));
     }
-    by_label_[{link.messages.front().key.content, link.members[0], link.members[1]}] = ends_.back().get();
+    by_label_[labelOf(link.members[0], link.members[1], link.messages.front().key)] = ends_.back().get();
 }
 
 LinkEnd& DeviceData::endFor(const Label& label) {
@@ -92,7 +92,7 @@ void DeviceData::expect(std::span<const Expected>) {
 
 void DeviceData::send(Rank to, const MessageKey& key, Message message) {
     if (aborted_) return;
-    endFor({key.content, self_, to}).send(to, key, std::move(message.tensor));
+    endFor(labelOf(self_, to, key)).send(to, key, std::move(message.tensor));
     progress();
 }
 
@@ -110,7 +110,7 @@ void DeviceData::progress() {
 
 std::optional<DataChannel::Arrived> DeviceData::take(Rank from, const MessageKey& key) {
     if (aborted_) return std::nullopt;
-    std::optional<Tensor> tensor = endFor({key.content, from, self_}).take(from, key);
+    std::optional<Tensor> tensor = endFor(labelOf(from, self_, key)).take(from, key);
     if (!tensor) return std::nullopt;
     return Arrived{std::move(*tensor), std::nullopt};
 }

@@ -40,8 +40,11 @@ public:
     void abort() override;
 
 private:
-    using Label = std::tuple<Content, Rank, Rank>; ///< from, to
+    using Label = std::tuple<Content, std::int32_t, Rank, Rank>; ///< kind, of a part the sum's number, from, to
 
+    [[nodiscard]] static Label labelOf(Rank from, Rank to, const MessageKey& key) {
+        return {key.content, key.content == Content::Part ? key.sequence : 0, from, to};
+    }
     void joinNext();
     void add(const PeerLink& link, std::unique_ptr<PeerComm> comm);
     [[nodiscard]] LinkEnd& endFor(const Label& label);

@@ -38,6 +38,23 @@ void addSums(const Schedule& schedule, const Wiring& wiring, Rank self, std::vec
     }
 }
 
+/// Parts of sums inside ops, among the ranks that share stages.
+void addParts(RunMesh mesh, std::vector<PeerLink>& links) {
+    for (int first = 0; mesh.tensor_ranks > 1 && first < mesh.ranks(); first += mesh.tensor_ranks) {
+        for (std::int32_t number = 0; number < kPartsUnderWay; ++number) {
+            PeerLink& link = links.emplace_back();
+            link.one_way = false;
+            for (int r = first; r < first + mesh.tensor_ranks; ++r)
+                link.members.push_back(Rank{r});
+            for (const Rank from : link.members) {
+                for (const Rank to : link.members) {
+                    if (from != to) link.messages.push_back({from, to, {Content::Part, {}, {}, {}, number}});
+                }
+            }
+        }
+    }
+}
+
 } // namespace
 
 std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh) {
@@ -73,6 +90,7 @@ std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, 
         }
         links.push_back(std::move(link));
     }
+    addParts(mesh, links);
     return links;
 }
 

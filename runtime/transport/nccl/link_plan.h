@@ -31,7 +31,8 @@ struct PeerLink {
 /// All links of a run, in an order that is the same for all ranks. From each rank to each other one that it sends to
 /// there is a link for activations and one for gradients: no transfer waits for one in the other direction or of the
 /// other kind, and the receiver may take messages in another order than they come. Ranks that hold copies of the same
-/// stages share one link, over which all of them exchange the sums of their gradients at once.
+/// stages share one link, over which all of them exchange the sums of their gradients at once. Ranks that share stages
+/// have one for each sum that may be under way (see kPartsUnderWay), over which they exchange its parts at once.
 [[nodiscard]] std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh);
 
 } // namespace bubblescope::runtime

@@ -9,6 +9,7 @@
 // All kernels, for those who must name each of them.
 #define BUBBLESCOPE_KERNELS_OF(X, T)  \
     X(AddColumnsKernel<T>)            \
+    X(AddWithBiasKernel<T>)           \
     X(AdamWKernel<T>)                 \
     X(BiasGradientKernel<T>)          \
     X(CausalSoftmaxKernel<T>)         \

@@ -8,17 +8,20 @@ namespace bubblescope::runtime {
 // T is float or Bf16: how activations are stored. All maths is done in float. Matrices of activations lie row by row
 // (a row per token); those of weights column by column, as on the host.
 
-/// values[i] = scale · a number in [-1, 1) that `base` names.
+/// values[i] = scale · a number in [-1, 1) that `base` names. The numbers' names come in runs that begin `stride`
+/// apart.
 struct UniformKernel {
     using Form = EachForm;
     float* values;
     std::int64_t size;
     std::uint64_t base;
     float scale;
+    std::int64_t run = 1; ///< its length
+    std::int64_t stride = 1;
 
     [[nodiscard]] std::int64_t count() const { return size; }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
-        values[i] = unitOf(base, static_cast<std::uint64_t>(i)) * scale;
+        values[i] = unitOf(base, static_cast<std::uint64_t>(i / run * stride + i % run)) * scale;
     }
 };
 
@@ -51,6 +54,22 @@ struct AddKernel {
 
     [[nodiscard]] std::int64_t count() const { return size; }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { to[i] += from[i]; }
+};
+
+/// to[row, c] += from[row, c] + bias[c], rounded once.
+template <class T>
+struct AddWithBiasKernel {
+    using Form = EachForm;
+    T* to;
+    const float* from;
+    const float* bias;
+    std::int64_t rows;
+    std::int64_t columns;
+
+    [[nodiscard]] std::int64_t count() const { return rows * columns; }
+    BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
+        store(to[i], load(to[i]) + (from[i] + bias[i % columns]));
+    }
 };
 
 /// to[row, to_column + c] += from[row, from_column + c] for `columns` columns of matrices of different widths.
