@@ -418,7 +418,7 @@ TEST_F(PlainKernels, AStreamIsHeldForItsTime) {
     const auto queue = queue_;
     queue->beginStep();
     for (const int micros : {200, 3000}) {
-        queue->beginOp(0, TimeNs{micros * 1000});
+        queue->beginOp(0, TimeNs{micros * 1000}, 0);
         queue->endOp();
     }
     const auto times = queue->finishOps();

@@ -48,6 +48,7 @@ std::vector<std::string> opsAndSums(const EngineRun& run) {
         for (const profiler::SliceRecord& record : run.records[r]) {
             using Category = profiler::SliceRecord::Category;
             if (record.category != Category::Op && record.category != Category::Collective) continue;
+            if (record.kind == OpKind::Optimizer) continue; // it waits for the host, whose time is not made up
             const TimeNs origin = beginOf(run, record.step);
             rows.push_back(fmt::format("rank {} step {} {} {} to {}, waited {}", r, record.step,
                                        record.category == Category::Op ? opName(record.asOp().op) : "sum",
@@ -75,7 +76,10 @@ TEST(PacedOnADevice, SumsLieWhereTheyDoOnTheHost) {
         const auto backend = onDevice(run, device);
         const Result<EngineResult> result = run.run();
         ASSERT_TRUE(result.ok()) << result.error().text();
-        EXPECT_EQ(opsAndSums(run), opsAndSums(host));
+        const std::vector<std::string> rows = opsAndSums(run);
+        const std::vector<std::string> expected = opsAndSums(host);
+        for (std::size_t i = 0; i < std::max(rows.size(), expected.size()); ++i)
+            ASSERT_EQ(i < rows.size() ? rows[i] : "none", i < expected.size() ? expected[i] : "none");
     }
 }
 
