@@ -2,11 +2,8 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
-#include "app/gui/panels/bubble_panel.h"
-#include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
-#include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/recent_files.h"
@@ -34,7 +31,7 @@ const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kLayoutKey = QStringLiteral("window/layout");
 const QString kThemeKey = QStringLiteral("theme");
 /// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 1;
+constexpr int kLayoutVersion = 2;
 
 std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
     std::vector<std::filesystem::path> out;
@@ -85,6 +82,7 @@ void MainWindow::buildCentre() {
     column->setSpacing(0);
     message_ = new MessageBar(centre);
     auto* summary = new SummaryBar(state_, themes_, centre);
+    connect(summary, &SummaryBar::findingChosen, this, [this] { showDock(anomalies_dock_); });
     stack_ = new QStackedWidget(centre);
     welcome_ = new WelcomePanel(stack_);
     timeline_ = new TimelineView(state_, themes_, stack_);
@@ -107,30 +105,6 @@ void MainWindow::buildCentre() {
     });
 }
 
-QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
-    auto* dock = new QDockWidget(title, this);
-    dock->setObjectName(name);
-    dock->setWidget(content);
-    addDockWidget(area, dock);
-    return dock;
-}
-
-void MainWindow::buildDocks() {
-    QDockWidget* bubbles = addDock(QStringLiteral("bubblesDock"), tr("Bubbles"), new BubblePanel(state_, themes_, this),
-                                   Qt::BottomDockWidgetArea);
-    QDockWidget* details = addDock(QStringLiteral("detailsDock"), tr("Details"),
-                                   new DetailsPanel(state_, themes_, this), Qt::BottomDockWidgetArea);
-    problems_dock_ = addDock(QStringLiteral("problemsDock"), tr("Problems"), new ProblemsPanel(state_, this),
-                             Qt::BottomDockWidgetArea);
-    splitDockWidget(bubbles, details, Qt::Horizontal);
-    tabifyDockWidget(bubbles, problems_dock_);
-    // Opened by its button; most traces have nothing to say there.
-    problems_dock_->hide();
-    bubbles->raise();
-    resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
-    resizeDocks({bubbles}, {270}, Qt::Vertical);
-}
-
 void MainWindow::buildStatusBar() {
     hover_ = new QLabel(this);
     hover_->setTextFormat(Qt::PlainText);
@@ -145,10 +119,7 @@ void MainWindow::buildStatusBar() {
     problems_button_->setAutoRaise(true);
     statusBar()->addPermanentWidget(problems_button_);
     connect(load_, &LoadIndicator::cancelRequested, this, &MainWindow::cancelLoad);
-    connect(problems_button_, &QToolButton::clicked, this, [this] {
-        problems_dock_->show();
-        problems_dock_->raise();
-    });
+    connect(problems_button_, &QToolButton::clicked, this, [this] { showDock(problems_dock_); });
 }
 
 void MainWindow::open(const QStringList& paths) {

@@ -58,6 +58,7 @@ private:
     void buildNavigateMenu();
     void buildHelpMenu();
     void fillRecentMenu();
+    static void showDock(QDockWidget* dock);
     QDockWidget* addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
 
     void finishLoad(const QStringList& paths, Result<SessionPtr> result);
@@ -87,6 +88,7 @@ private:
     LoadIndicator* load_ = nullptr;
     QLabel* hover_ = nullptr;
     QToolButton* problems_button_ = nullptr;
+    QDockWidget* anomalies_dock_ = nullptr;
     QDockWidget* problems_dock_ = nullptr;
     QMenu* recent_menu_ = nullptr;
     QMenu* dock_menu_ = nullptr;

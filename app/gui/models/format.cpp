@@ -55,6 +55,11 @@ QString percentDelta(double share) {
     return QStringLiteral("%1%2 %").arg(sign, QLocale().toString(std::abs(value), 'f', 1));
 }
 
+QString sentence(QString text) {
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
 QString fromUtf8(const std::string& text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }

@@ -18,6 +18,8 @@ namespace bubblescope::gui {
 [[nodiscard]] QString percent(double share);
 /// "+0.4 %" for 0.004.
 [[nodiscard]] QString percentDelta(double share);
+/// With a capital at its beginning: core's sentences follow a colon elsewhere.
+[[nodiscard]] QString sentence(QString text);
 [[nodiscard]] QString fromUtf8(const std::string& text);
 
 } // namespace bubblescope::gui

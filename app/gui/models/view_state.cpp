@@ -19,6 +19,7 @@ void ViewState::setSession(SessionPtr session) {
     session_ = std::move(session);
     selection_ = {};
     step_ = -1;
+    highlight({}, {});
     if (session_) {
         step_ = session_->stepCount() > 1 ? 1 : 0;
         // The step is set before the range, so that following the range finds it already there.
@@ -57,6 +58,18 @@ void ViewState::select(const ItemRef& item) {
     selection_ = item;
     if (item && session_) setStep(item.step);
     emit selectionChanged();
+}
+
+void ViewState::highlight(std::vector<Highlight> stretches, const QString& caption) {
+    if (stretches == highlights_ && caption == highlight_caption_) return;
+    highlights_ = std::move(stretches);
+    highlight_caption_ = caption;
+    emit highlightsChanged();
+}
+
+void ViewState::showSteps(int first, int last) {
+    if (!session_ || first < 0 || last >= session_->stepCount() || first > last) return;
+    range_.show({stepView(first).begin, stepView(last).end});
 }
 
 void ViewState::zoomTo(const ItemRef& item) {

@@ -4,8 +4,19 @@
 #include "app/gui/models/visible_range.h"
 
 #include <QObject>
+#include <QString>
+
+#include <vector>
 
 namespace bubblescope::gui {
+
+/// A stretch of a rank's row that a panel wants seen.
+struct Highlight {
+    int rank = 0;
+    TimeRange range;
+
+    friend bool operator==(const Highlight&, const Highlight&) = default;
+};
 
 /// What all views share: the session, the visible range, the current step and the selection. Views change
 /// it and listen to it; they do not know one another. Lives on the GUI thread.
@@ -30,6 +41,12 @@ public:
     /// Zooms so that the item fills a third of the view and its neighbours stay in sight.
     void zoomTo(const ItemRef& item);
     void zoomTo(const TimeRange& range);
+    /// Marks stretches until the next call; `caption` says what they are. None clears.
+    void highlight(std::vector<Highlight> stretches, const QString& caption);
+    [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
+    [[nodiscard]] const QString& highlightCaption() const { return highlight_caption_; }
+    /// Zooms from the begin of one step to the end of another.
+    void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
     void reveal(const ItemRef& item);
 
@@ -37,6 +54,7 @@ signals:
     void sessionChanged();
     void stepChanged();
     void selectionChanged();
+    void highlightsChanged();
     /// A view that shows ranks should bring this one into sight.
     void rankRequested(int rank);
 
@@ -48,6 +66,8 @@ private:
     SessionPtr session_;
     VisibleRange range_;
     ItemRef selection_;
+    std::vector<Highlight> highlights_;
+    QString highlight_caption_;
     int step_ = -1;
 };
 

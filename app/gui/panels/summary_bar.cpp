@@ -43,6 +43,9 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     row->setSpacing(24);
     for (std::size_t i = 0; i < FigureCount; ++i)
         figures_.push_back(addFigure(*row));
+    figures_[FindingFigure].box->setObjectName(QStringLiteral("findingFigure"));
+    figures_[FindingFigure].box->setCursor(Qt::PointingHandCursor);
+    figures_[FindingFigure].box->installEventFilter(this);
     row->addStretch(1);
     row->addWidget(legend_, 0, Qt::AlignVCenter);
 
@@ -71,6 +74,11 @@ SummaryBar::Figure SummaryBar::addFigure(QHBoxLayout& row) {
     column->addWidget(figure.value);
     row.addWidget(figure.box);
     return figure;
+}
+
+bool SummaryBar::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::MouseButtonRelease) emit findingChosen();
+    return QWidget::eventFilter(watched, event);
 }
 
 void SummaryBar::set(const Figure& figure, const QString& name, const QString& value, const QString& explanation) {

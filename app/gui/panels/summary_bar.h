@@ -22,6 +22,13 @@ public:
     /// All figures as plain text, in the order shown.
     [[nodiscard]] QString text() const;
 
+signals:
+    /// The finding was clicked.
+    void findingChosen();
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
     struct Figure {
         QLabel* name;

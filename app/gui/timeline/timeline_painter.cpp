@@ -253,10 +253,13 @@ void TimelinePainter::paintLaneNames(int top, const QRect& area) {
     p_.restore();
 }
 
-void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hover) {
+void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hover,
+                                   const std::vector<Highlight>& highlights) {
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
+    for (const Highlight& highlight : highlights)
+        paintHighlight(highlight);
     if (selection.kind == ItemKind::Bubble) {
         // The other bubbles of the position, which the table counts together with the selected one.
         const auto& all = f_.session.analysis(selection.step).bubbles[static_cast<std::size_t>(selection.rank)];
@@ -269,6 +272,24 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
     if (hover && hover != selection) outline(hover, f_.theme.hover, 1, false);
     if (selection) outline(selection, f_.theme.selection, 2, false);
     p_.restore();
+}
+
+/// A bracket under and over the stretch, and a veil that leaves readable what is below.
+void TimelinePainter::paintHighlight(const Highlight& highlight) {
+    if (overlap(highlight.range, f_.geometry.scale.range) == TimeNs{0}) return;
+    const RowLayout& rows = f_.geometry.rows;
+    if (highlight.rank < 0 || highlight.rank >= rows.rowCount()) return;
+    const LaneBand& band = rows.bands().front();
+    const int top = rows.rowTop(highlight.rank) + band.top - f_.geometry.scroll_y;
+    if (top + band.height < 0 || top > f_.plot.height()) return;
+    const double left = std::round(std::max(-2.0, f_.geometry.scale.x(highlight.range.begin)));
+    const double right = std::round(std::min(f_.plot.width() + 2.0, f_.geometry.scale.x(highlight.range.end)));
+    const QRectF box(left, top, std::max(1.0, right - left), band.height);
+    QColor veil = f_.theme.selection;
+    veil.setAlpha(56);
+    p_.fillRect(box, veil);
+    p_.fillRect(QRectF(box.left(), box.top() - 3, box.width(), 3), f_.theme.selection);
+    p_.fillRect(QRectF(box.left(), box.bottom(), box.width(), 3), f_.theme.selection);
 }
 
 void TimelinePainter::outline(const ItemRef& item, const QColor& colour, int width, bool dashed) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/geometry.h"
 
@@ -34,7 +35,7 @@ public:
 
     /// Everything but selection and hover.
     void paintBase();
-    void paintOverlay(const ItemRef& selection, const ItemRef& hover);
+    void paintOverlay(const ItemRef& selection, const ItemRef& hover, const std::vector<Highlight>& highlights);
 
 private:
     void paintRows();
@@ -45,6 +46,7 @@ private:
     void paintHeader();
     void paintRankHeader(int row, const QRect& area);
     void paintLaneNames(int top, const QRect& area);
+    void paintHighlight(const Highlight& highlight);
     void outline(const ItemRef& item, const QColor& colour, int width, bool dashed);
 
     QPainter& p_;

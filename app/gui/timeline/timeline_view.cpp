@@ -57,6 +57,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
     connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
 }
@@ -134,7 +135,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     painter.drawPixmap(0, 0, base_);
     const GeometryInput input = geometry();
     const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
-    TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover_);
+    TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover_, state_.highlights());
 }
 
 void TimelineView::resizeEvent(QResizeEvent*) {
@@ -292,7 +293,10 @@ void TimelineView::run(Command command) {
     case Command::RankDown: changeRank(1); break;
     case Command::NextStep: state_.showStep(state_.step() + 1); break;
     case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
-    case Command::Clear: state_.select({}); break;
+    case Command::Clear:
+        state_.select({});
+        state_.highlight({}, {});
+        break;
     }
 }
 

@@ -1,0 +1,59 @@
+#include "app/gui/charts/axis.h"
+
+#include "core/diagnose/statistics/robust.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kFence = 4;       ///< times the distance of the quartiles
+constexpr double kLeastRoom = 1.5; ///< what is not farther off than this factor is shown, however alike the rest is
+constexpr double kMargin = 0.06;   ///< of the length, above and below
+
+} // namespace
+
+Axis robustAxis(std::span<const double> values, bool from_zero) {
+    if (values.empty()) return {};
+    std::vector<double> sorted(values.begin(), values.end());
+    std::ranges::sort(sorted);
+    const double lower = statistics::quantile(sorted, 0.25);
+    const double upper = statistics::quantile(sorted, 0.75);
+    const double reach = kFence * (upper - lower);
+    const double top = std::max(upper + reach, upper * (upper > 0 ? kLeastRoom : 1 / kLeastRoom));
+    const double bottom = std::min(lower - reach, lower * (lower > 0 ? 1 / kLeastRoom : kLeastRoom));
+    Axis axis;
+    axis.low = *std::ranges::lower_bound(sorted, bottom);
+    axis.high = *(std::ranges::upper_bound(sorted, top) - 1);
+    axis.clipped = sorted.front() < axis.low || sorted.back() > axis.high;
+    if (from_zero) {
+        axis.low = std::min(0.0, axis.low);
+        axis.high = std::max(0.0, axis.high);
+    }
+    double length = axis.high - axis.low;
+    if (length <= 0) length = std::max(1e-9, std::abs(axis.high));
+    if (!from_zero || axis.low < 0) axis.low -= kMargin * length;
+    if (!from_zero || axis.high > 0) axis.high += kMargin * length;
+    if (axis.high <= axis.low) axis.high = axis.low + length;
+    return axis;
+}
+
+std::vector<double> niceTicks(const Axis& axis, int most) {
+    const double raw = (axis.high - axis.low) / std::max(1, most);
+    const double decade = std::pow(10, std::floor(std::log10(raw)));
+    double step = 10 * decade;
+    for (const double factor : {1.0, 2.0, 5.0}) {
+        if (factor * decade >= raw) {
+            step = factor * decade;
+            break;
+        }
+    }
+    std::vector<double> ticks;
+    for (double at = std::ceil(axis.low / step) * step; at <= axis.high; at += step)
+        ticks.push_back(std::abs(at) < step / 1000 ? 0 : at);
+    return ticks;
+}
+
+} // namespace bubblescope::gui

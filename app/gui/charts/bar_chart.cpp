@@ -1,0 +1,192 @@
+#include "app/gui/charts/bar_chart.h"
+
+#include "app/gui/models/format.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kLeastRow = 16;
+constexpr int kTallestRow = 30;
+constexpr int kMargin = 10;
+
+} // namespace
+
+BarChart::BarChart(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(parent), themes_(themes) {
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::StrongFocus);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    connect(&themes_, &ThemeManager::changed, viewport(), qOverload<>(&QWidget::update));
+}
+
+void BarChart::setLook(Colour colour, Words words) {
+    colour_ = std::move(colour);
+    words_ = std::move(words);
+}
+
+void BarChart::setBars(std::vector<Bar> bars) {
+    bars_ = std::move(bars);
+    marked_bar_ = marked_part_ = -1;
+    relayout();
+}
+
+void BarChart::setMarked(int bar, int part) {
+    marked_bar_ = bar;
+    marked_part_ = part;
+    viewport()->update();
+}
+
+void BarChart::setCurrent(int bar) {
+    current_ = bar;
+    if (bar >= 0) {
+        const int top = layout_.rowTop(bar) - BarLayout::kAxisHeight;
+        QScrollBar* scroll = verticalScrollBar();
+        const int page = viewport()->height() - BarLayout::kAxisHeight;
+        if (top < scroll->value()) scroll->setValue(top);
+        if (top + layout_.rowHeight() > scroll->value() + page) scroll->setValue(top + layout_.rowHeight() - page);
+    }
+    viewport()->update();
+}
+
+int BarChart::nameWidth() const {
+    int widest = 0;
+    for (const Bar& bar : bars_)
+        widest = std::max(widest, fontMetrics().horizontalAdvance(bar.name));
+    return widest + 2 * kMargin;
+}
+
+void BarChart::relayout() {
+    const int room = viewport()->height() - BarLayout::kAxisHeight;
+    const int least = std::max(kLeastRow, fontMetrics().height() + 2);
+    const int row = bars_.empty() ? kLeastRow : std::clamp(room / static_cast<int>(bars_.size()), least, kTallestRow);
+    layout_ = BarLayout(bars_, viewport()->width(), nameWidth(), row);
+    const int hidden = static_cast<int>(bars_.size()) * row - room;
+    verticalScrollBar()->setRange(0, std::max(0, hidden));
+    verticalScrollBar()->setPageStep(std::max(1, room));
+    verticalScrollBar()->setSingleStep(row);
+    viewport()->update();
+}
+
+QRectF BarChart::partRect(int bar, int part) const {
+    for (const BarLayout::Part& found : layout_.parts(layout_.rowTop(bar), layout_.rowTop(bar) + 1)) {
+        if (found.bar == bar && found.part == part) return found.rect.translated(0, -verticalScrollBar()->value());
+    }
+    return {};
+}
+
+void BarChart::paintAxis(QPainter& painter) const {
+    const Theme& theme = themes_.theme();
+    const int width = viewport()->width();
+    painter.fillRect(0, 0, width, BarLayout::kAxisHeight, theme.header);
+    painter.fillRect(0, BarLayout::kAxisHeight - 1, width, 1, theme.line);
+    painter.setPen(theme.text_dim);
+    for (const double tick : niceTicks(layout_.axis(), std::max(1, width / 120))) {
+        const QString label = shortTime(TimeNs{static_cast<std::int64_t>(tick)});
+        const int text = fontMetrics().horizontalAdvance(label);
+        const int left = std::clamp(static_cast<int>(layout_.x(tick)) - text / 2, 0, std::max(0, width - text - 2));
+        painter.drawText(QRect(left, 0, text + 2, BarLayout::kAxisHeight), Qt::AlignVCenter, label);
+    }
+}
+
+void BarChart::paintEvent(QPaintEvent*) {
+    const Theme& theme = themes_.theme();
+    QPainter painter(viewport());
+    painter.fillRect(viewport()->rect(), theme.timeline);
+    if (bars_.empty()) return;
+    const int scroll = verticalScrollBar()->value();
+    const int height = viewport()->height();
+    painter.save();
+    painter.setClipRect(0, BarLayout::kAxisHeight, viewport()->width(), height);
+    painter.translate(0, -scroll);
+    const QRect ground(0, 0, viewport()->width(), layout_.rowHeight());
+    if (current_ >= 0) painter.fillRect(ground.translated(0, layout_.rowTop(current_)), theme.header);
+    for (const double tick : niceTicks(layout_.axis(), std::max(1, viewport()->width() / 120)))
+        painter.fillRect(QRectF(std::round(layout_.x(tick)), scroll, 1, height), tick == 0 ? theme.line : theme.grid);
+    int named = -1;
+    QRectF marked;
+    for (const BarLayout::Part& part : layout_.parts(scroll, scroll + height)) {
+        const int piece = bars_[static_cast<std::size_t>(part.bar)].parts[static_cast<std::size_t>(part.part)].piece;
+        QRectF body = part.rect;
+        if (body.width() >= 3) body.setWidth(body.width() - 1);
+        painter.fillRect(body, colour_(theme, piece));
+        if (part.bar == marked_bar_ && part.part == marked_part_) marked = part.rect;
+        if (part.clipped) { // a torn end
+            painter.fillRect(QRectF(body.right() - 5, body.top(), 2, body.height()), theme.timeline);
+        }
+        if (part.bar == named) continue;
+        named = part.bar;
+        painter.setPen(part.bar == current_ ? theme.text : theme.text_dim);
+        painter.drawText(QRectF(kMargin, layout_.rowTop(part.bar), nameWidth() - 2 * kMargin, layout_.rowHeight()),
+                         Qt::AlignLeft | Qt::AlignVCenter, bars_[static_cast<std::size_t>(part.bar)].name);
+    }
+    if (!marked.isEmpty()) {
+        painter.setPen(QPen(theme.selection, 2));
+        painter.drawRect(marked.adjusted(0, -1, -1, 1));
+    }
+    painter.restore();
+    paintAxis(painter);
+}
+
+void BarChart::resizeEvent(QResizeEvent*) {
+    relayout();
+}
+
+bool BarChart::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const BarLayout::Part part = help->pos().y() < BarLayout::kAxisHeight
+                                         ? BarLayout::Part{{}, -1, -1, false}
+                                         : layout_.at(help->pos().x(), help->pos().y() + verticalScrollBar()->value());
+        if (part.bar >= 0 && part.part >= 0) {
+            QToolTip::showText(help->globalPos(), words_(part.bar, part.part), viewport());
+        } else {
+            QToolTip::hideText();
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void BarChart::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || event->position().y() < BarLayout::kAxisHeight) return;
+    const BarLayout::Part part =
+        layout_.at(event->position().x(), event->position().y() + verticalScrollBar()->value());
+    if (part.bar >= 0) emit clicked(part.bar, part.part);
+}
+
+void BarChart::keyPressEvent(QKeyEvent* event) {
+    const int count = static_cast<int>(bars_.size());
+    if (count == 0) return QAbstractScrollArea::keyPressEvent(event);
+    const int bar = std::max(0, marked_bar_ >= 0 ? marked_bar_ : current_);
+    const auto parts = static_cast<int>(bars_[static_cast<std::size_t>(bar)].parts.size());
+    // Left and right go over the parts that can be seen, up and down over the bars.
+    const auto visible = [&](int direction) {
+        int part = marked_part_ < 0 ? (direction > 0 ? -1 : parts) : marked_part_;
+        do {
+            part += direction;
+        } while (part >= 0 && part < parts && partRect(bar, part).isEmpty());
+        return part;
+    };
+    switch (event->key()) {
+    case Qt::Key_Up: emit clicked(std::max(0, bar - 1), marked_part_); break;
+    case Qt::Key_Down: emit clicked(std::min(count - 1, bar + 1), marked_part_); break;
+    case Qt::Key_Left:
+        if (const int part = visible(-1); part >= 0) emit clicked(bar, part);
+        break;
+    case Qt::Key_Right:
+        if (const int part = visible(1); part < parts) emit clicked(bar, part);
+        break;
+    default: QAbstractScrollArea::keyPressEvent(event);
+    }
+}
+
+} // namespace bubblescope::gui

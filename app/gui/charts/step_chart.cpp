@@ -1,0 +1,229 @@
+#include "app/gui/charts/step_chart.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kMargin = 10;
+constexpr int kNumbersHeight = 18;
+constexpr double kTitleHeight = 18;
+constexpr double kDotsFrom = 5; ///< pixels a step, below which dots would touch
+
+} // namespace
+
+StepChart::StepChart(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
+    setObjectName(QStringLiteral("stepChart"));
+    setAccessibleName(tr("Time and bubble rate over steps"));
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setMinimumSize(200, 110);
+    connect(&themes_, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
+}
+
+QSize StepChart::sizeHint() const {
+    return {600, 220};
+}
+
+void StepChart::setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks) {
+    curves_ = std::move(curves);
+    numbers_ = std::move(numbers);
+    marks_ = std::move(marks);
+    press_ = drag_ = -1;
+    update();
+}
+
+void StepChart::setCurrent(int step) {
+    current_ = step;
+    update();
+}
+
+int StepChart::axisWidth() const {
+    int widest = 40;
+    for (const Curve& curve : curves_) {
+        const Axis axis = robustAxis(curve.data.values, curve.data.from_zero);
+        for (const double tick : niceTicks(axis, 3))
+            widest = std::max(widest, fontMetrics().horizontalAdvance(curve.text(tick)));
+    }
+    return widest + 2 * kMargin;
+}
+
+StepLayout StepChart::plotLayout() const {
+    std::vector<StepCurve> shown;
+    for (const Curve& curve : curves_)
+        shown.push_back(curve.data);
+    const int left = axisWidth();
+    return {shown, QRectF(left, 0, width() - left - kMargin, height() - kNumbersHeight), kTitleHeight};
+}
+
+QPointF StepChart::pointOf(int step, std::size_t curve) const {
+    const StepLayout lines = plotLayout();
+    const auto at = static_cast<std::size_t>(step);
+    return {lines.x(at), lines.y(curve, curves_[curve].data.values[at])};
+}
+
+void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::size_t index) const {
+    const Theme& theme = themes_.theme();
+    const Curve& curve = curves_[index];
+    const QRectF& plot = layout.plot(index);
+    painter.setPen(theme.text_dim);
+    QString title = curve.title;
+    if (layout.axis(index).clipped) title += QStringLiteral("  ") + tr("(▲▼ beyond the axis)");
+    painter.drawText(QRectF(plot.left(), plot.top() - kTitleHeight, plot.width(), kTitleHeight),
+                     Qt::AlignLeft | Qt::AlignVCenter, title);
+    for (const double tick : niceTicks(layout.axis(index), 3)) {
+        const double y = std::round(layout.y(index, tick));
+        painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
+        painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, curve.text(tick));
+    }
+    painter.fillRect(QRectF(plot.left(), plot.bottom(), plot.width(), 1), theme.line);
+    const QColor colour = curve.colour(theme);
+    painter.setRenderHint(QPainter::Antialiasing);
+    if (!curve.expected.empty()) {
+        painter.setPen(QPen(theme.text_dim, 1, Qt::DashLine));
+        for (std::size_t i = 0; i < curve.expected.size(); ++i) {
+            if (std::isnan(curve.expected[i])) continue;
+            const double y = layout.y(index, curve.expected[i]);
+            painter.drawLine(QPointF(layout.x(i) - layout.pitch() / 2, y),
+                             QPointF(layout.x(i) + layout.pitch() / 2, y));
+        }
+    }
+    const std::vector<QPointF> points = layout.line(index, curve.data.values);
+    painter.setPen(QPen(colour, 1.4));
+    painter.drawPolyline(points.data(), static_cast<int>(points.size()));
+    painter.setPen(Qt::NoPen);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const double value = curve.data.values[i];
+        const bool outside = layout.outside(index, value);
+        if (!outside && layout.pitch() < kDotsFrom) continue;
+        painter.setBrush(outside ? theme.bad : colour);
+        if (outside) {
+            const double tip = value > layout.axis(index).high ? -5 : 5;
+            const QPointF base = points[i] - QPointF(0, tip);
+            const std::array<QPointF, 3> triangle{points[i], base + QPointF(-4, 0), base + QPointF(4, 0)};
+            painter.drawPolygon(triangle.data(), 3);
+        } else {
+            painter.drawEllipse(points[i], 2.5, 2.5);
+        }
+    }
+    painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
+    const Theme& theme = themes_.theme();
+    double free_from = 0;
+    for (const Mark& mark : marks_) {
+        const double x = std::round(layout.x(static_cast<std::size_t>(mark.step)) - layout.pitch() / 2);
+        const QColor colour = mark.bad ? theme.bad : theme.good;
+        painter.setPen(QPen(colour, 1, Qt::DashLine));
+        painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
+        const int width = fontMetrics().horizontalAdvance(mark.text);
+        const double left = std::min(x + 4, this->width() - width - 4.0);
+        if (left < free_from) continue; // the tooltip has those that do not fit
+        painter.setPen(colour);
+        painter.drawText(QRectF(left, layout.plot(0).top(), width + 2, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                         mark.text);
+        free_from = left + width + 8;
+    }
+}
+
+void StepChart::paintNumbers(QPainter& painter, const StepLayout& layout) const {
+    painter.setPen(themes_.theme().text_dim);
+    const int widest = fontMetrics().horizontalAdvance(QString::number(numbers_.back())) + 14;
+    const auto stride =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(widest / std::max(0.01, layout.pitch()))));
+    for (std::size_t i = 0; i < numbers_.size(); i += stride) {
+        const QRectF place(layout.x(i) - widest / 2.0, height() - kNumbersHeight, widest, kNumbersHeight);
+        painter.drawText(place, Qt::AlignCenter, QString::number(numbers_[i]));
+    }
+}
+
+void StepChart::paintEvent(QPaintEvent*) {
+    const Theme& theme = themes_.theme();
+    QPainter painter(this);
+    painter.fillRect(rect(), theme.timeline);
+    if (numbers_.empty()) return;
+    const StepLayout lines = plotLayout();
+    const auto band = [&](int first, int last, const QColor& colour) {
+        const double left = lines.x(static_cast<std::size_t>(std::min(first, last))) - lines.pitch() / 2;
+        const double right = lines.x(static_cast<std::size_t>(std::max(first, last))) + lines.pitch() / 2;
+        painter.fillRect(QRectF(left, 0, std::max(2.0, right - left), height()), colour);
+    };
+    if (current_ >= 0) band(current_, current_, theme.header);
+    if (press_ >= 0 && drag_ >= 0) band(press_, drag_, theme.line);
+    for (std::size_t curve = 0; curve < curves_.size(); ++curve)
+        paintCurve(painter, lines, curve);
+    paintMarks(painter, lines);
+    paintNumbers(painter, lines);
+    if (hasFocus()) {
+        painter.setPen(theme.palette.color(QPalette::Highlight));
+        painter.drawRect(rect().adjusted(0, 0, -1, -1));
+    }
+}
+
+QString StepChart::toolTipAt(int step) const {
+    const auto at = static_cast<std::size_t>(step);
+    QString text = QStringLiteral("<b>%1</b>").arg(tr("Step %1").arg(numbers_[at]));
+    for (const Curve& curve : curves_)
+        text += QStringLiteral("<br>%1: %2").arg(curve.title.toHtmlEscaped(), curve.text(curve.data.values[at]));
+    for (const Mark& mark : marks_) {
+        if (mark.step == step) text += QStringLiteral("<br>%1").arg(mark.text.toHtmlEscaped());
+    }
+    return text;
+}
+
+bool StepChart::event(QEvent* event) {
+    if (event->type() == QEvent::ToolTip && !numbers_.empty()) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        QToolTip::showText(help->globalPos(), toolTipAt(plotLayout().stepAt(help->pos().x())), this);
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+void StepChart::mousePressEvent(QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton && !numbers_.empty()) press_ = plotLayout().stepAt(event->position().x());
+}
+
+void StepChart::mouseMoveEvent(QMouseEvent* event) {
+    if (press_ < 0) return;
+    const int step = plotLayout().stepAt(event->position().x());
+    if (step == press_ && drag_ < 0) return;
+    drag_ = step;
+    update();
+}
+
+void StepChart::mouseReleaseEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || press_ < 0) return;
+    const int first = std::min(press_, drag_ < 0 ? press_ : drag_);
+    const int last = std::max(press_, drag_);
+    press_ = drag_ = -1;
+    update();
+    if (first == last) {
+        emit stepChosen(first);
+    } else {
+        emit rangeChosen(first, last);
+    }
+}
+
+void StepChart::keyPressEvent(QKeyEvent* event) {
+    const int last = static_cast<int>(numbers_.size()) - 1;
+    const int step = event->key() == Qt::Key_Left    ? current_ - 1
+                     : event->key() == Qt::Key_Right ? current_ + 1
+                     : event->key() == Qt::Key_Home  ? 0
+                     : event->key() == Qt::Key_End   ? last
+                                                     : -1;
+    if (step < 0 || step > last) return QWidget::keyPressEvent(event);
+    emit stepChosen(step);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,49 @@
+#include "app/gui/main_window.h"
+#include "app/gui/panels/accounting_panel.h"
+#include "app/gui/panels/anomaly_panel.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/problems_panel.h"
+#include "app/gui/panels/steps_panel.h"
+
+#include <QDockWidget>
+
+namespace bubblescope::gui {
+
+QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(name);
+    dock->setWidget(content);
+    addDockWidget(area, dock);
+    return dock;
+}
+
+void MainWindow::showDock(QDockWidget* dock) {
+    dock->show();
+    dock->raise();
+}
+
+void MainWindow::buildDocks() {
+    const auto below = [this](const char* name, const QString& title, QWidget* content) {
+        return addDock(QString::fromLatin1(name), title, content, Qt::BottomDockWidgetArea);
+    };
+    QDockWidget* bubbles = below("bubblesDock", tr("Bubbles"), new BubblePanel(state_, themes_, this));
+    QDockWidget* details = below("detailsDock", tr("Details"), new DetailsPanel(state_, themes_, this));
+    anomalies_dock_ = below("anomaliesDock", tr("Anomalies"), new AnomalyPanel(state_, themes_, this));
+    problems_dock_ = below("problemsDock", tr("Problems"), new ProblemsPanel(state_, this));
+    splitDockWidget(bubbles, details, Qt::Horizontal);
+    QDockWidget* last = bubbles;
+    for (QDockWidget* dock :
+         {anomalies_dock_, below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
+          below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)), problems_dock_}) {
+        tabifyDockWidget(last, dock);
+        last = dock;
+    }
+    // Opened by its button; most traces have nothing to say there.
+    problems_dock_->hide();
+    bubbles->raise();
+    resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
+    resizeDocks({bubbles}, {270}, Qt::Vertical);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,208 @@
+#include "app/gui/panels/accounting_panel.h"
+
+#include "app/gui/charts/bar_chart.h"
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/panels/piece_legend.h"
+#include "app/gui/theme/chart_colours.h"
+#include "core/diagnose/accounting/notes.h"
+
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+const AccountPiece& pieceAt(int piece) {
+    return accountPieces()[static_cast<std::size_t>(piece)];
+}
+
+} // namespace
+
+QString pieceText(const AccountPiece& piece) {
+    switch (piece.kind) {
+    case AccountPiece::Kind::Compute: return opKindText(piece.op);
+    case AccountPiece::Kind::Overlapped: return AccountingPanel::tr("overlapped pairs");
+    case AccountPiece::Kind::Cause: break;
+    }
+    return QCoreApplication::translate("Cause", std::string(causeName(piece.cause)).c_str());
+}
+
+AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
+      note_(new QLabel(this)) {
+    setObjectName(QStringLiteral("accountingPanel"));
+    chart_->setObjectName(QStringLiteral("accountingChart"));
+    chart_->setAccessibleName(tr("Where the time went"));
+    view_->setObjectName(QStringLiteral("accountingView"));
+    view_->setAccessibleName(tr("What the bars are"));
+    note_->setObjectName(QStringLiteral("accountingNote"));
+    note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto* legend = new PieceLegend(themes, this);
+    auto* bar = new QHBoxLayout;
+    bar->setContentsMargins(12, 6, 12, 6);
+    bar->setSpacing(12);
+    bar->addWidget(view_);
+    bar->addWidget(note_, 1);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addLayout(bar);
+    column->addWidget(chart_, 1);
+    column->addWidget(legend);
+
+    chart_->setLook([](const Theme& theme, int piece) { return pieceColour(theme, pieceAt(piece)); },
+                    [this](int row, int part) { return words(row, part); });
+    connect(chart_, &BarChart::clicked, this, &AccountingPanel::choose);
+    connect(view_, &QComboBox::currentIndexChanged, this, &AccountingPanel::fill);
+    connect(&state_, &ViewState::sessionChanged, this, &AccountingPanel::showSession);
+    connect(&state_, &ViewState::stepChanged, this, &AccountingPanel::showStep);
+    connect(&state_, &ViewState::highlightsChanged, this, [this] {
+        if (state_.highlights().empty()) chart_->setMarked(-1, -1);
+    });
+    connect(this, &AccountingPanel::filled, legend, &PieceLegend::setPieces);
+    showSession();
+}
+
+bool AccountingPanel::bySteps() const {
+    return view_->currentIndex() > 0;
+}
+
+void AccountingPanel::showSession() {
+    {
+        const QSignalBlocker quiet(view_);
+        view_->clear();
+        if (const SessionPtr& session = state_.session()) {
+            view_->addItem(tr("All ranks of the step"));
+            view_->addItem(tr("All steps, sum of the ranks"));
+            for (std::size_t rank = 0; rank < session->lanes.rankCount(); ++rank)
+                view_->addItem(tr("All steps of rank %1").arg(rank), static_cast<int>(rank));
+        }
+    }
+    fill();
+}
+
+void AccountingPanel::showStep() {
+    if (bySteps()) {
+        chart_->setCurrent(state_.step());
+        describe();
+    } else {
+        fill();
+    }
+}
+
+TimeNs AccountingPanel::timeIn(const Row& row, const AccountPiece& piece) const {
+    const auto& ranks = state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks;
+    TimeNs sum{0};
+    for (const RankAccounting& account : ranks) {
+        if (!row.rank || account.rank.value == *row.rank) sum += timeOf(account, piece);
+    }
+    return sum;
+}
+
+void AccountingPanel::fill() {
+    rows_.clear();
+    std::vector<Bar> bars;
+    std::vector<bool> used(accountPieces().size(), false);
+    if (const SessionPtr& session = state_.session()) {
+        if (bySteps()) {
+            const QVariant rank = view_->currentData();
+            for (int step = 0; step < session->stepCount(); ++step)
+                rows_.push_back({step, rank.isValid() ? std::optional(rank.toInt()) : std::nullopt});
+        } else {
+            for (const RankAccounting& account :
+                 session->report.diagnoses[static_cast<std::size_t>(state_.step())].accounting.ranks)
+                rows_.push_back({state_.step(), account.rank.value});
+        }
+        for (const Row& row : rows_) {
+            Bar bar{bySteps() ? tr("Step %1").arg(session->step(row.step).index) : tr("Rank %1").arg(*row.rank), {}};
+            for (std::size_t piece = 0; piece < accountPieces().size(); ++piece) {
+                const TimeNs time = timeIn(row, accountPieces()[piece]);
+                if (time == TimeNs{0}) continue;
+                used[piece] = true;
+                bar.parts.push_back({static_cast<int>(piece), time});
+            }
+            bars.push_back(std::move(bar));
+        }
+    }
+    chart_->setBars(std::move(bars));
+    chart_->setCurrent(bySteps() ? state_.step() : -1);
+    std::vector<AccountPiece> pieces;
+    for (std::size_t piece = 0; piece < used.size(); ++piece) {
+        if (used[piece]) pieces.push_back(accountPieces()[piece]);
+    }
+    emit filled(pieces);
+    describe();
+}
+
+void AccountingPanel::describe() {
+    if (!state_.session()) return note_->clear();
+    const StepAccounting& account =
+        state_.session()->report.diagnoses[static_cast<std::size_t>(state_.step())].accounting;
+    QStringList notes;
+    for (const std::string& note : accountingNotes(account))
+        notes << sentence(fromUtf8(note)) + QLatin1Char('.');
+    const QString text = tr("Step %1: %2, of which %3 without anything but the schedule's own bubble. Click a piece to "
+                            "see where it lies.")
+                             .arg(state_.session()->step(state_.step()).index)
+                             .arg(shortTime(state_.session()->analysis(state_.step()).wall), shortTime(account.ideal));
+    note_->setText(text);
+    note_->setToolTip((QStringList(text) + notes).join(QLatin1Char('\n')));
+}
+
+AccountPiece AccountingPanel::pieceOf(int bar, int part) const {
+    return pieceAt(chart_->bars()[static_cast<std::size_t>(bar)].parts[static_cast<std::size_t>(part)].piece);
+}
+
+QString AccountingPanel::words(int bar, int part) const {
+    const Row& row = rows_[static_cast<std::size_t>(bar)];
+    const AccountPiece piece = pieceOf(bar, part);
+    const TimeNs time = timeIn(row, piece);
+    const auto ranks = row.rank ? 1 : static_cast<std::int64_t>(state_.session()->lanes.rankCount());
+    const double whole = static_cast<double>(state_.session()->analysis(row.step).wall.count() * ranks);
+    QString text = QStringLiteral("<b>%1</b><br>%2 · %3")
+                       .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
+                            percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
+    if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
+    if (piece.kind != AccountPiece::Kind::Cause) return text;
+    for (const Rung& rung : state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ladder) {
+        if (rung.cause == piece.cause)
+            text += QStringLiteral("<br>") +
+                    tr("Without it alone the step would take %1 less.").arg(exactTime(rung.without));
+    }
+    return text;
+}
+
+void AccountingPanel::choose(int bar, int part) {
+    const Row row = rows_[static_cast<std::size_t>(bar)];
+    const Session& session = *state_.session();
+    if (row.step != state_.step()) state_.showStep(row.step);
+    if (part < 0 || part >= static_cast<int>(chart_->bars()[static_cast<std::size_t>(bar)].parts.size())) {
+        state_.highlight({}, {});
+        if (row.rank) emit state_.rankRequested(*row.rank);
+        return;
+    }
+    const AccountPiece piece = pieceOf(bar, part);
+    std::vector<Highlight> stretches;
+    for (const RankAccounting& account :
+         session.report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks) {
+        if (row.rank && account.rank.value != *row.rank) continue;
+        for (const TimeInterval& where :
+             whereIs(piece, session.step(row.step), session.report.diagnoses[static_cast<std::size_t>(row.step)],
+                     account.rank))
+            stretches.push_back({account.rank.value, {where.start, where.end}});
+    }
+    const bool nowhere = stretches.empty();
+    state_.highlight(std::move(stretches), sentence(pieceText(piece)));
+    chart_->setMarked(bar, part);
+    if (row.rank) emit state_.rankRequested(*row.rank);
+    if (nowhere)
+        note_->setText(tr("%1 acts on this rank through other ranks; it has no place of its own here.")
+                           .arg(sentence(pieceText(piece))));
+}
+
+} // namespace bubblescope::gui

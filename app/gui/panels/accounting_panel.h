@@ -1,0 +1,57 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+#include "core/diagnose/account_pieces.h"
+
+#include <QWidget>
+
+#include <optional>
+
+class QComboBox;
+class QLabel;
+
+namespace bubblescope::gui {
+
+class BarChart;
+
+/// Where the ranks' time went: a bar a rank in the current step, or a bar a step for one rank or all. A click on a
+/// piece marks on the timeline where it lies.
+class AccountingPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] BarChart& chart() { return *chart_; }
+
+signals:
+    void filled(const std::vector<bubblescope::AccountPiece>& pieces);
+
+private:
+    /// What a bar stands for: a step and a rank, or all ranks.
+    struct Row {
+        int step = 0;
+        std::optional<int> rank;
+    };
+    [[nodiscard]] bool bySteps() const;
+    void showSession();
+    void showStep();
+    void fill();
+    void choose(int bar, int part);
+    void describe();
+    [[nodiscard]] TimeNs timeIn(const Row& row, const AccountPiece& piece) const;
+    [[nodiscard]] AccountPiece pieceOf(int bar, int part) const;
+    [[nodiscard]] QString words(int bar, int part) const;
+
+    ViewState& state_;
+    BarChart* chart_;
+    QComboBox* view_;
+    QLabel* note_;
+    std::vector<Row> rows_;
+};
+
+/// "forward", "exposed communication".
+[[nodiscard]] QString pieceText(const AccountPiece& piece);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,166 @@
+#include "app/gui/panels/anomaly_panel.h"
+
+#include "app/gui/models/anomaly_target.h"
+#include "app/gui/models/format.h"
+#include "app/gui/panels/table_style.h"
+#include "app/gui/theme/chart_colours.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSortFilterProxyModel>
+#include <QSplitter>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Colours the severity's word.
+class SeverityDelegate : public QStyledItemDelegate {
+public:
+    SeverityDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        if (index.column() != AnomalyModel::SeverityColumn) return;
+        const auto severity = static_cast<Severity>(index.data(AnomalyModel::kSortRole).toInt());
+        option->palette.setColor(QPalette::Text, severityColour(themes_.theme(), severity));
+        option->font.setBold(severity != Severity::Notice);
+    }
+
+private:
+    ThemeManager& themes_;
+};
+
+QString evidenceTable(const Anomaly& anomaly) {
+    QString html = QStringLiteral("<table cellspacing='0'>");
+    for (const auto& evidence : anomaly.evidence) {
+        const EvidenceText text = evidenceText(evidence);
+        html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;&nbsp;</td><td align='right'>%2</td></tr>")
+                    .arg(text.name.toHtmlEscaped(), text.value.toHtmlEscaped());
+    }
+    return html + QStringLiteral("</table>");
+}
+
+} // namespace
+
+AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), themes_(themes), model_(new AnomalyModel(this)),
+      sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)) {
+    setObjectName(QStringLiteral("anomalyPanel"));
+    table_->setObjectName(QStringLiteral("anomalyTable"));
+    table_->setAccessibleName(tr("Anomalies"));
+    sorted_->setSourceModel(model_);
+    sorted_->setSortRole(AnomalyModel::kSortRole);
+    table_->setModel(sorted_);
+    table_->setItemDelegate(new SeverityDelegate(themes, table_));
+    styleTable(*table_);
+    table_->setSortingEnabled(true);
+    QHeaderView& header = *table_->horizontalHeader();
+    header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: what costs most first
+    header.setSectionResizeMode(QHeaderView::ResizeToContents);
+    header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
+
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(table_);
+    splitter->addWidget(buildDetails());
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    splitter->setChildrenCollapsible(false);
+    auto* row = new QVBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addWidget(splitter);
+
+    connect(&state_, &ViewState::sessionChanged, this, &AnomalyPanel::showSession);
+    connect(&themes_, &ThemeManager::changed, this, &AnomalyPanel::applyTheme);
+    connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AnomalyPanel::showDetails);
+    connect(table_, &QTableView::activated, this, &AnomalyPanel::go);
+    connect(go_, &QPushButton::clicked, this, &AnomalyPanel::go);
+    applyTheme();
+    showSession();
+}
+
+QWidget* AnomalyPanel::buildDetails() {
+    details_ = new QScrollArea(this);
+    details_->setFrameShape(QFrame::NoFrame);
+    details_->setWidgetResizable(true);
+    auto* content = new QWidget(details_);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(12, 8, 12, 8);
+    column->setSpacing(6);
+    const auto label = [&](const char* name) {
+        auto* made = new QLabel(content);
+        made->setObjectName(QString::fromLatin1(name));
+        made->setWordWrap(true);
+        made->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        return made;
+    };
+    title_ = label("anomalyTitle");
+    QFont bold = font();
+    bold.setBold(true);
+    title_->setFont(bold);
+    message_ = label("anomalyMessage");
+    suggestion_ = label("anomalySuggestion");
+    evidence_ = label("anomalyEvidence");
+    go_ = new QPushButton(tr("Go to it on the timeline"), content);
+    go_->setObjectName(QStringLiteral("anomalyGo"));
+    auto* head = new QHBoxLayout;
+    head->addWidget(title_, 1);
+    head->addWidget(go_);
+    column->addLayout(head);
+    for (QLabel* each : {message_, suggestion_, evidence_})
+        column->addWidget(each);
+    column->addStretch(1);
+    details_->setWidget(content);
+    return details_;
+}
+
+void AnomalyPanel::showSession() {
+    model_->show(state_.session());
+    if (model_->rowCount() > 0) table_->setCurrentIndex(sorted_->index(0, 0));
+    showDetails();
+}
+
+const Anomaly* AnomalyPanel::chosen() const {
+    const QModelIndex current = sorted_->mapToSource(table_->currentIndex());
+    return current.isValid() ? &model_->at(current.row()) : nullptr;
+}
+
+void AnomalyPanel::showDetails() {
+    const Anomaly* anomaly = chosen();
+    go_->setVisible(anomaly != nullptr);
+    evidence_->setVisible(anomaly != nullptr);
+    suggestion_->setVisible(anomaly != nullptr);
+    if (anomaly == nullptr) {
+        title_->setText(tr("Nothing stands out"));
+        message_->setText(state_.session() ? tr("No anomaly was found in this run.") : QString());
+        return;
+    }
+    const QString place = anomalyPlace(*anomaly);
+    const QString kind = sentence(anomalyKindText(anomaly->kind));
+    title_->setText(place.isEmpty() ? kind : tr("%1: %2").arg(kind, place));
+    message_->setText(sentence(fromUtf8(anomaly->message)));
+    suggestion_->setText(fromUtf8(anomaly->suggestion));
+    evidence_->setText(evidenceTable(*anomaly));
+}
+
+void AnomalyPanel::go() {
+    if (const Anomaly* anomaly = chosen()) goTo(state_, *anomaly);
+}
+
+void AnomalyPanel::applyTheme() {
+    QPalette ground = themes_.theme().palette;
+    ground.setColor(QPalette::Window, ground.color(QPalette::Base));
+    details_->widget()->setPalette(ground);
+    QPalette dim = ground;
+    dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
+    evidence_->setPalette(dim);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "app/gui/models/anomaly_model.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QWidget>
+
+class QLabel;
+class QPushButton;
+class QScrollArea;
+class QSortFilterProxyModel;
+class QTableView;
+
+namespace bubblescope::gui {
+
+/// What a user should look at, worst first: a table, and beside it the chosen one in full with its evidence and what to
+/// do about it. Going to one shows it on the timeline.
+class AnomalyPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] QTableView& table() { return *table_; }
+
+private:
+    QWidget* buildDetails();
+    void showSession();
+    void showDetails();
+    void applyTheme();
+    void go();
+    [[nodiscard]] const Anomaly* chosen() const;
+
+    ViewState& state_;
+    ThemeManager& themes_;
+    AnomalyModel* model_;
+    QSortFilterProxyModel* sorted_;
+    QTableView* table_;
+    QScrollArea* details_ = nullptr;
+    QLabel* title_ = nullptr;
+    QLabel* message_ = nullptr;
+    QLabel* evidence_ = nullptr;
+    QLabel* suggestion_ = nullptr;
+    QPushButton* go_ = nullptr;
+};
+
+} // namespace bubblescope::gui

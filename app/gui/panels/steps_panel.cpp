@@ -1,0 +1,71 @@
+#include "app/gui/panels/steps_panel.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/theme/chart_colours.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace bubblescope::gui {
+
+namespace {
+
+double evidence(const Anomaly& anomaly, std::string_view name) {
+    for (const auto& [key, value] : anomaly.evidence) {
+        if (key == name) return value;
+    }
+    return 0;
+}
+
+std::vector<StepChart::Mark> changesOf(const Session& session) {
+    std::vector<StepChart::Mark> marks;
+    for (const Anomaly& anomaly : session.report.anomalies) {
+        if (anomaly.kind != AnomalyKind::StepTimeChange || !anomaly.step) continue;
+        for (int place = 0; place < session.stepCount(); ++place) {
+            if (session.step(place).index != *anomaly.step) continue;
+            const double ratio = evidence(anomaly, "ratio");
+            marks.push_back({place, percentDelta(ratio - 1), ratio > 1});
+            break;
+        }
+    }
+    std::ranges::sort(marks, {}, &StepChart::Mark::step);
+    return marks;
+}
+
+} // namespace
+
+StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : StepChart(themes, parent), state_(state) {
+    connect(&state_, &ViewState::sessionChanged, this, &StepsPanel::showSession);
+    connect(&state_, &ViewState::stepChanged, this, [this] { setCurrent(state_.step()); });
+    connect(this, &StepChart::stepChosen, &state_, &ViewState::showStep);
+    connect(this, &StepChart::rangeChosen, &state_, &ViewState::showSteps);
+    showSession();
+}
+
+void StepsPanel::showSession() {
+    if (!state_.session()) return setCurves({}, {}, {});
+    const Session& session = *state_.session();
+    Curve walls{tr("Time of a step"),
+                {{}, false},
+                [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
+                [](const Theme& theme) { return theme.fill(Role::Forward); },
+                {}};
+    Curve rates{tr("Bubble rate (dashed: closed form)"),
+                {{}, true},
+                [](double share) { return percent(share); },
+                [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
+                {}};
+    std::vector<int> numbers;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const StepAnalysis& analysis = session.analysis(place);
+        numbers.push_back(session.step(place).index);
+        walls.data.values.push_back(static_cast<double>(analysis.wall.count()));
+        rates.data.values.push_back(analysis.rates.over_makespan);
+        rates.expected.push_back(analysis.form ? analysis.form->bubble_rate : std::numeric_limits<double>::quiet_NaN());
+    }
+    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), changesOf(session));
+    setCurrent(state_.step());
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,223 @@
+#include "app/gui/charts/bar_chart.h"
+#include "app/gui/charts/step_chart.h"
+#include "app/gui/models/anomaly_target.h"
+#include "app/gui/panels/accounting_panel.h"
+#include "app/gui/panels/anomaly_panel.h"
+#include "app/gui/panels/steps_panel.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+#include "tests/support/jittered_run.h"
+
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QLabel>
+#include <QPushButton>
+#include <QTableView>
+#include <QTest>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+/// Rank 2 of four is slow, and from step 12 on all ops take a quarter more.
+SessionPtr troubledSession() {
+    test::JitteredRun wanted;
+    wanted.spec = {"1f1b", "", 4, 8, 1};
+    wanted.steps = 24;
+    wanted.op_factor = [](int step, Rank rank, const Op&) {
+        return (rank.value == 2 ? 1.5 : 1.0) * (step < 12 ? 1.0 : 1.25);
+    };
+    return makeSession(test::makeJitteredRun(wanted, 3), JobControl()).value();
+}
+
+const Anomaly* find(const Session& session, AnomalyKind kind) {
+    for (const Anomaly& anomaly : session.report.anomalies) {
+        if (anomaly.kind == kind) return &anomaly;
+    }
+    return nullptr;
+}
+
+int rowOf(const Session& session, AnomalyKind kind) {
+    return static_cast<int>(find(session, kind) - session.report.anomalies.data());
+}
+
+struct Stage {
+    ThemeManager themes;
+    ViewState state;
+};
+
+} // namespace
+
+class PanelsTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        session_ = troubledSession();
+        QVERIFY(find(*session_, AnomalyKind::StepTimeChange) != nullptr);
+        QVERIFY(find(*session_, AnomalyKind::SlowStage) != nullptr ||
+                find(*session_, AnomalyKind::Straggler) != nullptr);
+    }
+
+    void anomalyModelHoldsTheReport() {
+        AnomalyModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.show(session_);
+        QCOMPARE(model.rowCount(), static_cast<int>(session_->report.anomalies.size()));
+        const QModelIndex message = model.index(0, AnomalyModel::Message);
+        QVERIFY(message.data().toString().front().isUpper());
+        model.show(nullptr);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void evidenceReadsAsTimesAndNumbers() {
+        QCOMPARE(evidenceText({"before_ns", 1'500'000.0}).value, QStringLiteral("1.500 ms"));
+        QCOMPARE(evidenceText({"before_ns", 1'500'000.0}).name, QStringLiteral("before"));
+        QCOMPARE(evidenceText({"steps_seen", 12.0}).value, QStringLiteral("12"));
+        QCOMPARE(evidenceText({"ratio", 1.25}).value, QStringLiteral("1.25"));
+    }
+
+    void anomalyPanelTellsTheChosenOneAndGoesThere() {
+        Stage stage;
+        AnomalyPanel panel(stage.state, stage.themes);
+        panel.resize(900, 250);
+        panel.show();
+        stage.state.setSession(session_);
+        const auto label = [&](const char* name) { return panel.findChild<QLabel*>(QLatin1String(name)); };
+        QCOMPARE(panel.table().currentIndex().row(), 0); // the worst is chosen at once
+        QVERIFY(!label("anomalyMessage")->text().isEmpty());
+
+        const int row = rowOf(*session_, AnomalyKind::StepTimeChange);
+        panel.table().setCurrentIndex(panel.table().model()->index(row, 0));
+        QVERIFY(label("anomalyEvidence")->text().contains(QStringLiteral("ratio")));
+        QVERIFY(label("anomalySuggestion")->text().contains(QStringLiteral("rank, link or op")));
+        QTest::mouseClick(panel.findChild<QPushButton*>(QStringLiteral("anomalyGo")), Qt::LeftButton);
+        QCOMPARE(session_->step(stage.state.step()).index, 12);
+    }
+
+    void sortingKeepsTheRightOneChosen() {
+        Stage stage;
+        AnomalyPanel panel(stage.state, stage.themes);
+        stage.state.setSession(session_);
+        panel.table().sortByColumn(AnomalyModel::SeverityColumn, Qt::AscendingOrder);
+        const QModelIndex first = panel.table().model()->index(0, 0);
+        panel.table().setCurrentIndex(first);
+        const QString shown = panel.findChild<QLabel*>(QStringLiteral("anomalyMessage"))->text();
+        QCOMPARE(shown, first.siblingAtColumn(AnomalyModel::Message).data().toString());
+    }
+
+    void aRunWithoutAnomaliesSaysSo() {
+        Stage stage;
+        AnomalyPanel panel(stage.state, stage.themes);
+        panel.show();
+        stage.state.setSession(sampleSession());
+        QVERIFY(stage.state.session()->report.anomalies.empty());
+        QVERIFY(!panel.findChild<QPushButton*>(QStringLiteral("anomalyGo"))->isVisible());
+        QVERIFY(panel.findChild<QLabel*>(QStringLiteral("anomalyMessage"))
+                    ->text()
+                    .startsWith(QStringLiteral("No anomaly")));
+    }
+
+    void targetsAreOpsLinksAndSteps() {
+        Anomaly op;
+        op.rank = Rank(1);
+        op.op = Op{OpKind::Forward, Microbatch(3), Chunk(0)};
+        op.step = 5;
+        const AnomalyTarget at_op = targetOf(*session_, op, 0);
+        QCOMPARE(at_op.step, 5);
+        QCOMPARE(session_->op(at_op.item).op.microbatch.value, 3);
+        Anomaly link;
+        link.rank = Rank(0);
+        link.peer = Rank(1);
+        const AnomalyTarget at_link = targetOf(*session_, link, 7);
+        QCOMPARE(at_link.step, 7);
+        QVERIFY(at_link.item.kind == ItemKind::Comm);
+        QCOMPARE(session_->comm(at_link.item).peer.value, 1);
+        Anomaly stage;
+        stage.rank = Rank(2);
+        stage.chunk = Chunk(0);
+        QCOMPARE(targetOf(*session_, stage, 3).highlights.size(), 16U); // 8 forwards, 8 backwards
+        Anomaly foreign;
+        foreign.rank = Rank(99);
+        QVERIFY(!targetOf(*session_, foreign, 0).item);
+    }
+
+    void stepsPanelShowsChangesAndSteps() {
+        Stage stage;
+        StepsPanel panel(stage.state, stage.themes);
+        panel.resize(700, 220);
+        panel.show();
+        stage.state.setSession(session_);
+        QCOMPARE(panel.marks().size(), 1U);
+        QCOMPARE(panel.marks()[0].step, 12);
+        QVERIFY(panel.marks()[0].bad);
+        QTest::mouseClick(&panel, Qt::LeftButton, {}, panel.pointOf(17, 0).toPoint());
+        QCOMPARE(stage.state.step(), 17);
+        QTest::mousePress(&panel, Qt::LeftButton, {}, panel.pointOf(4, 0).toPoint());
+        QTest::mouseMove(&panel, panel.pointOf(6, 0).toPoint());
+        QTest::mouseRelease(&panel, Qt::LeftButton, {}, panel.pointOf(6, 0).toPoint());
+        const TimeRange shown = stage.state.range().range();
+        QVERIFY(shown.begin <= session_->window(4).begin && shown.end >= session_->window(6).end);
+        QVERIFY(shown.begin > session_->window(3).begin && shown.end < session_->window(7).end);
+    }
+
+    void accountingSumsToTheWall() {
+        Stage stage;
+        AccountingPanel panel(stage.state, stage.themes);
+        stage.state.setSession(session_);
+        QCOMPARE(panel.chart().bars().size(), 4U);
+        for (const Bar& bar : panel.chart().bars())
+            QCOMPARE(bar.above() + bar.below(), session_->analysis(stage.state.step()).wall);
+        auto* view = panel.findChild<QComboBox*>(QStringLiteral("accountingView"));
+        view->setCurrentIndex(1);
+        QCOMPARE(panel.chart().bars().size(), 24U);
+        QCOMPARE(panel.chart().bars()[3].above() + panel.chart().bars()[3].below(), 4 * session_->analysis(3).wall);
+        view->setCurrentIndex(2 + 1); // rank 1
+        QCOMPARE(panel.chart().bars()[3].above() + panel.chart().bars()[3].below(), session_->analysis(3).wall);
+    }
+
+    void aPieceIsMarkedOnTheTimeline() {
+        Stage stage;
+        AccountingPanel panel(stage.state, stage.themes);
+        TimelineView timeline(stage.state, stage.themes);
+        timeline.resize(900, 400);
+        timeline.show();
+        panel.resize(800, 220);
+        panel.show();
+        stage.state.setSession(session_);
+        const QImage before = timeline.viewport()->grab().toImage();
+        QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},
+                          panel.chart().partRect(1, 0).center().toPoint());
+        QCOMPARE(stage.state.highlights().size(), 8U); // the forwards of rank 1
+        for (const Highlight& highlight : stage.state.highlights())
+            QCOMPARE(highlight.rank, 1);
+        QVERIFY(timeline.viewport()->grab().toImage() != before);
+        timeline.run(Command::Clear);
+        QVERIFY(stage.state.highlights().empty());
+        QCOMPARE(timeline.viewport()->grab().toImage(), before);
+    }
+
+    void aPieceOfAStepGoesToThatStep() {
+        Stage stage;
+        AccountingPanel panel(stage.state, stage.themes);
+        panel.resize(800, 700);
+        panel.show();
+        stage.state.setSession(session_);
+        panel.findChild<QComboBox*>(QStringLiteral("accountingView"))->setCurrentIndex(2 + 2);
+        QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},
+                          panel.chart().partRect(15, 1).center().toPoint());
+        QCOMPARE(stage.state.step(), 15);
+        QCOMPARE(stage.state.highlights().size(), 8U);
+        QVERIFY(session_->window(15).contains(stage.state.highlights().front().range.begin));
+        stage.state.setSession(nullptr);
+        QVERIFY(panel.chart().bars().empty());
+        QVERIFY(stage.state.highlights().empty());
+    }
+
+private:
+    SessionPtr session_;
+};
+
+QTEST_MAIN(PanelsTest)
+#include "panels_test.moc"
