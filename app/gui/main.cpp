@@ -44,6 +44,11 @@ int show(gui::MainWindow& window, const gui::Options& options) {
             &window, &gui::MainWindow::loaded, &window,
             [&window, step = *options.step] { gui::showStepNumber(window, step); }, Qt::SingleShotConnection);
     }
+    if (!options.panel.isEmpty()) {
+        QObject::connect(
+            &window, &gui::MainWindow::loaded, &window, [&window, panel = options.panel] { window.showPanel(panel); },
+            Qt::SingleShotConnection);
+    }
     window.show();
     window.open(options.files);
     return QApplication::exec();

@@ -34,6 +34,8 @@ public:
     /// Loads in the background and replaces what is shown when it succeeds; a newer call wins.
     void open(const QStringList& paths);
     void cancelLoad();
+    /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
+    bool showPanel(const QString& name);
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] ThemeManager& themes() { return themes_; }

@@ -23,6 +23,12 @@ void MainWindow::showDock(QDockWidget* dock) {
     dock->raise();
 }
 
+bool MainWindow::showPanel(const QString& name) {
+    auto* dock = findChild<QDockWidget*>(name + QStringLiteral("Dock"));
+    if (dock != nullptr) showDock(dock);
+    return dock != nullptr;
+}
+
 void MainWindow::buildDocks() {
     const auto below = [this](const char* name, const QString& title, QWidget* content) {
         return addDock(QString::fromLatin1(name), title, content, Qt::BottomDockWidgetArea);

@@ -64,6 +64,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("size"), {}, QStringLiteral("size")},
                        {QStringLiteral("theme"), {}, QStringLiteral("theme")},
                        {QStringLiteral("step"), {}, QStringLiteral("number")},
+                       {QStringLiteral("panel"), {}, QStringLiteral("name")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
@@ -76,6 +77,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     out.version = parser.isSet(QStringLiteral("version"));
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
+    out.panel = parser.value(QStringLiteral("panel"));
     out.rules = parser.values(QStringLiteral("rules"));
     out.mesh = parser.value(QStringLiteral("mesh"));
     out.mesh_order = parser.value(QStringLiteral("mesh-order"));
@@ -92,6 +94,7 @@ QString helpText() {
                     "  --size WxH             size of the window or picture (default 1280x800)\n"
                     "  --theme THEME          light, dark or system\n"
                     "  --step N               show step N first (default: the second one)\n"
+                    "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, details\n"
                     "  --rules FILE           further rules for names of ops, as for the command line\n"
                     "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
                     "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"

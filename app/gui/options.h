@@ -19,6 +19,7 @@ struct Options {
     QSize size{1280, 800};
     std::optional<ThemeChoice> theme;
     std::optional<int> step; ///< the step's own number
+    QString panel;           ///< that is in front, such as "anomalies"; empty = the usual one
     QStringList rules;       ///< files of further recognition rules
     QString mesh;            ///< how the job spreads over its ranks; empty = as the traces say
     QString mesh_order;

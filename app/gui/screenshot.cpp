@@ -20,6 +20,9 @@ int write(MainWindow& window, const Options& options) {
     if (options.step && !showStepNumber(window, *options.step))
         return fail(usageError("the trace has no step " + std::to_string(*options.step),
                                "leave out --step to see the default one"));
+    if (!options.panel.isEmpty() && !window.showPanel(options.panel))
+        return fail(usageError("there is no panel '" + options.panel.toStdString() + "'",
+                               "see bubblescope-gui --help for their names"));
     // Docks settle their sizes when the events of the first showing have been handled.
     QApplication::sendPostedEvents();
     const std::string file = options.screenshot.toStdString();

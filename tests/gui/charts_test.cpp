@@ -140,7 +140,7 @@ private slots:
         StepChart chart(themes);
         chart.resize(600, 200);
         chart.setCurves({curve({5, 6, 5, 7, 50, 5, 6, 5})}, {10, 11, 12, 13, 14, 15, 16, 17},
-                   {{4, QStringLiteral("+9 %"), true}});
+                        {{4, QStringLiteral("+9 %"), true}});
         chart.show();
         QSignalSpy chosen(&chart, &StepChart::stepChosen);
         QSignalSpy range(&chart, &StepChart::rangeChosen);

@@ -42,7 +42,7 @@ int rowOf(const Session& session, AnomalyKind kind) {
     return static_cast<int>(find(session, kind) - session.report.anomalies.data());
 }
 
-struct Stage {
+struct Setup {
     ThemeManager themes;
     ViewState state;
 };
@@ -79,7 +79,7 @@ private slots:
     }
 
     void anomalyPanelTellsTheChosenOneAndGoesThere() {
-        Stage stage;
+        Setup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         panel.resize(900, 250);
         panel.show();
@@ -97,7 +97,7 @@ private slots:
     }
 
     void sortingKeepsTheRightOneChosen() {
-        Stage stage;
+        Setup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         stage.state.setSession(session_);
         panel.table().sortByColumn(AnomalyModel::SeverityColumn, Qt::AscendingOrder);
@@ -108,7 +108,7 @@ private slots:
     }
 
     void aRunWithoutAnomaliesSaysSo() {
-        Stage stage;
+        Setup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         panel.show();
         stage.state.setSession(sampleSession());
@@ -144,7 +144,7 @@ private slots:
     }
 
     void stepsPanelShowsChangesAndSteps() {
-        Stage stage;
+        Setup stage;
         StepsPanel panel(stage.state, stage.themes);
         panel.resize(700, 220);
         panel.show();
@@ -163,7 +163,7 @@ private slots:
     }
 
     void accountingSumsToTheWall() {
-        Stage stage;
+        Setup stage;
         AccountingPanel panel(stage.state, stage.themes);
         stage.state.setSession(session_);
         QCOMPARE(panel.chart().bars().size(), 4U);
@@ -178,7 +178,7 @@ private slots:
     }
 
     void aPieceIsMarkedOnTheTimeline() {
-        Stage stage;
+        Setup stage;
         AccountingPanel panel(stage.state, stage.themes);
         TimelineView timeline(stage.state, stage.themes);
         timeline.resize(900, 400);
@@ -199,7 +199,7 @@ private slots:
     }
 
     void aPieceOfAStepGoesToThatStep() {
-        Stage stage;
+        Setup stage;
         AccountingPanel panel(stage.state, stage.themes);
         panel.resize(800, 700);
         panel.show();

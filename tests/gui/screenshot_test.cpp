@@ -63,6 +63,10 @@ private slots:
         QCOMPARE(
             runGui({"--screenshot", dark, "--theme", "dark", "--step", "2", path("run.pftrace")}, "offscreen").code, 0);
         QVERIFY(QImage(dark).pixelColor(5, 5).lightness() < 80);
+
+        const QString steps = path("steps.png");
+        QCOMPARE(runGui({"--screenshot", steps, "--panel", "steps", path("run.pftrace")}, "offscreen").code, 0);
+        QVERIFY(QImage(steps) != image);
     }
 
     void unreadableInputIsExitCode3() {
@@ -98,6 +102,8 @@ private slots:
         QTest::newRow("step text") << QStringList{"--step", "two", path("run.pftrace")};
         QTest::newRow("no such step") << QStringList{"--screenshot", path("x.png"), "--step", "99",
                                                      path("run.pftrace")};
+        QTest::newRow("no such panel") << QStringList{"--screenshot", path("x.png"), "--panel", "kitchen",
+                                                      path("run.pftrace")};
         QTest::newRow("no display") << QStringList{path("run.pftrace")};
     }
     void wrongUsageIsExitCode2() {

@@ -16,6 +16,7 @@ namespace {
 constexpr int kMargin = 10;
 constexpr int kNumbersHeight = 18;
 constexpr double kTitleHeight = 18;
+constexpr int kTicks = 5;       ///< at most, on each vertical axis
 constexpr double kDotsFrom = 5; ///< pixels a step, below which dots would touch
 
 } // namespace
@@ -51,7 +52,7 @@ int StepChart::axisWidth() const {
     int widest = 40;
     for (const Curve& curve : curves_) {
         const Axis axis = robustAxis(curve.data.values, curve.data.from_zero);
-        for (const double tick : niceTicks(axis, 3))
+        for (const double tick : niceTicks(axis, kTicks))
             widest = std::max(widest, fontMetrics().horizontalAdvance(curve.text(tick)));
     }
     return widest + 2 * kMargin;
@@ -80,7 +81,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     if (layout.axis(index).clipped) title += QStringLiteral("  ") + tr("(▲▼ beyond the axis)");
     painter.drawText(QRectF(plot.left(), plot.top() - kTitleHeight, plot.width(), kTitleHeight),
                      Qt::AlignLeft | Qt::AlignVCenter, title);
-    for (const double tick : niceTicks(layout.axis(index), 3)) {
+    for (const double tick : niceTicks(layout.axis(index), kTicks)) {
         const double y = std::round(layout.y(index, tick));
         painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
         painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, curve.text(tick));

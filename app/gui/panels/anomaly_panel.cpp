@@ -5,7 +5,6 @@
 #include "app/gui/panels/table_style.h"
 #include "app/gui/theme/chart_colours.h"
 
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
@@ -110,12 +109,10 @@ QWidget* AnomalyPanel::buildDetails() {
     evidence_ = label("anomalyEvidence");
     go_ = new QPushButton(tr("Go to it on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
-    auto* head = new QHBoxLayout;
-    head->addWidget(title_, 1);
-    head->addWidget(go_);
-    column->addLayout(head);
-    for (QLabel* each : {message_, suggestion_, evidence_})
+    for (QLabel* each : {title_, message_, suggestion_})
         column->addWidget(each);
+    column->addWidget(go_, 0, Qt::AlignLeft);
+    column->addWidget(evidence_);
     column->addStretch(1);
     details_->setWidget(content);
     return details_;

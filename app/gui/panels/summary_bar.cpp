@@ -1,5 +1,6 @@
 #include "app/gui/panels/summary_bar.h"
 
+#include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/legend.h"
@@ -27,6 +28,8 @@ enum FigureIndex : std::size_t {
     FigureCount
 };
 
+constexpr int kLeastFinding = 90; ///< pixels
+
 /// The title without its other names in brackets.
 QString familyTitle(const std::string& name) {
     const ScheduleFamily* family = findScheduleFamily(name);
@@ -46,7 +49,11 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     figures_[FindingFigure].box->setObjectName(QStringLiteral("findingFigure"));
     figures_[FindingFigure].box->setCursor(Qt::PointingHandCursor);
     figures_[FindingFigure].box->installEventFilter(this);
-    row->addStretch(1);
+    // The one text of any length: it takes what room there is, and widens no window.
+    figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    figures_[FindingFigure].value->setMinimumWidth(kLeastFinding);
+    row->setStretchFactor(figures_[FindingFigure].box, 1);
+    row->addStretch(0);
     row->addWidget(legend_, 0, Qt::AlignVCenter);
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {
@@ -78,7 +85,13 @@ SummaryBar::Figure SummaryBar::addFigure(QHBoxLayout& row) {
 
 bool SummaryBar::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::MouseButtonRelease) emit findingChosen();
+    if (event->type() == QEvent::Resize) elideFinding();
     return QWidget::eventFilter(watched, event);
+}
+
+void SummaryBar::elideFinding() {
+    const Figure& figure = figures_[FindingFigure];
+    figure.value->setText(figure.value->fontMetrics().elidedText(finding_, Qt::ElideRight, figure.box->width()));
 }
 
 void SummaryBar::set(const Figure& figure, const QString& name, const QString& value, const QString& explanation) {
@@ -130,12 +143,13 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     for (const Anomaly& anomaly : anomalies) {
         messages << fromUtf8(anomaly.message + " " + anomaly.suggestion);
         if (!shown.isEmpty()) continue;
-        shown = anomaly.kind == AnomalyKind::SlowStage ? tr("slow stage")
-                                                       : fromUtf8(std::string(anomalyKindName(anomaly.kind)));
+        shown = anomalyKindText(anomaly.kind);
         if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
     }
     if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);
+    finding_ = shown;
     set(figures_[FindingFigure], tr("Finding"), shown, messages.join(QStringLiteral("\n\n")));
+    elideFinding();
 }
 
 void SummaryBar::refreshStep(const Session& session) {
@@ -179,8 +193,9 @@ void SummaryBar::refreshStep(const Session& session) {
 
 QString SummaryBar::text() const {
     QStringList parts;
-    for (const Figure& figure : figures_)
-        parts << figure.name->text() + QLatin1Char(' ') + figure.value->text();
+    for (std::size_t i = 0; i < figures_.size(); ++i)
+        parts << figures_[i].name->text() + QLatin1Char(' ') +
+                     (i == FindingFigure ? finding_ : figures_[i].value->text());
     return parts.join(QStringLiteral(" | "));
 }
 

@@ -40,6 +40,7 @@ private:
     void refresh();
     void refreshSchedule(const Session& session);
     void refreshStep(const Session& session);
+    void elideFinding();
     void refreshFindings(const std::vector<Anomaly>& anomalies);
     void applyTheme();
 
@@ -47,6 +48,7 @@ private:
     ThemeManager& themes_;
     std::vector<Figure> figures_;
     Legend* legend_;
+    QString finding_; ///< in full; the label may have room for less
 };
 
 } // namespace bubblescope::gui

@@ -36,7 +36,7 @@ protected:
         return whereIs(piece, run_.steps[3], report_.diagnoses[3], Rank(rank));
     }
 
-    Run run_;
+    bubblescope::Run run_;
     RunReport report_;
 };
 
@@ -64,7 +64,7 @@ TEST_F(AccountPieces, PairsAreOneStretchEach) {
     test::JitteredRun wanted;
     wanted.spec = {"1f1b-overlap", "", 4, 8, 1};
     wanted.steps = 2;
-    const Run run = test::makeJitteredRun(wanted, 1);
+    const bubblescope::Run run = test::makeJitteredRun(wanted, 1);
     const RunReport report = analyzeRun(run);
     const AccountPiece pairs{Kind::Overlapped, {}, {}};
     const auto found = whereIs(pairs, run.steps[1], report.diagnoses[1], Rank(0));
