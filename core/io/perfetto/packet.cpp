@@ -9,26 +9,6 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// Takes the next packet's bytes and moves `next` behind them, or says why there is none.
-std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next, std::string_view& body) {
-    if (next >= bytes.size()) return PacketBatch::End::Whole;
-    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
-    if (bytes[next] != kPacketTag) return PacketBatch::End::NoPacket;
-    const char* cursor = bytes.data() + next + 1;
-    const char* const end = bytes.data() + bytes.size();
-    try {
-        const std::uint64_t length = protozero::decode_varint(&cursor, end);
-        if (length > static_cast<std::uint64_t>(end - cursor)) return PacketBatch::End::Cut;
-        body = {cursor, static_cast<std::size_t>(length)};
-        next = static_cast<std::size_t>(cursor - bytes.data()) + body.size();
-        return std::nullopt;
-    } catch (const protozero::end_of_buffer_exception&) {
-        return PacketBatch::End::Cut; // in the length itself
-    } catch (const protozero::exception&) {
-        return PacketBatch::End::BadLength;
-    }
-}
-
 /// Throws protozero::exception where the bytes are no packet.
 void decode(std::string_view body, Packet& out, PacketBatch& batch) {
     const auto extras = [&]() -> PacketExtras& {
@@ -84,6 +64,25 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
 }
 
 } // namespace
+
+std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next, std::string_view& body) {
+    if (next >= bytes.size()) return PacketBatch::End::Whole;
+    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
+    if (bytes[next] != kPacketTag) return PacketBatch::End::NoPacket;
+    const char* cursor = bytes.data() + next + 1;
+    const char* const end = bytes.data() + bytes.size();
+    try {
+        const std::uint64_t length = protozero::decode_varint(&cursor, end);
+        if (length > static_cast<std::uint64_t>(end - cursor)) return PacketBatch::End::Cut;
+        body = {cursor, static_cast<std::size_t>(length)};
+        next = static_cast<std::size_t>(cursor - bytes.data()) + body.size();
+        return std::nullopt;
+    } catch (const protozero::end_of_buffer_exception&) {
+        return PacketBatch::End::Cut; // in the length itself
+    } catch (const protozero::exception&) {
+        return PacketBatch::End::BadLength;
+    }
+}
 
 void PacketBatch::clear() {
     packets.clear();

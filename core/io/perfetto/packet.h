@@ -61,6 +61,10 @@ struct PacketBatch {
     void add(std::size_t offset, std::string_view body);
 };
 
+/// Takes the bytes of the packet at `next` and moves `next` behind it, or says why there is none; `next` then stays.
+[[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
+                                                        std::string_view& body);
+
 /// Decodes the packets of a trace file until it ends or breaks. Where its frame breaks, all before is good and the
 /// place is known.
 void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out);
