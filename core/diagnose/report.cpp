@@ -9,16 +9,6 @@
 namespace bubblescope {
 namespace {
 
-std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
-    std::vector<std::size_t> order(steps.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
-    if (order.size() > 1) order.erase(order.begin());
-    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
-    std::ranges::nth_element(order, middle, {}, [&](std::size_t i) { return std::pair(steps[i].wall, i); });
-    return *middle;
-}
-
 ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     const auto microseconds = [](double value) { return TimeNs{static_cast<std::int64_t>(1e3 * value)}; };
     ClockOptions options;
@@ -54,6 +44,16 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const Repo
 }
 
 } // namespace
+
+std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
+    std::vector<std::size_t> order(steps.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
+    if (order.size() > 1) order.erase(order.begin());
+    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
+    std::ranges::nth_element(order, middle, {}, [&](std::size_t i) { return std::pair(steps[i].wall, i); });
+    return *middle;
+}
 
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     return makeReport(run, analyzeSteps(run, nullptr).value(), options);

@@ -18,8 +18,7 @@ struct RunReport {
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies; ///< what costs a step most first
     RunClocks clocks;               ///< as ReportOptions gave them
-    std::size_t typical_step =
-        0; ///< index into `steps`: the one of median wall time, the first left out where there are others
+    std::size_t typical_step = 0; ///< index into `steps`, see typicalStep()
 };
 
 /// What a report takes besides the run.
@@ -41,6 +40,10 @@ struct DiagnosisOptions {
 /// Errors: as alignClocks(), and Cancelled.
 [[nodiscard]] Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options = {},
                                             const JobControl* control = nullptr);
+
+/// Index of the step of median wall time, the first left out where there are others, since it pays for warm-up. There
+/// must be one.
+[[nodiscard]] std::size_t typicalStep(const std::vector<StepAnalysis>& steps);
 
 /// Of a run whose clocks are aligned, or need not be. `run.steps` must not be empty (loadRun never returns such a run).
 [[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});

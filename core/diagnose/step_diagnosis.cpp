@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 namespace bubblescope {
@@ -64,17 +65,18 @@ StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
     return {clock_error, recordsLost(run)};
 }
 
-std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error) {
+std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error, std::size_t from) {
+    std::vector<StepDiagnosis> result;
+    if (from >= run.steps.size()) return result;
     const UsualTimes usual_times(run.steps);
     const Schedule& plan = plannedOrder(run);
     const StepKnowledge known = knownOfSteps(run, clock_error);
-    std::vector<StepDiagnosis> result;
-    result.reserve(run.steps.size());
-    if (run.steps.empty()) return result;
+    const std::span steps = std::span(run.steps).subspan(from);
+    result.reserve(steps.size());
     // The steps of a run mostly have one order, and with it all of this but their times.
-    OrderedSteps shared(run.steps.front(), known, usual_times, plan);
-    for (const StepTimeline& step : run.steps) {
-        if (&step != &run.steps.front()) shared.assign(step, known, usual_times, plan);
+    OrderedSteps shared(steps.front(), known, usual_times, plan);
+    for (const StepTimeline& step : steps) {
+        if (&step != &steps.front()) shared.assign(step, known, usual_times, plan);
         auto& [observed, replay, planned, usual, places] = shared;
         result.push_back({places, accountStep(step, observed, replay, planned, usual),
                           criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});
