@@ -15,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -134,12 +135,15 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(const RankWires opened_wires, openRankWires(config, plan, clock, team));
     const std::unique_ptr<ProcessWires>& wires = opened_wires.wires;
 
+    // Those of the start at once, for who watches the run; at its end there are more.
+    const std::size_t pings_written = wires->pings().size();
+    if (recorder) recorder->addPings(wires->pings());
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get());
     if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
     engine.die = [] { std::raise(SIGKILL); };
     Result<EngineResult> ran = runEngine(engine, control);
     all_alive = wires->leave();
-    if (recorder) recorder->addPings(wires->pings());
+    if (recorder) recorder->addPings(std::span(wires->pings()).subspan(pings_written));
     Status written = recorder ? recorder->close() : Status();
     if (const auto error = wires->error()) return *error; // here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();

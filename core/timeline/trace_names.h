@@ -21,7 +21,11 @@
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
 ///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
 ///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
-///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks) and `pid`.
+///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks), `pid` and `pids` (the space that counts in); one that goes on where a
+///   rank's file before it was full says which `segment` it is, counted from 0.
+/// - category "run": an instant "records lost" where a rank had more to record than fitted in memory: arg records. An
+///   instant "bubblescope end" closes a rank's last file: args records (slices that were written, over all segments)
+///   and dropped.
 /// - category "check": a check (see CheckRecord) on the track "replay", named as its op and layer, "F3.1 layer 5"; a
 ///   slice where it ran, else an instant. Args check, outcome, verdict (as checkKindName() and its like have them),
 ///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
@@ -42,6 +46,8 @@ inline constexpr std::string_view kCollective = "collective";
 inline constexpr std::string_view kAllReduce = "all_reduce";
 inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
+inline constexpr std::string_view kLostEvent = "records lost";
+inline constexpr std::string_view kEndEvent = "bubblescope end";
 inline constexpr std::string_view kCheck = "check";
 inline constexpr std::string_view kDigest = "digest";
 inline constexpr std::string_view kReplay = "replay"; ///< the track of both

@@ -17,16 +17,24 @@ Error dirError(const std::filesystem::path& dir, std::string_view what, const st
     return error;
 }
 
-/// The rank in "rank<R>.pftrace", nothing for other names.
-std::optional<int> rankOfFile(const std::filesystem::path& file) {
+/// Rank and segment of a file with a spool's name.
+struct SpoolName {
+    int rank = 0;
+    int segment = 0;
+};
+
+/// Nothing for other names.
+std::optional<SpoolName> spoolName(const std::filesystem::path& file) {
     const std::string name = file.filename().string();
     constexpr std::string_view kPrefix = "rank";
     if (!name.starts_with(kPrefix)) return std::nullopt;
-    int rank = 0;
-    const char* const begin = name.data() + kPrefix.size();
-    const auto parsed = std::from_chars(begin, name.data() + name.size(), rank);
-    if (parsed.ec != std::errc{} || RankSpool::fileName(Rank{rank}) != name) return std::nullopt;
-    return rank;
+    SpoolName found;
+    const char* const end = name.data() + name.size();
+    auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
+    if (RankSpool::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
+    return found;
 }
 
 /// Whoever loads a folder loads all traces in it, so those of an earlier, larger run must go.
@@ -36,8 +44,8 @@ Status prepareDir(const std::filesystem::path& dir, int ranks) {
     if (code) return dirError(dir, "the folder cannot be created", code);
     std::vector<std::filesystem::path> stale;
     for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
-        const std::optional<int> rank = rankOfFile(at->path());
-        if (rank && *rank >= ranks) stale.push_back(at->path());
+        const std::optional<SpoolName> name = spoolName(at->path());
+        if (name && (name->rank >= ranks || name->segment > 0)) stale.push_back(at->path());
     }
     if (code) return dirError(dir, "the folder cannot be read", code);
     for (const auto& file : stale) {
@@ -58,14 +66,18 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
     for (int r = 0; config.ranks.empty() && r < ranks; ++r)
         recorder->ranks_.push_back(Rank{r});
     for (const Rank rank : recorder->ranks_) {
-        BUBBLESCOPE_ASSIGN(RankSpool spool, RankSpool::create(config.dir, config.info, rank, clocks, config.host));
+        BUBBLESCOPE_ASSIGN(RankSpool spool,
+                           RankSpool::create(config.dir, config.info, rank, clocks, config.host, config.limits));
         recorder->spools_.push_back(std::move(spool));
         recorder->rings_.push_back(std::make_unique<RecordRing>(config.ring_capacity));
     }
     recorder->failed_.assign(recorder->spools_.size(), false);
+    recorder->told_dropped_.assign(recorder->spools_.size(), 0);
+    recorder->closed_ = false;
     if (config.flush_interval.count() > 0) {
         try {
-            recorder->thread_ = std::thread(&Recorder::drainLoop, recorder.get(), config.flush_interval);
+            recorder->thread_ =
+                std::thread(&Recorder::drainLoop, recorder.get(), config.flush_interval, config.clock_interval);
         } catch (const std::system_error& e) {
             return runError(fmt::format("the recorder's thread cannot be started: {}", e.what()));
         }
@@ -98,13 +110,30 @@ Status Recorder::flush() {
     for (std::size_t r = 0; r < rings_.size(); ++r) {
         batch_.clear();
         rings_[r]->drain(batch_);
-        if (batch_.empty() || failed_[r]) continue;
-        Status appended = spools_[r].append(batch_);
+        if (closed_ || failed_[r]) continue;
+        Status appended = flushRank(r);
         if (appended.ok()) continue;
         failed_[r] = true;
         keepError(std::move(appended).error());
     }
     return status();
+}
+
+Status Recorder::flushRank(std::size_t place) {
+    if (!batch_.empty()) BUBBLESCOPE_TRY(spools_[place].append(batch_));
+    const std::int64_t lost = rings_[place]->dropped() - told_dropped_[place];
+    if (lost == 0) return {};
+    told_dropped_[place] += lost;
+    return spools_[place].appendLost(lost);
+}
+
+void Recorder::writeClocks() {
+    const std::lock_guard lock(files_mutex_);
+    for (std::size_t r = 0; r < spools_.size(); ++r) {
+        if (closed_ || failed_[r]) continue;
+        Status appended = spools_[r].append(readClocks());
+        if (!appended.ok()) keepError(std::move(appended).error());
+    }
 }
 
 void Recorder::keepError(Error error) {
@@ -127,7 +156,15 @@ void Recorder::addPings(std::span<const Ping> pings) {
 
 Status Recorder::close() {
     stopThread();
-    return flush();
+    [[maybe_unused]] const Status kept = flush(); // status() tells
+    const std::lock_guard lock(files_mutex_);
+    for (std::size_t r = 0; r < spools_.size() && !closed_; ++r) {
+        if (failed_[r]) continue;
+        Status appended = spools_[r].appendEnd(told_dropped_[r]);
+        if (!appended.ok()) keepError(std::move(appended).error());
+    }
+    closed_ = true;
+    return status();
 }
 
 std::int64_t Recorder::dropped() const {
@@ -144,7 +181,8 @@ std::vector<std::filesystem::path> Recorder::files() const {
     return files;
 }
 
-void Recorder::drainLoop(std::chrono::milliseconds interval) {
+void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval) {
+    auto clocks_due = std::chrono::steady_clock::now() + clock_interval;
     std::unique_lock lock(wake_mutex_);
     while (!stopping_) {
         wake_.wait_for(lock, interval, [this] { return flush_wanted_ || stopping_; });
@@ -152,6 +190,10 @@ void Recorder::drainLoop(std::chrono::milliseconds interval) {
         lock.unlock();
         // A failure is kept for status() and close().
         [[maybe_unused]] const Status kept = flush();
+        if (const auto now = std::chrono::steady_clock::now(); now >= clocks_due) {
+            writeClocks();
+            clocks_due = now + clock_interval;
+        }
         lock.lock();
     }
 }

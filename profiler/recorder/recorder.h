@@ -27,6 +27,10 @@ struct RecorderConfig {
     /// How long a record may lie in memory: what a killed process loses. 0 = nothing is written unless
     /// flush() is called.
     std::chrono::milliseconds flush_interval{50};
+    /// How often both of the host's clocks are read and recorded, so that files of several hosts can be related while
+    /// they grow. By the recorder's thread.
+    std::chrono::milliseconds clock_interval{60'000};
+    SpoolLimits limits;
 };
 
 /// Records the slices of a run's ranks into one Perfetto file per rank. Each rank's thread pushes into its
@@ -55,7 +59,8 @@ public:
     /// The first error of any flush so far, without flushing.
     [[nodiscard]] Status status() const;
 
-    /// Stops the recorder's thread and flushes; the last call to make, after the producers ended.
+    /// Stops the recorder's thread, flushes and writes to each file that it has ended; the last call to make, after the
+    /// producers ended.
     [[nodiscard]] Status close();
 
     /// Writes exchanges of clocks into the file of the rank that asked, which must be one of those recorded here.
@@ -69,7 +74,9 @@ private:
     Recorder() = default;
     [[nodiscard]] std::size_t placeOf(Rank rank) const;
     void keepError(Error error);
-    void drainLoop(std::chrono::milliseconds interval);
+    [[nodiscard]] Status flushRank(std::size_t place);
+    void writeClocks();
+    void drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval);
     void stopThread();
 
     std::vector<Rank> ranks_; ///< whose rings and spools these are
@@ -77,7 +84,9 @@ private:
 
     std::mutex files_mutex_; ///< guards what flushing uses
     std::vector<RankSpool> spools_;
-    std::vector<bool> failed_; ///< by place in ranks_
+    std::vector<bool> failed_;               ///< by place in ranks_
+    std::vector<std::int64_t> told_dropped_; ///< likewise: what the files say was lost
+    bool closed_ = true; ///< also before all files are there
     std::vector<SliceRecord> batch_;
 
     mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -46,37 +47,69 @@ HostInfo thisHost() {
     if (::gethostname(name.data(), name.size() - 1) == 0) host.name = name.data();
     std::ifstream("/proc/sys/kernel/random/boot_id") >> host.clock;
     host.pid = ::getpid();
+    std::error_code none;
+    host.pids = std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
     return host;
 }
 
-std::filesystem::path RankSpool::fileName(Rank rank) {
-    return fmt::format("rank{}.pftrace", rank.value);
+std::filesystem::path RankSpool::fileName(Rank rank, int segment) {
+    return segment == 0 ? fmt::format("rank{}.pftrace", rank.value)
+                        : fmt::format("rank{}.{}.pftrace", rank.value, segment);
 }
 
-RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank)
-    : file_(std::move(file)), rank_(rank), alike_(info.dp * info.tp), stages_(info.pp * info.vpp),
-      apart_(routes(info.placement)), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits)
+    : file_(std::move(file)), rank_(rank), info_(info), host_(host), limits_(limits), alike_(info.dp * info.tp),
+      stages_(info.pp * info.vpp), apart_(routes(info.placement)),
+      encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank, ClockPair clocks,
-                                    const HostInfo& host) {
+                                    const HostInfo& host, SpoolLimits limits) {
     BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
-    RankSpool spool(std::move(file), info, rank);
-    const Rank in_pipeline{rank.value / (info.dp * info.tp)};
-    std::string name = fmt::format("rank {}", in_pipeline.value);
-    if (info.dp > 1) name += fmt::format(" of replica {}", rank.value / info.tp % info.dp);
-    if (info.tp > 1) name += fmt::format(", tensor rank {}", rank.value % info.tp);
-    perfetto::Encoder& encoder = spool.encoder_;
-    encoder.process(spool.processUuid(), rank.value + 1, name, rank.value);
-    for (std::size_t track = 0; track < (info.tp > 1 ? kTracks : kCollectiveTrack); ++track)
-        spool.openLane(track);
-    encoder.clockSnapshot(clocks.monotonic, clocks.realtime);
-    std::vector<perfetto::Arg> args = perfetto::runArgs(info, in_pipeline);
-    args.push_back({"host", std::string_view(host.name)});
-    args.push_back({"clock", std::string_view(host.clock)});
-    args.push_back({"pid", host.pid});
-    encoder.instant(spool.processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
-    BUBBLESCOPE_TRY(spool.file_.append(encoder.take()));
+    RankSpool spool(std::move(file), info, rank, host, limits);
+    spool.encodeBeginning(clocks);
+    BUBBLESCOPE_TRY(spool.file_.append(spool.encoder_.take()));
     return spool;
+}
+
+/// What each file begins with: tracks, clocks, what the run is and where.
+void RankSpool::encodeBeginning(ClockPair clocks) {
+    const Rank in_pipeline{rank_.value / alike_};
+    std::string name = fmt::format("rank {}", in_pipeline.value);
+    if (info_.dp > 1) name += fmt::format(" of replica {}", rank_.value / info_.tp % info_.dp);
+    if (info_.tp > 1) name += fmt::format(", tensor rank {}", rank_.value % info_.tp);
+    encoder_.process(processUuid(), rank_.value + 1, name, rank_.value);
+    for (std::size_t track = 0; track < (info_.tp > 1 ? kTracks : kCollectiveTrack); ++track)
+        openLane(track);
+    encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
+    std::vector<perfetto::Arg> args = perfetto::runArgs(info_, in_pipeline);
+    args.push_back({"host", std::string_view(host_.name)});
+    args.push_back({"clock", std::string_view(host_.clock)});
+    args.push_back({"pid", host_.pid});
+    args.push_back({"pids", std::string_view(host_.pids)});
+    if (segment_ > 0) args.push_back({"segment", std::int64_t{segment_}});
+    encoder_.instant(processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
+}
+
+Status RankSpool::writeOut() {
+    BUBBLESCOPE_TRY(file_.append(encoder_.take()));
+    return limits_.segment_bytes > 0 && file_.length() >= limits_.segment_bytes ? beginSegment() : Status();
+}
+
+Status RankSpool::beginSegment() {
+    const std::filesystem::path dir = file_.path().parent_path();
+    BUBBLESCOPE_ASSIGN(file_, SpoolFile::create(dir / fileName(rank_, segment_ + 1)));
+    ++segment_;
+    encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(rank_.value) + 1);
+    for (std::vector<Lane>& lanes : lanes_)
+        lanes.clear();
+    lanes_opened_ = 0;
+    encodeBeginning(readClocks());
+    BUBBLESCOPE_TRY(file_.append(encoder_.take()));
+    // One that is gone already, or cannot be removed, does no harm.
+    std::error_code ignored;
+    if (limits_.segments > 0 && segment_ >= limits_.segments)
+        std::filesystem::remove(dir / fileName(rank_, segment_ - limits_.segments), ignored);
+    return {};
 }
 
 Status RankSpool::append(std::vector<SliceRecord>& batch) {
@@ -86,7 +119,7 @@ Status RankSpool::append(std::vector<SliceRecord>& batch) {
     });
     for (const SliceRecord& record : batch)
         encode(record);
-    return file_.append(encoder_.take());
+    return writeOut();
 }
 
 Status RankSpool::append(const Ping& ping) {
@@ -97,6 +130,23 @@ Status RankSpool::append(const Ping& ping) {
                                              {"t2_ns", ping.t2.count()},
                                              {"t3_ns", ping.t3.count()}}};
     encoder_.instant(processUuid(), ping.t0, trace_names::kClock, trace_names::kPing, args);
+    return writeOut();
+}
+
+Status RankSpool::append(ClockPair clocks) {
+    encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
+    return writeOut();
+}
+
+Status RankSpool::appendLost(std::int64_t records) {
+    const std::array<perfetto::Arg, 1> args{{{"records", records}}};
+    encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kLostEvent, args);
+    return writeOut();
+}
+
+Status RankSpool::appendEnd(std::int64_t dropped) {
+    const std::array<perfetto::Arg, 2> args{{{"records", records_}, {"dropped", dropped}}};
+    encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kEndEvent, args);
     return file_.append(encoder_.take());
 }
 
@@ -157,6 +207,7 @@ void RankSpool::encode(const SliceRecord& record) {
                             perfetto::commArgs(span, record.step));
     }
     encoder_.endSlice(track, record.end);
+    ++records_;
 }
 
 } // namespace bubblescope::profiler

@@ -27,23 +27,30 @@ struct HostInfo {
     std::string name;
     std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
     std::int64_t pid = 0;
+    std::string pids = {}; ///< the space that `pid` counts in: containers of one machine have their own
 };
 
 /// Of this process.
 [[nodiscard]] HostInfo thisHost();
 
-/// The trace file of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
-/// batch. One thread at a time.
+/// How much room a rank's files may take.
+struct SpoolLimits {
+    std::int64_t segment_bytes = 0; ///< a file of this size is full, and the next is begun; 0 = one file for all
+    int segments = 0;               ///< so many are kept, the oldest go; 0 = all
+};
+
+/// The trace files of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
+/// batch. Each file can be read alone. One thread at a time.
 class RankSpool {
 public:
-    /// "rank<R>.pftrace"
-    [[nodiscard]] static std::filesystem::path fileName(Rank rank);
+    /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
+    [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
 
     /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
     /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
     /// clocks, what the run is and where. Error: Run, naming the file.
     [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
-                                                  ClockPair clocks, const HostInfo& host);
+                                                  ClockPair clocks, const HostInfo& host, SpoolLimits limits = {});
 
     /// Appends a batch with one write; sorts it in place. Within a batch order does not matter; a slice that
     /// overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
@@ -51,6 +58,15 @@ public:
 
     /// An exchange of clocks in which this rank was the asker.
     [[nodiscard]] Status append(const Ping& ping);
+
+    /// A later reading of both clocks.
+    [[nodiscard]] Status append(ClockPair clocks);
+
+    /// So many records were lost before they could be appended.
+    [[nodiscard]] Status appendLost(std::int64_t records);
+
+    /// That nothing will follow. `dropped`: all records that were lost.
+    [[nodiscard]] Status appendEnd(std::int64_t dropped);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
@@ -63,7 +79,11 @@ private:
         TimeNs free_from{0};
     };
 
-    RankSpool(SpoolFile file, const RunInfo& info, Rank rank);
+    RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits);
+
+    void encodeBeginning(ClockPair clocks);
+    [[nodiscard]] Status writeOut();
+    [[nodiscard]] Status beginSegment();
 
     [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
     [[nodiscard]] std::uint64_t processUuid() const;
@@ -72,10 +92,15 @@ private:
     void encode(const SliceRecord& record);
 
     SpoolFile file_;
-    Rank rank_;  ///< of the whole run
-    int alike_;  ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks
-    int stages_; ///< of the whole pipeline
-    int apart_;  ///< between neighbouring stages, see routes()
+    Rank rank_; ///< of the whole run
+    RunInfo info_;
+    HostInfo host_;
+    SpoolLimits limits_;
+    int segment_ = 0;
+    std::int64_t records_ = 0; ///< slices appended
+    int alike_;                ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks
+    int stages_;               ///< of the whole pipeline
+    int apart_;                ///< between neighbouring stages, see routes()
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;

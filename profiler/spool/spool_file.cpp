@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +23,9 @@ Error fileError(const std::filesystem::path& path, std::string_view what, int co
 
 Result<SpoolFile> SpoolFile::create(std::filesystem::path path) {
     constexpr int kMode = 0644;
+    struct stat old {};
+    const bool replaces = ::lstat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
+    if (replaces && ::unlink(path.c_str()) != 0) return fileError(path, "the trace file cannot be replaced", errno);
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kMode);
     if (descriptor < 0) return fileError(path, "the trace file cannot be created", errno);
     return SpoolFile(std::move(path), descriptor);

@@ -15,7 +15,8 @@ namespace bubblescope::profiler {
 /// One thread at a time.
 class SpoolFile {
 public:
-    /// Creates the file or empties it. Error: Run, naming the file.
+    /// Creates the file anew: one of this name is removed, so that who reads it sees that this is another. Error: Run,
+    /// naming the file.
     [[nodiscard]] static Result<SpoolFile> create(std::filesystem::path path);
 
     SpoolFile(SpoolFile&& other) noexcept;
@@ -26,6 +27,7 @@ public:
     [[nodiscard]] Status append(std::string_view packets);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] std::int64_t length() const { return length_; } ///< bytes appended
 
 private:
     SpoolFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}

@@ -13,6 +13,8 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::profiler {
 namespace {
@@ -121,17 +123,89 @@ TEST(Recorder, SaysInEveryFileWhatTheRunIs) {
     const test::ScratchFolder dir;
     ASSERT_TRUE(openRecorder(configFor(dir.path(), 2))->close().ok());
     const ReadTraces loaded = read(dir.path());
-    ASSERT_EQ(loaded.trace->instants().size(), 2U);
+    ASSERT_EQ(loaded.trace->instants().size(), 4U);
     std::set<std::int64_t> ranks;
     for (const Instant& instant : loaded.trace->instants()) {
-        EXPECT_EQ(loaded.trace->text(instant.name), trace_names::kRunEvent);
         EXPECT_EQ(loaded.trace->text(instant.category), trace_names::kRun);
+        if (loaded.trace->text(instant.name) == trace_names::kEndEvent) continue;
+        EXPECT_EQ(loaded.trace->text(instant.name), trace_names::kRunEvent);
         EXPECT_EQ(loaded.trace->textArg(instant.args, "schedule"), "1f1b");
         EXPECT_EQ(loaded.trace->intArg(instant.args, "pp"), 2);
         EXPECT_EQ(loaded.trace->intArg(instant.args, "pace_tolerance_ns"), 10'000'000);
         ranks.insert(loaded.trace->intArg(instant.args, "rank").value_or(-1));
     }
     EXPECT_EQ(ranks, (std::set<std::int64_t>{0, 1}));
+}
+
+/// What each instant of this name says of records, by file.
+std::vector<std::pair<std::int64_t, std::int64_t>> recordsSaid(const Trace& trace, std::string_view name) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> said;
+    for (const Instant& instant : trace.instants()) {
+        if (trace.text(instant.name) != name) continue;
+        said.emplace_back(trace.intArg(instant.args, "records").value_or(-1),
+                          trace.intArg(instant.args, "dropped").value_or(-1));
+    }
+    return said;
+}
+
+TEST(Recorder, SaysAtTheEndWhatWasWrittenAndWhatWasLost) {
+    const test::ScratchFolder dir;
+    RecorderConfig config = configFor(dir.path(), 1);
+    config.ring_capacity = 4;
+    const auto recorder = openRecorder(config);
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 7; ++i)
+            recorder->ring(Rank{0}).push(opRecord(i, 100 * round + 10 * i, 100 * round + 10 * i + 5));
+        ASSERT_TRUE(recorder->flush().ok());
+    }
+    ASSERT_TRUE(recorder->close().ok());
+    ASSERT_TRUE(recorder->close().ok()) << "again";
+    using Said = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    const ReadTraces loaded = read(dir.path());
+    EXPECT_EQ(recordsSaid(*loaded.trace, trace_names::kLostEvent), (Said{{3, -1}, {3, -1}}));
+    EXPECT_EQ(recordsSaid(*loaded.trace, trace_names::kEndEvent), (Said{{8, 6}}));
+}
+
+TEST(Recorder, AFullFileGoesOnInTheNextAndTheOldestGo) {
+    const test::ScratchFolder dir;
+    RecorderConfig config = configFor(dir.path(), 1);
+    config.limits = {4000, 3};
+    std::ofstream(dir.path() / "rank0.7.pftrace") << "of an earlier run";
+    const auto recorder = openRecorder(config);
+    for (int i = 0; i < 400; ++i) {
+        recorder->ring(Rank{0}).push(opRecord(i, 10 * i, 10 * i + 5));
+        if (i % 20 == 19) {
+            ASSERT_TRUE(recorder->flush().ok());
+        }
+    }
+    ASSERT_TRUE(recorder->close().ok());
+    std::size_t files = 0;
+    std::size_t slices = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+        ++files;
+        const ReadTraces loaded = read(entry.path());
+        EXPECT_TRUE(loaded.problems.empty()) << entry.path();
+        EXPECT_EQ(loaded.trace->text(loaded.trace->tracks().front().process_name), "rank 0");
+        slices += loaded.trace->sliceCount();
+    }
+    EXPECT_EQ(files, 3U);
+    EXPECT_GT(slices, 20U);
+    EXPECT_LT(slices, 400U);
+    EXPECT_EQ(recordsSaid(*read(dir.path()).trace, trace_names::kEndEvent).front().first, 400);
+}
+
+TEST(Recorder, ReadsTheClocksAgainAndAgain) {
+    const test::ScratchFolder dir;
+    RecorderConfig config = configFor(dir.path(), 1);
+    config.flush_interval = milliseconds{1};
+    config.clock_interval = milliseconds{1};
+    const auto recorder = openRecorder(config);
+    const std::filesystem::path file = dir.path() / "rank0.pftrace";
+    const auto before = std::filesystem::file_size(file);
+    while (std::filesystem::file_size(file) == before)
+        std::this_thread::yield();
+    ASSERT_TRUE(recorder->close().ok());
+    EXPECT_TRUE(read(file).problems.empty());
 }
 
 TEST(Recorder, LeavesWholePacketsAfterEveryFlush) {
