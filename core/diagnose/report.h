@@ -18,7 +18,7 @@ struct RunReport {
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies; ///< what costs a step most first
     RunClocks clocks;               ///< as ReportOptions gave them
-    std::size_t typical_step = 0; ///< index into `steps`, see typicalStep()
+    std::size_t typical_step = 0;   ///< index into `steps`, see typicalStep()
 };
 
 /// What a report takes besides the run.

@@ -38,8 +38,8 @@ struct StepDiagnosis {
 /// What a run says of its steps beside their timelines. `clock_error` is how far two ranks' clocks can be off.
 [[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 
-/// One per Run::steps, from index `from` on; what is usual is told by all. `clock_error` is how far two ranks' clocks can
-/// be off: delays up to it count as unknown. Linear in ops and transfers.
+/// One per Run::steps, from index `from` on; what is usual is told by all. `clock_error` is how far two ranks' clocks
+/// can be off: delays up to it count as unknown. Linear in ops and transfers.
 [[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error = TimeNs{0},
                                                        std::size_t from = 0);
 

@@ -86,7 +86,7 @@ private:
     std::vector<RankSpool> spools_;
     std::vector<bool> failed_;               ///< by place in ranks_
     std::vector<std::int64_t> told_dropped_; ///< likewise: what the files say was lost
-    bool closed_ = true; ///< also before all files are there
+    bool closed_ = true;                     ///< also before all files are there
     std::vector<SliceRecord> batch_;
 
     mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk

@@ -1,0 +1,84 @@
+#include "profiler/collect/record_stream.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kMostHomes = std::size_t{1} << 16;
+
+/// A step's number as records have it, within what an int holds.
+int stepNumber(std::int64_t step) {
+    return static_cast<int>(std::clamp<std::int64_t>(step, -1, std::numeric_limits<int>::max()));
+}
+
+} // namespace
+
+RecordStream::RecordStream(RecordSink& sink)
+    : sink_(sink), events_([this](const perfetto::StreamEvent& event) { take(event); },
+                           [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }) {}
+
+const OwnHome* RecordStream::homeOf(std::uint64_t track) {
+    if (const auto known = homes_.find(track); known != homes_.end()) return &known->second;
+    const auto home = ownHome(events_.processOf(track));
+    if (!home || homes_.size() >= kMostHomes) return nullptr;
+    return &homes_.emplace(track, *home).first->second;
+}
+
+void RecordStream::take(const perfetto::StreamEvent& event) {
+    if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
+    const OwnHome* const home = homeOf(event.track);
+    if (home == nullptr) return sink_.onOther();
+    if (event.category == trace_names::kRun) return takeRun(*home, event);
+    if (event.category == trace_names::kCheck) return takeCheck(*home, event);
+    if (event.category == trace_names::kDigest) return sink_.onDigest();
+    if (event.instant) return sink_.onOther();
+    if (event.category == trace_names::kOp) {
+        auto op = ownOp(event, event.start, event.end);
+        if (!op) return sink_.onOther();
+        op->home = home->rank;
+        op->replica = home->replica;
+        return sink_.onOp(*home, *op);
+    }
+    const auto kind = ownCommKind(event.category);
+    auto comm = kind ? ownComm(event, *kind, event.start, event.end) : std::nullopt;
+    if (!comm) return sink_.onOther();
+    comm->home = home->rank;
+    comm->replica = home->replica;
+    sink_.onComm(*home, *comm);
+}
+
+void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& event) {
+    const auto number = [&](std::string_view name) { return event.integer(name).value_or(0); };
+    if (event.name == trace_names::kLostEvent) return sink_.onLost(home, number("records"));
+    if (event.name == trace_names::kEndEvent) return sink_.onEnd(home, {number("records"), number("dropped")});
+    if (event.name != trace_names::kRunEvent) return sink_.onOther();
+    const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
+    sink_.onRun(home, {ownRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
+                       stepNumber(number("segment"))});
+}
+
+void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& event) {
+    const auto outcome = parseCheckOutcome(event.text("outcome").value_or(""));
+    if (!outcome) return sink_.onOther();
+    SeenCheck check;
+    check.step = stepNumber(event.integer("step").value_or(0));
+    check.outcome = *outcome;
+    check.verdict = parseVerdict(event.text("verdict").value_or("")).value_or(Verdict::Open);
+    check.name = event.name;
+    check.start = event.start;
+    check.end = event.end;
+    sink_.onCheck(home, check);
+}
+
+void RecordStream::takePing(const perfetto::StreamEvent& event) {
+    const auto time = [&](std::string_view name) { return TimeNs{event.integer(name).value_or(0)}; };
+    const auto asker = event.integer("asker");
+    const auto replier = event.integer("replier");
+    if (!asker || !replier) return sink_.onOther();
+    sink_.onPing(
+        {stepNumber(*asker), stepNumber(*replier), time("t0_ns"), time("t1_ns"), time("t2_ns"), time("t3_ns")});
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/diagnose/report.h"
+#include "profiler/collect/live_view.h"
+
+#include <memory>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// The steps of a run that are at hand in full: its first ones, as what is usual, and its last ones. Each new step is
+/// analysed as `analyze` does, and findings are looked for among all that are here. Memory is bounded by the number of
+/// steps.
+class StepWindow {
+public:
+    struct Limits {
+        std::size_t first = 8; ///< step numbers kept of the run's beginning
+        std::size_t last = 24;
+    };
+    StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits);
+
+    /// The timelines of one step number, one per replica, on one clock. Fills in the times of `into`.
+    void add(std::vector<StepTimeline> timelines, const RunClocks& clocks, LiveStep& into);
+
+    /// What is found in the steps at hand, what costs a step most first. Empty before the third step.
+    [[nodiscard]] std::vector<Anomaly> findings() const;
+
+    /// What analyze would know of these steps; valid until add().
+    [[nodiscard]] const Run& run() const { return run_; }
+    [[nodiscard]] const std::vector<StepAnalysis>& analyses() const { return analyses_; }
+
+private:
+    void nameSchedule(const StepTimeline& first);
+    void trim();
+
+    Run run_;
+    Thresholds thresholds_;
+    Limits limits_;
+    RunClocks clocks_;
+    std::unique_ptr<StepAnalyzer> analyzer_;
+    std::vector<StepAnalysis> analyses_; ///< one per run_.steps
+};
+
+} // namespace bubblescope::profiler
