@@ -119,27 +119,8 @@ Json stagesJson(const RunReport& report) {
 
 Json anomaliesJson(const RunReport& report) {
     Json anomalies = Json::array();
-    for (const Anomaly& anomaly : report.anomalies) {
-        Json evidence = Json::object();
-        for (const auto& [name, value] : anomaly.evidence) {
-            const bool whole = name.ends_with("_ns") || (value == std::floor(value) && !name.ends_with("ratio"));
-            evidence[name] = whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
-        }
-        Json entry = {{"kind", anomalyKindName(anomaly.kind)},
-                      {"severity", severityName(anomaly.severity)},
-                      {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
-                      {"step", anomaly.step ? Json(*anomaly.step) : Json()},
-                      {"evidence", evidence},
-                      {"message", anomaly.message},
-                      {"suggestion", anomaly.suggestion}};
-        if (anomaly.cost > TimeNs{0}) entry["cost_per_step_ns"] = anomaly.cost.count();
-        if (anomaly.peer) entry["peer"] = anomaly.peer->value;
-        if (anomaly.replica) entry["replica"] = *anomaly.replica;
-        if (anomaly.chunk) entry["chunk"] = anomaly.chunk->value;
-        if (anomaly.op) entry["op"] = opName(*anomaly.op);
-        if (anomaly.when) entry["interval_ns"] = {anomaly.when->start.count(), anomaly.when->end.count()};
-        anomalies.push_back(std::move(entry));
-    }
+    for (const Anomaly& anomaly : report.anomalies)
+        anomalies.push_back(anomalyJson(anomaly));
     return anomalies;
 }
 
@@ -167,6 +148,28 @@ Json clocksJson(const RunClocks& clocks) {
 }
 
 } // namespace
+
+Json anomalyJson(const Anomaly& anomaly) {
+    Json evidence = Json::object();
+    for (const auto& [name, value] : anomaly.evidence) {
+        const bool whole = name.ends_with("_ns") || (value == std::floor(value) && !name.ends_with("ratio"));
+        evidence[name] = whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+    }
+    Json entry = {{"kind", anomalyKindName(anomaly.kind)},
+                  {"severity", severityName(anomaly.severity)},
+                  {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
+                  {"step", anomaly.step ? Json(*anomaly.step) : Json()},
+                  {"evidence", evidence},
+                  {"message", anomaly.message},
+                  {"suggestion", anomaly.suggestion}};
+    if (anomaly.cost > TimeNs{0}) entry["cost_per_step_ns"] = anomaly.cost.count();
+    if (anomaly.peer) entry["peer"] = anomaly.peer->value;
+    if (anomaly.replica) entry["replica"] = *anomaly.replica;
+    if (anomaly.chunk) entry["chunk"] = anomaly.chunk->value;
+    if (anomaly.op) entry["op"] = opName(*anomaly.op);
+    if (anomaly.when) entry["interval_ns"] = {anomaly.when->start.count(), anomaly.when->end.count()};
+    return entry;
+}
 
 Json analysisJson(const Run& run, const RunReport& report) {
     Json steps = Json::array();

@@ -35,6 +35,7 @@ void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);
 void addWhatIfCommand(Command app, Action& action);
 void addAadiffCommand(Command app, Action& action);
+void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);
 
 } // namespace bubblescope::cli

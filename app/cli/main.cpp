@@ -82,6 +82,7 @@ int run(int argc, char** argv) {
     addMemoryCommand(app, action);
     addValidateCommand(app, action);
     addAadiffCommand(app, action);
+    addMonitorCommand(app, action);
     addViewCommand(app, action);
     if (const auto ended = line.parse(argc, argv, session.isRoot())) return session.isRoot() ? *ended : 0;
     if (!session.isRoot() && !isTogether(line)) return 0;

@@ -1,0 +1,282 @@
+#include "app/cli/command.h"
+#include "app/cli/monitor_output.h"
+#include "profiler/collect/alert.h"
+#include "profiler/collect/spool_follower.h"
+#include "profiler/metrics/exposition.h"
+#include "profiler/metrics/metrics_endpoint.h"
+#include "profiler/spool/rank_spool.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+namespace bubblescope::cli {
+namespace {
+
+using profiler::LiveEngine;
+using profiler::LiveEvent;
+
+struct Options {
+    std::vector<std::string> folders;
+    std::optional<int> steps;
+    std::vector<std::string> fail_on;
+    std::vector<std::string> thresholds;
+    std::string metrics;
+    std::string alert;
+    std::string alert_interval = "300s";
+    std::string patience = "10s";
+    bool json = false;
+};
+
+/// SIGINT and SIGTERM as something that can be waited for, so that a monitor that is stopped says what it saw.
+class StopSignals {
+public:
+    StopSignals() {
+        sigset_t wanted;
+        ::sigemptyset(&wanted);
+        ::sigaddset(&wanted, SIGINT);
+        ::sigaddset(&wanted, SIGTERM);
+        ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+        descriptor_ = profiler::Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    }
+    ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    StopSignals(const StopSignals&) = delete;
+    StopSignals& operator=(const StopSignals&) = delete;
+
+    [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+    [[nodiscard]] bool came() {
+        signalfd_siginfo info{};
+        came_ = came_ || ::read(descriptor_.get(), &info, sizeof info) > 0;
+        return came_;
+    }
+
+private:
+    sigset_t before_{};
+    profiler::Descriptor descriptor_;
+    bool came_ = false;
+};
+
+/// The last screen is overwritten by the next.
+class Screen {
+public:
+    void show(const LiveEngine& engine) {
+        winsize size{};
+        constexpr std::size_t kLines = 24;
+        const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+        const std::string text = liveText(engine, (known ? size.ws_row : kLines) - 1);
+        if (lines_ > 0) fmt::print("\x1b[{}A\x1b[J", lines_);
+        printText(text);
+        std::fflush(stdout);
+        lines_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    }
+
+private:
+    std::size_t lines_ = 0;
+};
+
+void printLine(const Json& document) {
+    fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+    std::fflush(stdout);
+}
+
+TimeNs now() {
+    return profiler::readClocks().monotonic;
+}
+
+/// Large runs have a file for each rank.
+void allowManyFiles() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class Monitor {
+public:
+    Monitor(const Options& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
+            std::optional<profiler::MetricsEndpoint> metrics, TimeNs alert_interval)
+        : options_(options), engine_(std::move(live)), follower_(std::move(follower)), metrics_(std::move(metrics)),
+          alert_(options.alert, {alert_interval}), lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
+
+    int run() {
+        StopSignals stop;
+        while (!stop.came() && !turn(stop.descriptor())) {
+        }
+        if (lines_)
+            printLine(liveSummaryJson(engine_));
+        else
+            screen_.show(engine_);
+        alert_.finish();
+        return exitCodeOf();
+    }
+
+private:
+    /// True when there is nothing more to watch.
+    bool turn(int stop) {
+        const bool more = follower_.read(engine_, now());
+        const std::vector<LiveEvent> events = engine_.advance(now());
+        for (const LiveEvent& event : events)
+            take(event);
+        if (!lines_ && (!events.empty() || now() - shown_ >= std::chrono::seconds(1))) {
+            screen_.show(engine_);
+            shown_ = now();
+        }
+        if (metrics_) metrics_->serve([this] { return exposition(engine_); });
+        const bool enough = options_.steps && engine_.counts().steps >= *options_.steps;
+        if (enough || (engine_.runEnded() && !more)) return true;
+        if (!more) wait(stop);
+        return false;
+    }
+
+    void wait(int stop) {
+        // Many ranks write all the time: what they wrote in some milliseconds is read together.
+        constexpr int kTogether = 10;
+        constexpr int kLongest = 200; ///< steps are closed, and files of other hosts looked at
+        std::array<pollfd, 3> waited{{{stop, POLLIN, 0},
+                                      {metrics_ ? metrics_->descriptor() : -1, POLLIN, 0},
+                                      {follower_.descriptor(), POLLIN, 0}}};
+        ::poll(waited.data(), 2, kTogether);
+        if (waited[0].revents == 0 && waited[1].revents == 0) ::poll(waited.data(), waited.size(), kLongest);
+    }
+
+    void take(const LiveEvent& event) {
+        if (lines_) printLine(eventJson(event, engine_));
+        if (event.kind == LiveEvent::Kind::AnomalyFound) {
+            const Anomaly& anomaly = event.anomaly->anomaly;
+            failed_ = failed_ || isFinding(anomalyKindName(anomaly.kind));
+            if (anomaly.severity == Severity::Notice) return;
+            alert("anomaly", std::string(anomalyKindName(anomaly.kind)), severityName(anomaly.severity),
+                  anomaly.rank ? std::to_string(anomaly.rank->value) : "", anomaly.message, event);
+        } else if (event.kind == LiveEvent::Kind::Mismatch) {
+            failed_ = failed_ || isFinding(anomalyKindName(AnomalyKind::AadiffMismatch));
+            alert("mismatch", "aadiff-mismatch", "serious", "", event.text, event);
+        } else if (event.kind == LiveEvent::Kind::RankChanged &&
+                   (event.rank.state == profiler::RankState::Gone || event.rank.state == profiler::RankState::Late)) {
+            const std::string state(rankStateName(event.rank.state));
+            alert("rank", "rank-" + state, "serious", std::to_string(event.rank.rank.value),
+                  fmt::format("rank {} is {}: {}", event.rank.rank.value, state, event.rank.why), event);
+        }
+    }
+
+    void alert(std::string_view event, const std::string& kind, std::string_view severity, const std::string& rank,
+               const std::string& message, const LiveEvent& what) {
+        if (options_.alert.empty()) return;
+        profiler::Alert::Message raised;
+        raised.identity = kind + "/" + rank;
+        raised.environment = {{"BUBBLESCOPE_EVENT", std::string(event)},
+                              {"BUBBLESCOPE_KIND", kind},
+                              {"BUBBLESCOPE_SEVERITY", std::string(severity)},
+                              {"BUBBLESCOPE_RANK", rank},
+                              {"BUBBLESCOPE_STEP", std::to_string(what.step)},
+                              {"BUBBLESCOPE_MESSAGE", message},
+                              {"BUBBLESCOPE_HELD_BACK", std::to_string(alert_.heldBack())}};
+        raised.document = eventJson(what, engine_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        if (!alert_.raise(raised, now()) && !alert_.problem().empty())
+            printError("the alert's command cannot be started: " + alert_.problem());
+    }
+
+    [[nodiscard]] bool isFinding(std::string_view kind) const {
+        return std::ranges::any_of(options_.fail_on,
+                                   [kind](const std::string& wanted) { return wanted == "any" || wanted == kind; });
+    }
+
+    [[nodiscard]] int exitCodeOf() const {
+        constexpr int kRunFailed = 4;
+        const auto gone = [](const profiler::LiveRank& rank) { return rank.state == profiler::RankState::Gone; };
+        if (std::ranges::any_of(engine_.ranks(), gone)) return kRunFailed;
+        return failed_ ? 1 : 0;
+    }
+
+    const Options& options_;
+    LiveEngine engine_;
+    profiler::SpoolFollower follower_;
+    std::optional<profiler::MetricsEndpoint> metrics_;
+    profiler::Alert alert_;
+    Screen screen_;
+    TimeNs shown_{0};
+    bool lines_;
+    bool failed_ = false;
+};
+
+CommandResult monitor(const Options& options) {
+    profiler::LiveOptions live;
+    live.own_clock = profiler::thisHost().clock;
+    for (const std::string& assignment : options.thresholds)
+        BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
+    BUBBLESCOPE_ASSIGN(live.board.patience, parseTime(options.patience));
+    BUBBLESCOPE_ASSIGN(const TimeNs alert_interval, parseTime(options.alert_interval));
+    for (const std::string& folder : options.folders) {
+        // A run that is to begin makes its folder, but not those above it.
+        const std::filesystem::path path = std::filesystem::absolute(folder);
+        if (std::filesystem::exists(path) || std::filesystem::exists(path.parent_path())) continue;
+        return inputError(folder, "neither the folder nor the one above it exists",
+                          "name the folder that the run records into");
+    }
+    allowManyFiles();
+    std::optional<profiler::MetricsEndpoint> metrics;
+    if (!options.metrics.empty()) {
+        BUBBLESCOPE_ASSIGN(const profiler::Address address, profiler::parseAddress(options.metrics));
+        BUBBLESCOPE_ASSIGN(metrics, profiler::MetricsEndpoint::open(address));
+        fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
+    }
+    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower,
+                       profiler::SpoolFollower::open({options.folders.begin(), options.folders.end()}));
+    Monitor monitor(options, std::move(live), std::move(follower), std::move(metrics), alert_interval);
+    return monitor.run();
+}
+
+std::vector<std::string> failKinds() {
+    std::vector<std::string> kinds{"any"};
+    for (const AnomalyKindInfo& info : anomalyKinds())
+        kinds.emplace_back(info.name);
+    return kinds;
+}
+
+} // namespace
+
+void addMonitorCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("monitor", "Watch a run while it writes its trace: steps, bubbles, anomalies");
+    const auto options = std::make_shared<Options>();
+    command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later").required();
+    command.addOption("--steps", options->steps, "End after so many steps (with the run)").typeName("N").positive();
+    command.addOption("--metrics", options->metrics, "Serve metrics for Prometheus there, as HOST:PORT or PORT")
+        .typeName("ADDRESS");
+    command
+        .addOption("--alert", options->alert,
+                   "Run this command when an anomaly is found, a check does not agree, or a rank is late or gone")
+        .typeName("COMMAND");
+    command.addOption("--alert-interval", options->alert_interval, "The same alert is not repeated before this time")
+        .typeName("TIME")
+        .showDefault();
+    command
+        .addOption("--patience", options->patience,
+                   "How long a step waits for ranks whose records lack when others have ended it")
+        .typeName("TIME")
+        .showDefault();
+    command
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
+        .typeName("KIND")
+        .delimiter(',')
+        .oneOf(failKinds());
+    command
+        .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
+        .typeName("NAME=VALUE");
+    command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");
+    command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });
+}
+
+} // namespace bubblescope::cli
