@@ -35,6 +35,19 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
 
 } // namespace
 
+void countReplays(StepAnalysis& analysis, const StepReplays& replays) {
+    for (std::size_t r = 0; r < std::min(replays.size(), analysis.ranks.size()); ++r) {
+        TimeNs& replay = analysis.ranks[r].replay;
+        auto span = replays[r].begin();
+        for (const Bubble& bubble : analysis.bubbles[r]) { // both by start
+            while (span != replays[r].end() && span->second <= bubble.start)
+                ++span;
+            for (auto at = span; at != replays[r].end() && at->first < bubble.end; ++at)
+                replay += std::min(at->second, bubble.end) - std::max(at->first, bubble.start);
+        }
+    }
+}
+
 StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     return StepAnalyzer(schedule).analyze(step);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/check_log.h"
 #include "core/base/result.h"
 #include "core/bubble/closed_form.h"
 #include "core/bubble/consolidate.h"
@@ -16,6 +17,7 @@ struct RankAccount {
     Rank rank;
     TimeNs busy{0};
     TimeNs bubble{0};                      ///< wall − busy, within the pipeline window
+    TimeNs replay{0};                      ///< of the bubble, in which checks ran (see countReplays()); the rest is idle
     std::optional<TimeNs> expected_bubble; ///< closed form's total; none where no form applies
     PerPosition<TimeNs> executed{};        ///< bubble per position as it ran
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
@@ -40,6 +42,9 @@ struct StepAnalysis {
     /// False where theory gives totals only: `expected` then says nothing.
     [[nodiscard]] bool positionsKnown() const { return form && form->positionsKnown(); }
 };
+
+/// Sets what of each rank's bubbles checks filled. `replays` are those of the step, or none.
+void countReplays(StepAnalysis& analysis, const StepReplays& replays);
 
 /// `schedule` is the recognised one (its name selects the closed form).
 [[nodiscard]] StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule);

@@ -46,7 +46,8 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
         AnomalyKindInfo{MemoryAboveEstimate, "memory-above-estimate",
                         "a rank's memory peaked above what was estimated for it"},
         AnomalyKindInfo{AadiffMismatch, "aadiff-mismatch", "the same computation twice gave different bits"},
-        AnomalyKindInfo{AadiffUnchecked, "aadiff-unchecked", "a planned check did not run"},
+        AnomalyKindInfo{AadiffUnchecked, "aadiff-unchecked",
+                        "checks ran, and not all of the work that they are to cover was checked"},
     };
     return kKinds;
 }

@@ -20,26 +20,32 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
-Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const JobControl* control) {
+Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector<StepReplays>& replays,
+                                               const JobControl* control) {
     std::vector<StepAnalysis> steps;
     steps.reserve(run.steps.size());
     StepAnalyzer analyzer(run.schedule);
     for (const StepTimeline& step : run.steps) {
         if (control != nullptr && control->stopRequested()) return cancelledError();
         steps.push_back(analyzer.analyze(step));
+        if (!replays.empty()) countReplays(steps.back(), replays[steps.size() - 1]);
     }
     return steps;
 }
 
-RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, const ReportOptions& options) {
+RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vector<StepReplays> replays,
+                     const ReportOptions& options) {
     RunReport report;
     report.steps = std::move(steps);
     report.diagnoses = diagnoseSteps(run, options.clocks.bound());
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.clocks = options.clocks;
+    if (!run.checks.checks.empty())
+        report.coverage = coverageOf(run.checks, run.steps, run.info ? std::max(1, run.info->tp) : 1);
     report.anomalies = findAnomalies({run, report.steps, report.typical_step, options.clocks, options.thresholds,
-                                      options.memory_estimate, knownOfSteps(run, options.clocks.bound())});
+                                      options.memory_estimate, knownOfSteps(run, options.clocks.bound()),
+                                      std::move(replays), report.coverage ? &*report.coverage : nullptr});
     return report;
 }
 
@@ -56,14 +62,17 @@ std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
 }
 
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
-    return makeReport(run, analyzeSteps(run, nullptr).value(), options);
+    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
+    std::vector<StepAnalysis> steps = analyzeSteps(run, replays, nullptr).value();
+    return makeReport(run, std::move(steps), std::move(replays), options);
 }
 
 Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options, const JobControl* control) {
     ReportOptions report{options.thresholds, {}, options.memory_estimate};
     BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(options.thresholds, options.clocks)));
-    BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, control));
-    return makeReport(run, std::move(steps), report);
+    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
+    BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
+    return makeReport(run, std::move(steps), std::move(replays), report);
 }
 
 } // namespace bubblescope

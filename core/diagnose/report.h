@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/coverage.h"
 #include "core/base/job.h"
 #include "core/bubble/analysis.h"
 #include "core/diagnose/anomalies/thresholds.h"
@@ -9,6 +10,8 @@
 #include "core/diagnose/step_diagnosis.h"
 #include "core/recognise/run.h"
 
+#include <optional>
+
 namespace bubblescope {
 
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
@@ -16,9 +19,10 @@ struct RunReport {
     std::vector<StepAnalysis> steps;
     std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, blame
     std::vector<StageTimes> stages;
-    std::vector<Anomaly> anomalies; ///< what costs a step most first
-    RunClocks clocks;               ///< as ReportOptions gave them
-    std::size_t typical_step = 0;   ///< index into `steps`, see typicalStep()
+    std::vector<Anomaly> anomalies;        ///< what costs a step most first
+    RunClocks clocks;                      ///< as ReportOptions gave them
+    std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
+    std::size_t typical_step = 0;          ///< index into `steps`, see typicalStep()
 };
 
 /// What a report takes besides the run.

@@ -74,9 +74,13 @@ std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error, std
     const std::span steps = std::span(run.steps).subspan(from);
     result.reserve(steps.size());
     // The steps of a run mostly have one order, and with it all of this but their times.
-    OrderedSteps shared(steps.front(), known, usual_times, plan);
-    for (const StepTimeline& step : steps) {
-        if (&step != &steps.front()) shared.assign(step, known, usual_times, plan);
+    const auto knownOf = [&, replays = replaysOf(run.checks, steps)](std::size_t s) {
+        return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[s]};
+    };
+    OrderedSteps shared(steps.front(), knownOf(0), usual_times, plan);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const StepTimeline& step = steps[s];
+        if (s > 0) shared.assign(step, knownOf(s), usual_times, plan);
         auto& [observed, replay, planned, usual, places] = shared;
         result.push_back({places, accountStep(step, observed, replay, planned, usual),
                           criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});

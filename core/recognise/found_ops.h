@@ -60,6 +60,10 @@ struct FoundOps {
 };
 
 class TraceShare;
+struct OwnHome;
+
+/// Whose a track of our own files is: by the name of its process, else by its file's rank.
+[[nodiscard]] std::optional<OwnHome> ownHome(const Trace& trace, const Track& track);
 
 /// What our own files in a share of a trace tell.
 struct OwnMarks {

@@ -2,6 +2,7 @@
 #include "core/recognise/assemble.h"
 #include "core/recognise/infer_ops.h"
 #include "core/recognise/match_schedule.h"
+#include "core/recognise/own_checks.h"
 #include "core/recognise/questions.h"
 #include "core/recognise/replicas.h"
 #include "core/recognise/run.h"
@@ -226,6 +227,19 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
+/// Of the pipeline that was found: records of ranks that it has not are counted and left out.
+Result<CheckLog> readChecks(TraceShares& shares, int pp, const std::string& where, DiagnosticLog& log) {
+    BUBBLESCOPE_ASSIGN(std::vector<OwnChecks> found, shares.ask(OwnChecksOf{}));
+    CheckLog checks = joinOwnChecks(std::move(found), log);
+    const auto stray = [&](const auto& record) { return record.rank.value >= pp; };
+    const std::size_t count = std::erase_if(checks.checks, stray) + std::erase_if(checks.digests, stray);
+    if (count > 0) {
+        log.add("stray-check", where, "checks and digests of ranks that have no ops are left out",
+                static_cast<std::int64_t>(count));
+    }
+    return checks;
+}
+
 Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
                  TeamLead* lead) {
     DiagnosticLog log;
@@ -248,6 +262,7 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& co
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
+    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*shares, layout.pp, where, log));
     if (control.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
     run.problems = log.take();

@@ -15,12 +15,6 @@
 namespace bubblescope {
 namespace {
 
-std::optional<OwnHome> homeOf(const Trace& trace, const Track& track) {
-    if (const auto home = ownHome(trace.text(track.process_name))) return home;
-    if (const auto rank = trace.files()[track.file].rank) return OwnHome{*rank};
-    return std::nullopt;
-}
-
 /// As own_args.h asks for them.
 struct TraceArgs {
     const Trace& trace;
@@ -63,6 +57,12 @@ std::optional<RunInfo> firstInfo(std::vector<OwnMarks::Statement> statements, st
 
 } // namespace
 
+std::optional<OwnHome> ownHome(const Trace& trace, const Track& track) {
+    if (const auto home = ownHome(trace.text(track.process_name))) return home;
+    if (const auto rank = trace.files()[track.file].rank) return OwnHome{*rank};
+    return std::nullopt;
+}
+
 OwnMarks ownMarks(const TraceShare& share) {
     const Trace& trace = share.trace();
     OwnMarks found;
@@ -70,7 +70,7 @@ OwnMarks ownMarks(const TraceShare& share) {
     std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> others;
     for (const TrackId id : share.tracksByFile()) {
         const Track& track = trace.tracks()[id];
-        const auto home = homeOf(trace, track);
+        const auto home = ownHome(trace, track);
         if (home && home->tensor_rank > 0) {
             others.emplace(home->rank, home->replica, home->tensor_rank);
             continue;

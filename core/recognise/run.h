@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/check_log.h"
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
@@ -69,6 +70,7 @@ struct Run {
     Explanation explanation;
     std::optional<RankPlaces> places; ///< of the files' ranks in the job's mesh, where they are known
     std::vector<StepTimeline> steps;  ///< complete steps, in order
+    CheckLog checks;                  ///< what our own files say of checks in bubbles
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
     TimeNs span{0};                      ///< first to last event

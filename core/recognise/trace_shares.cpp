@@ -1,6 +1,7 @@
 #include "core/recognise/trace_shares.h"
 
 #include "core/io/dangling_flows.h"
+#include "core/recognise/own_checks.h"
 #include "core/recognise/questions.h"
 #include "core/recognise/share_files.h"
 
@@ -103,7 +104,8 @@ Result<std::shared_ptr<TraceShares>> TraceShares::read(const std::vector<std::fi
 }
 
 void addLoadResponders(ShareResponders& table) {
-    addResponders<ReadShare, FinishShare, OwnMarksOf, RuleFindsOf, ProfilerMarksOf, BlocksOf, CategoriesOf>(table);
+    addResponders<ReadShare, FinishShare, OwnMarksOf, RuleFindsOf, ProfilerMarksOf, BlocksOf, CategoriesOf,
+                  OwnChecksOf>(table);
 }
 
 Status serveShare(ProcessTeam& team, std::span<const RecognitionRule> own_rules, const ShareResponders& responders) {

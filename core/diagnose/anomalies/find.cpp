@@ -22,6 +22,7 @@ Anomalies findAnomalies(const AnomalyInput& input) {
     findClockFaults(input, transfers, found);
     findLostRecords(input, found);
     findMemoryFaults(input, found);
+    findAadiffFaults(input, found);
     std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {
         return std::pair(a.cost, a.severity) > std::pair(b.cost, b.severity);
     });

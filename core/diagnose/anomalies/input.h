@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/coverage.h"
 #include "core/bubble/analysis.h"
 #include "core/diagnose/anomalies/op_samples.h"
 #include "core/diagnose/anomalies/thresholds.h"
@@ -22,8 +23,13 @@ struct AnomalyInput {
     const RunClocks& clocks;
     const Thresholds& limits;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
-    StepKnowledge known = {};                  ///< for replays of steps
+    StepKnowledge known = {};                  ///< for replays of steps, see knownOf()
+    std::vector<StepReplays> replays = {};     ///< per step; empty where no check took time
+    const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
 
+    [[nodiscard]] StepKnowledge knownOf(std::size_t step) const {
+        return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
+    }
     [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
     /// As a share of a step; 0 of an empty one.
     [[nodiscard]] double share(TimeNs time, std::size_t step) const {
@@ -59,6 +65,7 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
 void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
+void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
 
 /// All of them: what costs a step most first, then what costs nothing that is known.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);

@@ -31,7 +31,7 @@ double typical(const std::vector<Transferred>& transfers) {
 
 /// What a step saves if the link's transfers took no longer than this.
 TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
-    return StepCosts(input.run.steps[s], input.known)
+    return StepCosts(input.run.steps[s], input.knownOf(s))
         .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
 }
 

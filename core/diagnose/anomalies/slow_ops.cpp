@@ -155,7 +155,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies&
             excess += samples.duration(sample) - usual[samples.group(sample)];
         if (!input.worthTelling(TimeNs{static_cast<std::int64_t>(excess)}, row.step)) continue;
         if (!costs || costs->first != row.step)
-            costs.emplace(row.step, StepCosts(input.run.steps[row.step], input.known));
+            costs.emplace(row.step, StepCosts(input.run.steps[row.step], input.knownOf(row.step)));
         std::map<const TimelineOp*, TimeNs> usual_of;
         for (const std::size_t sample : slow.samples)
             usual_of[&sampledOp(input.run.steps, row, sample)] =

@@ -169,7 +169,7 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
     std::optional<StepCosts> costs;
     for (std::size_t i = 0; i < loads.size(); ++i) {
         if (corrected[i] > input.limits.chance || ofStraggler(found, loads[i].rank)) continue;
-        if (!costs) costs.emplace(input.run.steps[input.typical_step], input.known);
+        if (!costs) costs.emplace(input.run.steps[input.typical_step], input.knownOf(input.typical_step));
         loads[i].chance = corrected[i];
         const TimeNs cost = costOf(*costs, loads[i]);
         if (input.worthTelling(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));

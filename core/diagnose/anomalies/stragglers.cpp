@@ -39,7 +39,7 @@ std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, 
 
 /// What a step saves if a rank's ops took 1/ratio of what they did.
 TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, double ratio) {
-    return StepCosts(input.run.steps[step], input.known).savedByOps([&](Rank r, const TimelineOp& op) {
+    return StepCosts(input.run.steps[step], input.knownOf(step)).savedByOps([&](Rank r, const TimelineOp& op) {
         if (r != rank) return op.duration();
         return TimeNs{static_cast<std::int64_t>(static_cast<double>(op.duration().count()) / ratio)};
     });

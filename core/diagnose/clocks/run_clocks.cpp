@@ -256,6 +256,12 @@ Result<RunClocks> alignClocks(Run& run, const ClockOptions& options) {
             of_step.push_back(by_rank.at({step.replica, Rank{r}}));
         moveToReference(step, of_step);
     }
+    for (CheckRecord& check : run.checks.checks) {
+        const auto fit = by_rank.find({check.replica, check.rank});
+        if (fit == by_rank.end()) continue;
+        check.start = fit->second.toReference(check.start);
+        check.end = fit->second.toReference(check.end);
+    }
     return report;
 }
 

@@ -1,0 +1,143 @@
+#include "core/aadiff/coverage.h"
+
+#include <algorithm>
+#include <set>
+
+namespace bubblescope {
+namespace {
+
+/// A kind of op of a chunk, in all micro-batches and steps.
+struct OpGroup {
+    int replica = 0;
+    Rank rank;
+    Chunk chunk;
+    OpKind kind = OpKind::Forward;
+
+    friend constexpr auto operator<=>(const OpGroup&, const OpGroup&) = default;
+};
+
+struct OpTimes {
+    TimeNs total{0};
+    std::int64_t count = 0;
+    [[nodiscard]] double mean() const {
+        return count == 0 ? 0 : static_cast<double>(total.count()) / static_cast<double>(count);
+    }
+};
+
+std::map<OpGroup, OpTimes> timesOf(std::span<const StepTimeline> steps) {
+    std::map<OpGroup, OpTimes> times;
+    for (const StepTimeline& step : steps) {
+        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+            for (const TimelineOp& op : step.ranks[r]) {
+                if (op.op.kind == OpKind::Optimizer) continue;
+                OpTimes& group = times[{step.replica, Rank{r}, op.op.chunk, op.op.kind}];
+                group.total += op.duration();
+                ++group.count;
+            }
+        }
+    }
+    return times;
+}
+
+using UnitKey = std::tuple<CheckPlace, Chunk, OpKind, int>;
+
+} // namespace
+
+void CheckCounts::add(CheckOutcome outcome) {
+    switch (outcome) {
+    case CheckOutcome::Equal: ++equal; break;
+    case CheckOutcome::Mismatch: ++mismatched; break;
+    case CheckOutcome::Aborted: ++aborted; break;
+    case CheckOutcome::Skipped: ++skipped; break;
+    }
+}
+
+std::string_view coveredName(Covered state) {
+    switch (state) {
+    case Covered::Yes: return "covered";
+    case Covered::NotYet: return "not yet";
+    case Covered::Never: return "never";
+    }
+    return "";
+}
+
+Covered CoveredUnit::state() const {
+    if (counts.done() > 0) return Covered::Yes;
+    return counts.planned() > 0 ? Covered::NotYet : Covered::Never;
+}
+
+std::int64_t CheckCoverage::unitsThatAre(Covered state) const {
+    return std::ranges::count_if(units, [&](const CoveredUnit& unit) { return unit.state() == state; });
+}
+
+CheckCounts CheckCoverage::all() const {
+    CheckCounts sum;
+    for (const CheckCounts& kind : counts) {
+        sum.equal += kind.equal;
+        sum.mismatched += kind.mismatched;
+        sum.aborted += kind.aborted;
+        sum.skipped += kind.skipped;
+    }
+    return sum;
+}
+
+double CheckCoverage::share() const {
+    return work == TimeNs{0} ? 0 : static_cast<double>(replayed.count()) / static_cast<double>(work.count());
+}
+
+CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks) {
+    CheckCoverage result;
+    const std::map<OpGroup, OpTimes> times = timesOf(steps);
+    const auto stageOf = [&](Rank rank, Chunk chunk) {
+        return steps.empty() ? Stage{0} : steps.front().stageOf(rank, chunk);
+    };
+    std::map<Stage, std::set<int>> layers_of;
+    const auto learn = [&](const auto& record) {
+        if (record.op.kind != OpKind::Optimizer) layers_of[stageOf(record.rank, record.op.chunk)].insert(record.layer);
+    };
+    for (const CheckRecord& check : log.checks) {
+        if (check.kind == CheckKind::Replay) learn(check);
+    }
+    std::ranges::for_each(log.digests, learn);
+
+    std::map<UnitKey, CoveredUnit> units;
+    constexpr int kNoLayer = -1;
+    std::set<std::pair<int, Rank>> ranks;
+    for (const auto& [group, time] : times) {
+        ranks.emplace(group.replica, group.rank);
+        result.work += time.total * tensor_ranks;
+        std::set<int> layers = layers_of[stageOf(group.rank, group.chunk)];
+        if (layers.empty()) layers.insert(kNoLayer);
+        for (int tensor = 0; tensor < tensor_ranks; ++tensor) {
+            const CheckPlace place{group.replica, group.rank, tensor};
+            for (const int layer : layers) {
+                CoveredUnit& unit = units[{place, group.chunk, group.kind, layer}];
+                unit = {place, group.chunk, group.kind, layer == kNoLayer ? std::optional<int>() : layer, {}, -1};
+            }
+        }
+    }
+    double replayed = 0;
+    for (const CheckRecord& check : log.checks) {
+        result.counts[static_cast<std::size_t>(check.kind)].add(check.outcome);
+        if (check.kind != CheckKind::Replay) continue;
+        const auto unit = units.find({placeOf(check), check.op.chunk, check.op.kind, check.layer});
+        if (unit == units.end()) continue; // of an op that no complete step has
+        unit->second.counts.add(check.outcome);
+        if (check.outcome != CheckOutcome::Equal && check.outcome != CheckOutcome::Mismatch) continue;
+        unit->second.last_step = std::max(unit->second.last_step, check.step);
+        replayed += times.at({check.replica, check.rank, check.op.chunk, check.op.kind}).mean() /
+                    static_cast<double>(layers_of[stageOf(check.rank, check.op.chunk)].size());
+    }
+    // A step's op may be checked in steps that are not complete, and so not among `steps`.
+    result.replayed = std::min(result.work, TimeNs{static_cast<std::int64_t>(replayed)});
+    for (auto& [key, unit] : units)
+        result.units.push_back(std::move(unit));
+    result.devices = static_cast<int>(ranks.size()) * tensor_ranks;
+    std::set<int> numbers;
+    for (const StepTimeline& step : steps)
+        numbers.insert(step.index);
+    result.steps = static_cast<int>(numbers.size());
+    return result;
+}
+
+} // namespace bubblescope
