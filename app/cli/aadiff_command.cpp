@@ -1,3 +1,4 @@
+#include "app/cli/aadiff_compare.h"
 #include "app/cli/command.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
@@ -236,6 +237,7 @@ CommandResult plan(const Options& options) {
 void addAadiffCommand(Command app, Action& action) {
     const Command aadiff = app.addCommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
     aadiff.needsCommand();
+    addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(command);

@@ -1,4 +1,5 @@
 #include "app/cli/analysis_output.h"
+#include "app/cli/checks_output.h"
 #include "app/cli/diagnosis_output.h"
 
 #include <cmath>
@@ -73,7 +74,7 @@ Json positionsJson(const RankAccount& account, const StepAnalysis& step) {
     return positions;
 }
 
-Json stepJson(const StepAnalysis& step, const StepTimeline& timeline, const StepDiagnosis& diagnosis) {
+Json stepJson(const StepAnalysis& step, const StepTimeline& timeline, const StepDiagnosis& diagnosis, bool checked) {
     Json ranks = Json::array();
     for (const RankAccount& account : step.ranks) {
         ranks.push_back(
@@ -83,6 +84,7 @@ Json stepJson(const StepAnalysis& step, const StepTimeline& timeline, const Step
              {"expected_bubble_ns", account.expected_bubble ? Json(account.expected_bubble->count()) : Json()},
              {"positions", positionsJson(account, step)},
              {"accounting", accountingJson(diagnosis.accounting.ranks[account.rank.index()])}});
+        if (checked) ranks.back()["replay_ns"] = account.replay.count();
     }
     Json document = {{"index", step.index},
                      {"replica", step.replica},
@@ -174,14 +176,16 @@ Json anomalyJson(const Anomaly& anomaly) {
 Json analysisJson(const Run& run, const RunReport& report) {
     Json steps = Json::array();
     for (std::size_t i = 0; i < report.steps.size(); ++i)
-        steps.push_back(stepJson(report.steps[i], run.steps[i], report.diagnoses[i]));
-    return {{"trace", traceJson(run)},
-            {"schedule", scheduleJson(run)},
-            {"clocks", clocksJson(report.clocks)},
-            {"typical_step", report.steps[report.typical_step].index},
-            {"steps", steps},
-            {"stages", stagesJson(report)},
-            {"anomalies", anomaliesJson(report)}};
+        steps.push_back(stepJson(report.steps[i], run.steps[i], report.diagnoses[i], report.coverage.has_value()));
+    Json document = {{"trace", traceJson(run)},
+                     {"schedule", scheduleJson(run)},
+                     {"clocks", clocksJson(report.clocks)},
+                     {"typical_step", report.steps[report.typical_step].index},
+                     {"steps", steps},
+                     {"stages", stagesJson(report)},
+                     {"anomalies", anomaliesJson(report)}};
+    if (report.coverage) document["aadiff"] = checksJson(run, report);
+    return document;
 }
 
 } // namespace bubblescope::cli

@@ -1,4 +1,5 @@
 #include "app/cli/analysis_output.h"
+#include "app/cli/checks_output.h"
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
@@ -121,12 +122,19 @@ std::string stepsText(const RunReport& report) {
     return out;
 }
 
-std::string ranksText(const StepAnalysis& step) {
-    Table table({{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"difference", kLeft}});
+/// `checked`: how much of each bubble checks filled.
+std::string ranksText(const StepAnalysis& step, bool checked) {
+    std::vector<Table::Column> columns{{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"difference", kLeft}};
+    if (checked) columns.insert(columns.begin() + 3, {{"of it idle"}, {"in checks"}});
+    Table table(std::move(columns));
     for (const RankAccount& account : step.ranks) {
-        table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
-                   account.expected_bubble ? formatTime(*account.expected_bubble) : "none",
-                   account.expected_bubble ? difference(account.bubble, *account.expected_bubble) : ""});
+        std::vector<std::string> cells{
+            fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
+            account.expected_bubble ? formatTime(*account.expected_bubble) : "none",
+            account.expected_bubble ? difference(account.bubble, *account.expected_bubble) : ""};
+        if (checked)
+            cells.insert(cells.begin() + 3, {formatTime(account.bubble - account.replay), formatTime(account.replay)});
+        table.row(std::move(cells));
     }
     return table.text();
 }
@@ -218,9 +226,9 @@ std::string analysisText(const Run& run, const RunReport& report, std::optional<
     std::string out = headText(run) + pacingText(run) + faultsText(run) + clocksText(report.clocks) + stepsText(report);
     out += fmt::format("\nStep {}{}\n", stepName(*shown),
                        step ? "" : ", the one of median length (--step N shows another)");
-    return out + ranksText(*shown) + positionsText(*shown) +
+    return out + ranksText(*shown, report.coverage.has_value()) + positionsText(*shown) +
            diagnosisText(run.steps[shown_index], report.diagnoses[shown_index]) + stagesText(run, report) +
-           anomaliesText(report);
+           checksText(run, report) + anomaliesText(report);
 }
 
 } // namespace bubblescope::cli

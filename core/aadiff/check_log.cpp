@@ -29,9 +29,8 @@ std::string CheckedDevice::text() const {
 void CheckLog::sort() {
     std::ranges::stable_sort(
         checks, {}, [](const CheckRecord& check) { return std::tuple(placeOf(check), check.step, check.start); });
-    std::ranges::stable_sort(digests, {}, [](const DigestRecord& digest) {
-        return std::tuple(placeOf(digest), digest.step, digest.time);
-    });
+    std::ranges::stable_sort(
+        digests, {}, [](const DigestRecord& digest) { return std::tuple(placeOf(digest), digest.step, digest.time); });
 }
 
 std::vector<StepReplays> replaysOf(const CheckLog& log, std::span<const StepTimeline> steps) {

@@ -1,5 +1,7 @@
 #include "core/aadiff/compare.h"
 
+#include "core/aadiff/checked_tensor.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +33,14 @@ struct Key {
     int layer = 0;    ///< the same
     int replica = 0;
     int tensor_rank = 0;
-    std::string_view tensor;
+    int tensor = 0;        ///< in the order in which an op computes them
+    std::string_view name; ///< of the tensor
 
+    /// Whether no other backward needs it.
+    [[nodiscard]] bool endsHere() const {
+        return tensor == static_cast<int>(CheckedTensor::WeightGradient) ||
+               tensor == static_cast<int>(CheckedTensor::GradientSum);
+    }
     friend auto operator<=>(const Key&, const Key&) = default;
 };
 
@@ -66,6 +74,8 @@ int microbatchesOf(const DigestedRun& run) {
     return most;
 }
 
+constexpr int kUnknownTensor = 1000; ///< behind all others, by name
+
 /// How both runs' numbers are named alike, and what may be expected of them.
 struct Naming {
     bool replicas_apart = true; ///< else micro-batches are counted through them
@@ -81,7 +91,9 @@ struct Naming {
         key.replica = replicas_apart ? digest.replica : 0;
         if (!replicas_apart && key.phase != DigestPhase::Optimizer) key.microbatch += digest.replica * microbatches;
         key.tensor_rank = digest.tensor_rank;
-        key.tensor = digest.tensor;
+        const std::optional<CheckedTensor> known = parseTensor(digest.tensor);
+        key.tensor = known ? static_cast<int>(*known) : kUnknownTensor;
+        key.name = digest.tensor;
         return key;
     }
 };
@@ -170,14 +182,12 @@ private:
             reached_ = 0;
             break;
         case DigestPhase::Backward:
-            if (key.tensor != kWeightGradient) add(backwards_);
-            reached_ = std::min(reached_, key.tensor == kWeightGradient ? -key.layer : 0);
+            if (!key.endsHere()) add(backwards_);
+            reached_ = std::min(reached_, key.endsHere() ? -key.layer : 0);
             break;
         case DigestPhase::Optimizer: reached_ = std::min(reached_, key.layer); break;
         }
     }
-
-    static constexpr std::string_view kWeightGradient = "weight gradient";
 
     int step_ = std::numeric_limits<int>::min();
     int weights_from_ = kNone; ///< lowest layer whose weights may differ since an earlier step
@@ -212,13 +222,14 @@ struct SpreadRow {
 void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, DigestComparison& result) {
     const auto differ = [&](int of_a, int of_b, std::string_view what, std::string_view so) {
         if (of_a == of_b) return false;
-        result.caveats.push_back(fmt::format("{} in A and {} in B: {}", fmt::format(fmt::runtime(what), of_a),
-                                             of_b, so));
+        result.caveats.push_back(
+            fmt::format("{} in A and {} in B: {}", fmt::format(fmt::runtime(what), of_a), of_b, so));
         return true;
     };
     const int dp_a = replicasOf(a);
     const int dp_b = replicasOf(b);
-    if (differ(dp_a, dp_b, "replicas: {}", "gradients are summed in other groups, so that weights differ in the last bits")) {
+    if (differ(dp_a, dp_b, "replicas: {}",
+               "gradients are summed in other groups, so that weights differ in the last bits")) {
         naming.replicas_apart = false;
         const int samples_a = dp_a * microbatchesOf(a);
         const int samples_b = dp_b * microbatchesOf(b);
@@ -236,7 +247,8 @@ void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, Dig
         differ(routes(a.info->placement), routes(b.info->placement), "pipelines that hold the model: {}",
                "gradients are summed in other groups, so that weights differ in the last bits");
     } else {
-        result.caveats.push_back("the files do not say what was run: whether equal bits are to be expected is not known");
+        result.caveats.push_back(
+            "the files do not say what was run: whether equal bits are to be expected is not known");
     }
 }
 

@@ -64,15 +64,16 @@ struct DigestComparison {
     static constexpr std::size_t kMostRoots = 100;
 };
 
-/// Compares what two runs computed, whatever their schedules and numbers of ranks: a number is named by step, part of the
-/// step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and by replica and
-/// tensor rank where both runs have as many. Where the numbers of replicas differ, micro-batches are counted through the
-/// replicas, the first one's first.
+/// Compares what two runs computed, whatever their schedules and numbers of ranks: a number is named by step, part of
+/// the step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and by replica
+/// and tensor rank where both runs have as many. Where the numbers of replicas differ, micro-batches are counted
+/// through the replicas, the first one's first.
 ///
-/// Order and spread follow dependencies, not time. Of a micro-batch, a forward needs those of the layers below it (and of
-/// earlier slices of the sequence), a backward all forwards and the backwards of the layers above; a weight gradient is
-/// needed by no other backward. The optimizer needs all gradients of its step (a common norm may scale them), the next
-/// step's forwards need the weights of their layer and those below. A difference that needs another is explained by it.
+/// Order and spread follow dependencies, not time. Of a micro-batch, a forward needs those of the layers below it (and
+/// of earlier slices of the sequence), a backward all forwards and the backwards of the layers above; a weight gradient
+/// is needed by no other backward. The optimizer needs all gradients of its step (a common norm may scale them), the
+/// next step's forwards need the weights of their layer and those below. A difference that needs another is explained
+/// by it.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

@@ -39,6 +39,10 @@ std::map<OpGroup, OpTimes> timesOf(std::span<const StepTimeline> steps) {
     return times;
 }
 
+bool runsAgain(const CheckRecord& check) {
+    return check.kind == CheckKind::Replay || check.kind == CheckKind::Elsewhere;
+}
+
 using UnitKey = std::tuple<CheckPlace, Chunk, OpKind, int>;
 
 } // namespace
@@ -96,7 +100,7 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
         if (record.op.kind != OpKind::Optimizer) layers_of[stageOf(record.rank, record.op.chunk)].insert(record.layer);
     };
     for (const CheckRecord& check : log.checks) {
-        if (check.kind == CheckKind::Replay) learn(check);
+        if (runsAgain(check)) learn(check);
     }
     std::ranges::for_each(log.digests, learn);
 
@@ -119,7 +123,7 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
     double replayed = 0;
     for (const CheckRecord& check : log.checks) {
         result.counts[static_cast<std::size_t>(check.kind)].add(check.outcome);
-        if (check.kind != CheckKind::Replay) continue;
+        if (!runsAgain(check)) continue;
         const auto unit = units.find({placeOf(check), check.op.chunk, check.op.kind, check.layer});
         if (unit == units.end()) continue; // of an op that no complete step has
         unit->second.counts.add(check.outcome);

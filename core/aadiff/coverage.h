@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-inline constexpr std::size_t kCheckKindCount = 5;
+inline constexpr std::size_t kCheckKindCount = 6;
 
 /// What came of checks. "Done" is what has a result.
 struct CheckCounts {
@@ -38,7 +38,7 @@ struct CoveredUnit {
     Chunk chunk;
     OpKind kind = OpKind::Forward;
     std::optional<int> layer; ///< counted over the whole model; none where no record tells the layers of its stage
-    CheckCounts counts;       ///< of replays
+    CheckCounts counts;       ///< of replays, by the rank itself or another
     int last_step = -1;       ///< in which a check of it ended
 
     [[nodiscard]] Covered state() const;

@@ -13,6 +13,7 @@ std::string_view whatDiffers(CheckKind kind) {
     case CheckKind::Transfer: return "what was received is not what was sent";
     case CheckKind::Replicas: return "ranks that must hold the same do not";
     case CheckKind::Weights: return "weights changed between two steps of the optimizer";
+    case CheckKind::Elsewhere: return "another rank's execution differs from the first";
     }
     return "";
 }
@@ -39,8 +40,7 @@ std::string mismatchPlace(const CheckRecord& check, const CheckedDevice& device)
 
 std::string differenceText(const CheckRecord& check) {
     std::string out(whatDiffers(check.kind));
-    if (!check.difference)
-        return out + fmt::format(" (digests {:016x} and {:016x})", check.first, check.second);
+    if (!check.difference) return out + fmt::format(" (digests {:016x} and {:016x})", check.first, check.second);
     const TensorDifference& difference = *check.difference;
     out += fmt::format(": {} of {} elements, the first at {}: {:x} and {:x}", difference.differing, difference.elements,
                        difference.first, difference.first_bits, difference.second_bits);
@@ -74,7 +74,8 @@ std::string verdictAdvice(const CheckRecord& check) {
                            "tested by its vendor.",
                            check.step);
     case Verdict::Everywhere:
-        return "Look for float atomics, workspaces that differ, split-K products and unseeded random numbers in this op. "
+        return "Look for float atomics, workspaces that differ, split-K products and unseeded random numbers in this "
+               "op. "
                "Until they are gone its checks say nothing of the hardware.";
     }
     return {};

@@ -16,8 +16,8 @@ namespace bubblescope {
 struct RankAccount {
     Rank rank;
     TimeNs busy{0};
-    TimeNs bubble{0};                      ///< wall − busy, within the pipeline window
-    TimeNs replay{0};                      ///< of the bubble, in which checks ran (see countReplays()); the rest is idle
+    TimeNs bubble{0}; ///< wall − busy, within the pipeline window
+    TimeNs replay{0}; ///< of the bubble, in which checks ran (see countReplays()); the rest is idle
     std::optional<TimeNs> expected_bubble; ///< closed form's total; none where no form applies
     PerPosition<TimeNs> executed{};        ///< bubble per position as it ran
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`

@@ -20,8 +20,8 @@ struct RecordedChecks {
     std::vector<Diagnostic> problems;
 };
 
-/// Reads files, or all trace files below directories. Errors: as loadRun(), and Input where there is neither a check nor
-/// a digest.
+/// Reads files, or all trace files below directories. Errors: as loadRun(), and Input where there is neither a check
+/// nor a digest.
 [[nodiscard]] Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 } // namespace bubblescope

@@ -6,6 +6,7 @@
 #include "core/io/replacing_file.h"
 #include "core/io/svg/axis.h"
 #include "core/io/svg/draw_timelines.h"
+#include "core/report/checks_section.h"
 #include "core/report/page.h"
 #include "core/simulate/simulate.h"
 #include "core/timeline/colours.h"
@@ -62,6 +63,7 @@ public:
         addRanks();
         addPositions();
         addStages();
+        addChecks(page_, run_, report_);
         addProblems();
         return page_.finish(fmt::format(
             "Made by Bubblescope {} from {} slices of {} file{}. A bubble is time in a step in which a rank "

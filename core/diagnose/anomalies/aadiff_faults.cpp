@@ -49,12 +49,11 @@ Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const Chec
         anomaly.evidence.emplace_back("differing", static_cast<double>(check.difference->differing));
         anomaly.evidence.emplace_back("elements", static_cast<double>(check.difference->elements));
         anomaly.evidence.emplace_back("first_index", static_cast<double>(check.difference->first));
-        if (check.difference->ulp)
-            anomaly.evidence.emplace_back("ulp", static_cast<double>(*check.difference->ulp));
+        if (check.difference->ulp) anomaly.evidence.emplace_back("ulp", static_cast<double>(*check.difference->ulp));
     }
-    anomaly.message = fmt::format("{}: {}. {}",
-                                  mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
-                                  differenceText(check), verdictText(check));
+    anomaly.message =
+        fmt::format("{}: {}. {}", mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
+                    differenceText(check), verdictText(check));
     if (mismatches.count > 1) {
         anomaly.message += fmt::format(" It is the first of {} of this kind, the last in step {}.", mismatches.count,
                                        mismatches.last_step);
@@ -68,7 +67,8 @@ void findMismatches(const CheckLog& log, const CheckCoverage& coverage, Anomalie
     for (const CheckRecord& check : log.checks) {
         if (check.outcome != CheckOutcome::Mismatch) continue;
         Mismatches& story = stories[storyOf(check)];
-        if (story.first == nullptr || std::tie(check.step, check.start) < std::tie(story.first->step, story.first->start))
+        if (story.first == nullptr ||
+            std::tie(check.step, check.start) < std::tie(story.first->step, story.first->start))
             story.first = &check;
         ++story.count;
         story.last_step = std::max(story.last_step, check.step);
@@ -91,10 +91,11 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
                         {"never", static_cast<double>(never)},
                         {"aborted", static_cast<double>(replays.aborted)},
                         {"skipped", static_cast<double>(replays.skipped)}};
-    anomaly.message = fmt::format("of {} units of work {} {} covered by no check in {}: for {} one was planned and given "
-                                  "up, for {} none was planned. What they compute is unknown, not fine.",
-                                  total, never + not_yet, never + not_yet == 1 ? "is" : "are",
-                                  counted(static_cast<std::size_t>(coverage.steps), "step"), not_yet, never);
+    anomaly.message =
+        fmt::format("of {} units of work {} {} covered by no check in {}: for {} one was planned and given "
+                    "up, for {} none was planned. What they compute is unknown, not fine.",
+                    total, never + not_yet, never + not_yet == 1 ? "is" : "are",
+                    counted(static_cast<std::size_t>(coverage.steps), "step"), not_yet, never);
     anomaly.suggestion = "More steps cover more; 'bubblescope aadiff plan' says how many full coverage takes, and what "
                          "its bubbles can never hold. Smaller layers fit more bubbles.";
     found.push_back(std::move(anomaly));
