@@ -1,5 +1,6 @@
 #include "profiler/spool/rank_spool.h"
 
+#include "core/io/perfetto/check_events.h"
 #include "core/io/perfetto/spelling.h"
 #include "core/timeline/trace_names.h"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr std::string_view kComputeTrack = "compute";
 constexpr std::size_t kWaitTrack = 5;
 constexpr std::size_t kCollectiveTrack = 6;
+constexpr std::size_t kReplayTrack = 7;
 
 TimeNs readClock(clockid_t clock) {
     timespec time{};
@@ -30,6 +32,7 @@ TimeNs readClock(clockid_t clock) {
 std::string_view trackName(std::size_t track) {
     if (track == 0) return kComputeTrack;
     if (track == kWaitTrack) return perfetto::commTrackName(CommKind::Wait, Payload::Activation);
+    if (track == kReplayTrack) return trace_names::kReplay;
     if (track == kCollectiveTrack) return perfetto::commTrackName(CommKind::Collective, Payload::Activation);
     const CommKind kind = track <= 2 ? CommKind::Send : CommKind::Receive;
     return perfetto::commTrackName(kind, track % 2 == 1 ? Payload::Activation : Payload::Gradient);
@@ -78,7 +81,7 @@ void RankSpool::encodeBeginning(ClockPair clocks) {
     if (info_.dp > 1) name += fmt::format(" of replica {}", rank_.value / info_.tp % info_.dp);
     if (info_.tp > 1) name += fmt::format(", tensor rank {}", rank_.value % info_.tp);
     encoder_.process(processUuid(), rank_.value + 1, name, rank_.value);
-    for (std::size_t track = 0; track < (info_.tp > 1 ? kTracks : kCollectiveTrack); ++track)
+    for (std::size_t track = 0; track < (info_.tp > 1 ? kReplayTrack : kCollectiveTrack); ++track)
         openLane(track);
     encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
     std::vector<perfetto::Arg> args = perfetto::runArgs(info_, in_pipeline);
@@ -86,6 +89,7 @@ void RankSpool::encodeBeginning(ClockPair clocks) {
     args.push_back({"clock", std::string_view(host_.clock)});
     args.push_back({"pid", host_.pid});
     args.push_back({"pids", std::string_view(host_.pids)});
+    if (!host_.device.empty()) args.push_back({"device", std::string_view(host_.device)});
     if (segment_ > 0) args.push_back({"segment", std::int64_t{segment_}});
     encoder_.instant(processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
 }
@@ -150,6 +154,21 @@ Status RankSpool::appendEnd(std::int64_t dropped) {
     return file_.append(encoder_.take());
 }
 
+Status RankSpool::append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests) {
+    std::ranges::stable_sort(checks, {}, [](const CheckRecord& check) { return std::pair(check.start, check.end); });
+    std::ranges::stable_sort(digests, {}, &DigestRecord::time);
+    for (const CheckRecord& check : checks)
+        perfetto::writeCheck(encoder_, laneFor(kReplayTrack, check.start, check.end), check, stageOf(check.op));
+    if (!digests.empty() && lanes_[kReplayTrack].empty()) openLane(kReplayTrack);
+    for (const DigestRecord& digest : digests)
+        perfetto::writeDigest(encoder_, lanes_[kReplayTrack].front().uuid, digest, stageOf(digest.op));
+    return writeOut();
+}
+
+Stage RankSpool::stageOf(const Op& op) const {
+    return bubblescope::stageOf(info_.placement, info_.pp, Rank{rank_.value / alike_}, op.chunk);
+}
+
 std::size_t RankSpool::trackOf(const SliceRecord& record) {
     const std::size_t gradient = record.payload == Payload::Gradient ? 1 : 0;
     switch (record.category) {
@@ -179,20 +198,19 @@ std::uint64_t RankSpool::openLane(std::size_t track) {
     return uuid;
 }
 
-std::uint64_t RankSpool::laneFor(const SliceRecord& record) {
-    const std::size_t track = trackOf(record);
+std::uint64_t RankSpool::laneFor(std::size_t track, TimeNs start, TimeNs end) {
     std::vector<Lane>& lanes = lanes_[track];
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.free_from <= record.start; });
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.free_from <= start; });
     if (lane == lanes.end()) {
         openLane(track);
         lane = std::prev(lanes.end());
     }
-    lane->free_from = record.end;
+    lane->free_from = end;
     return lane->uuid;
 }
 
 void RankSpool::encode(const SliceRecord& record) {
-    const std::uint64_t track = laneFor(record);
+    const std::uint64_t track = laneFor(trackOf(record), record.start, record.end);
     if (record.category == SliceRecord::Category::Op) {
         // Replicas, and ranks that share stages, run the same ops: their transfers are told apart as if each had steps
         // of its own.

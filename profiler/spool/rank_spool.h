@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/check_record.h"
 #include "core/diagnose/clocks/solve.h"
 #include "core/io/perfetto/encoder.h"
 #include "core/timeline/run_info.h"
@@ -27,7 +28,8 @@ struct HostInfo {
     std::string name;
     std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
     std::int64_t pid = 0;
-    std::string pids = {}; ///< the space that `pid` counts in: containers of one machine have their own
+    std::string pids = {};   ///< the space that `pid` counts in: containers of one machine have their own
+    std::string device = {}; ///< what names the hardware across restarts: a GPU's UUID; may be empty
 };
 
 /// Of this process.
@@ -68,11 +70,14 @@ public:
     /// That nothing will follow. `dropped`: all records that were lost.
     [[nodiscard]] Status appendEnd(std::int64_t dropped);
 
+    /// Checks and digests of this rank; sorts them in place. Their place (rank, replica, tensor rank) is the file's.
+    [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
+
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
 private:
-    /// "compute", then send, receive, wait and collective; sends and receives have one for each payload.
-    static constexpr std::size_t kTracks = 7;
+    /// "compute", then send, receive, wait and collective; sends and receives have one for each payload. Last "replay".
+    static constexpr std::size_t kTracks = 8;
 
     struct Lane {
         std::uint64_t uuid = 0;
@@ -88,7 +93,8 @@ private:
     [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
     [[nodiscard]] std::uint64_t processUuid() const;
     std::uint64_t openLane(std::size_t track);
-    std::uint64_t laneFor(const SliceRecord& record);
+    std::uint64_t laneFor(std::size_t track, TimeNs start, TimeNs end);
+    [[nodiscard]] Stage stageOf(const Op& op) const;
     void encode(const SliceRecord& record);
 
     SpoolFile file_;
