@@ -22,7 +22,8 @@
 ///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
 ///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
 ///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks), `pid` and `pids` (the space that
-///   counts in), and where it is known `device` (a GPU's UUID); one that goes on where a rank's file before it was full says which `segment` it is, counted from 0.
+///   counts in), and where it is known `device` (a GPU's UUID); one that goes on where a rank's file before it was full
+///   says which `segment` it is, counted from 0.
 /// - category "run": an instant "records lost" where a rank had more to record than fitted in memory: arg records. An
 ///   instant "bubblescope end" closes a rank's last file: args records (slices that were written, over all segments)
 ///   and dropped.
