@@ -22,15 +22,17 @@ bool Alert::raise(const Message& message, TimeNs now) {
     if (last_.size() > kMostRemembered)
         std::erase_if(last_, [&](const auto& entry) { return now - entry.second >= limits_.same_again; });
     const auto same = last_.find(message.identity);
-    const bool too_soon = (any_ && now - last_of_all_ < limits_.all_again) ||
+    while (!started_.empty() && now - started_.front() >= limits_.same_again)
+        started_.pop_front();
+    const bool too_soon = std::ssize(started_) >= limits_.most ||
                           (same != last_.end() && now - same->second < limits_.same_again) ||
                           static_cast<int>(running_.size()) >= limits_.running;
     if (too_soon) {
         ++held_back_;
         return false;
     }
-    last_[message.identity] = last_of_all_ = now;
-    any_ = true;
+    last_[message.identity] = now;
+    started_.push_back(now);
     return start(message);
 }
 

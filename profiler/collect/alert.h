@@ -5,6 +5,7 @@
 #include "core/base/time.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ class Alert {
 public:
     struct Limits {
         TimeNs same_again{std::chrono::minutes(5)}; ///< an alert of the same identity is not repeated before
-        TimeNs all_again{std::chrono::seconds(1)};  ///< nor any other
-        int running = 4;                            ///< commands at a time
+        int most = 20;                              ///< in as long a time, of all identities
+        int running = 8;                            ///< commands at a time
     };
     explicit Alert(std::string command, Limits limits) : command_(std::move(command)), limits_(limits) {}
 
@@ -46,8 +47,7 @@ private:
     std::string command_;
     Limits limits_;
     std::map<std::string, TimeNs, std::less<>> last_;
-    TimeNs last_of_all_{0};
-    bool any_ = false;
+    std::deque<TimeNs> started_; ///< the last `most` at most
     std::vector<pid_t> running_;
     std::int64_t held_back_ = 0;
     std::string problem_;

@@ -109,7 +109,7 @@ private:
 LiveEngine::LiveEngine(LiveOptions options) : options_(std::move(options)) {}
 LiveEngine::~LiveEngine() = default;
 
-LiveEngine::Stream LiveEngine::open() {
+LiveEngine::Stream LiveEngine::open(const std::string&) {
     const auto free = std::ranges::find_if(sources_, [](const auto& source) { return source == nullptr; });
     const auto stream = static_cast<Stream>(free - sources_.begin());
     if (free == sources_.end()) sources_.emplace_back();
@@ -138,10 +138,6 @@ void LiveEngine::restart(Stream stream) {
 void LiveEngine::close(Stream stream) {
     addCounts(counts_, sources_[stream]->counts());
     sources_[stream].reset();
-}
-
-bool LiveEngine::hasEnded(Stream stream) const {
-    return sources_[stream]->ended;
 }
 
 std::optional<RunStatement> LiveEngine::statementOf(Stream stream) const {
@@ -229,7 +225,7 @@ void LiveEngine::onRun(Source& source, const OwnHome& home, const RunStatement& 
     }
     LiveRank* const rank = rankOf(home);
     if (rank == nullptr) return;
-    if (statement.segment == 0) rank->records = 0;
+    if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
     rank->pid = statement.pid;
     clock_of_rank_[board_->placeOf(home.rank, home.replica)] = statement.clock;

@@ -5,6 +5,7 @@
 #include "profiler/collect/live_view.h"
 #include "profiler/collect/step_board.h"
 #include "profiler/collect/step_window.h"
+#include "profiler/collect/stream_target.h"
 
 #include <deque>
 #include <map>
@@ -33,33 +34,23 @@ struct LiveOptions {
 ///
 /// Times named `now` are of one clock that does not go back: CLOCK_MONOTONIC where latency is to be measured. One
 /// thread at a time.
-class LiveEngine {
+class LiveEngine final : public StreamTarget {
 public:
-    using Stream = std::size_t;
-
     explicit LiveEngine(LiveOptions options = {});
-    ~LiveEngine();
+    ~LiveEngine() override;
     LiveEngine(const LiveEngine&) = delete;
     LiveEngine& operator=(const LiveEngine&) = delete;
 
-    /// A new stream: the bytes of one file from its beginning on.
-    [[nodiscard]] Stream open();
-    void feed(Stream stream, std::string_view bytes, TimeNs now);
-    /// Bytes at the stream's end that are no whole packet yet.
-    [[nodiscard]] std::size_t pending(Stream stream) const;
-    /// They were taken back by its writer.
-    void dropPending(Stream stream);
-    /// The stream is replaced by another of the same name, whose beginning comes next: a rank that returned, or another
-    /// run. Which of them shows by the steps it brings.
-    void restart(Stream stream);
-    /// Nothing will come of this stream any more, since its file went on in the next or was removed. Ends the use of
-    /// `stream`, which may be given out again.
-    void close(Stream stream);
-    /// The process that wrote the stream is no more. `why` is for people.
-    void gone(Stream stream, const std::string& why);
-    /// Whether what was heard of the stream says that it ended, and whose process writes it.
-    [[nodiscard]] bool hasEnded(Stream stream) const;
-    [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const;
+    /// A stream's name says nothing here.
+    [[nodiscard]] Stream open(const std::string& name) override;
+    [[nodiscard]] Stream open() { return open({}); }
+    void feed(Stream stream, std::string_view bytes, TimeNs now) override;
+    [[nodiscard]] std::size_t pending(Stream stream) const override;
+    void dropPending(Stream stream) override;
+    void restart(Stream stream) override;
+    void close(Stream stream) override;
+    void gone(Stream stream, const std::string& why) override;
+    [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
 
     /// Closes steps whose time has come and looks at them. What happened since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);

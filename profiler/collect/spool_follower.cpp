@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -33,17 +34,6 @@ Error systemError(std::string_view what) {
     return runError(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// What the segments of one rank have in common, and which of them a file is: "rank3" and 2 of "rank3.2.pftrace".
-std::pair<std::filesystem::path, int> segmentOf(const std::filesystem::path& path) {
-    const std::filesystem::path whole = path.parent_path() / path.stem();
-    const std::string number = whole.extension().string();
-    int segment = 0;
-    if (number.size() < 2) return {whole, 0};
-    const auto parsed = std::from_chars(number.data() + 1, number.data() + number.size(), segment);
-    if (parsed.ec != std::errc{} || parsed.ptr != number.data() + number.size()) return {whole, 0};
-    return {whole.parent_path() / whole.stem(), segment};
-}
-
 } // namespace
 
 Result<SpoolFollower> SpoolFollower::open(std::vector<std::filesystem::path> folders) {
@@ -64,16 +54,41 @@ Result<SpoolFollower> SpoolFollower::open(std::vector<std::filesystem::path> fol
     return follower;
 }
 
-bool SpoolFollower::read(LiveEngine& engine, TimeNs now) {
+bool SpoolFollower::read(StreamTarget& target, TimeNs now) {
     takeEvents();
-    if (look_due_ || now - looked_ >= kLookEvery) look(engine, now);
+    if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
     bool more = false;
-    for (auto& [path, file] : files_) {
-        if (!file.finished) more = readFile(file, engine, now) || more;
-        if (!file.finished && file.pid == 0) watchWriter(file, engine);
+    const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not through
+    for (auto at = files_.begin(); at != files_.end(); ++at) {
+        File& file = at->second;
+        if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
+        const Reached reached = readFile(file, target, now);
+        more = more || reached == Reached::More;
+        if (file.pid == 0) watchWriter(file, target);
+        const auto next = std::next(at);
+        if (next == files_.end() || next->first.rank != at->first.rank) continue;
+        if (reached != Reached::End || !target.isThrough(file.stream)) {
+            blocked = &at->first.rank;
+            continue;
+        }
+        target.close(file.stream); // it was full when the next was begun
+        file.finished = true;
+        file.descriptor = Descriptor();
     }
-    if (!ended_.empty()) tellGone(engine, now);
+    if (!ended_.empty()) tellGone(target, now);
     return more;
+}
+
+/// "rank3" and 2 of "rank3.2.pftrace".
+SpoolFollower::Place SpoolFollower::placeOf(const std::filesystem::path& path) {
+    const std::filesystem::path whole = path.parent_path() / path.stem();
+    const std::string number = whole.extension().string();
+    int segment = 0;
+    const char* const end = number.data() + number.size();
+    if (number.size() < 2) return {whole, 0, path};
+    const auto parsed = std::from_chars(number.data() + 1, end, segment);
+    if (parsed.ec != std::errc{} || parsed.ptr != end) return {whole, 0, path};
+    return {whole.parent_path() / whole.stem(), segment, path};
 }
 
 void SpoolFollower::takeEvents() {
@@ -103,11 +118,11 @@ void SpoolFollower::watchFolder(const std::filesystem::path& folder) {
     if (watch >= 0) watched_[folder] = watch;
 }
 
-void SpoolFollower::look(LiveEngine& engine, TimeNs now) {
+void SpoolFollower::look(StreamTarget& target, TimeNs now) {
     look_due_ = false;
     looked_ = now;
     problems_.clear();
-    for (auto& [path, file] : files_)
+    for (auto& [place, file] : files_)
         file.seen = false;
     for (const std::filesystem::path& folder : folders_) {
         std::error_code code;
@@ -124,64 +139,43 @@ void SpoolFollower::look(LiveEngine& engine, TimeNs now) {
                 watchFolder(at->path());
                 if (at.depth() >= kDeepest) at.disable_recursion_pending();
             } else if (at->path().extension() == kExtension) {
-                lookAt(at->path(), engine, now);
+                lookAt(at->path(), target, now);
             }
         }
         if (code) problems_.push_back(fmt::format("{}: {}", folder.string(), code.message()));
     }
-    finishOlderSegments(engine, now);
     for (auto file = files_.begin(); file != files_.end();) {
-        if (file->second.seen) {
+        const bool keep = file->second.seen || (!file->second.finished && !readToEnd(file->second, target, now));
+        if (keep) { // what is removed, its descriptor still reads
             ++file;
             continue;
         }
-        if (!file->second.finished) { // removed, but this descriptor still reads it
-            readToEnd(file->second, engine, now);
-            engine.close(file->second.stream);
-        }
+        if (!file->second.finished) target.close(file->second.stream);
         file = files_.erase(file);
     }
 }
 
-void SpoolFollower::lookAt(const std::filesystem::path& path, LiveEngine& engine, TimeNs now) {
+void SpoolFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return; // gone again
-    const auto [entry, is_new] = files_.try_emplace(path);
+    const auto [entry, is_new] = files_.try_emplace(placeOf(path));
     File& file = entry->second;
     file.seen = true;
     if (is_new) {
         file.path = path;
-        file.stream = engine.open();
+        file.stream = target.open(path.string());
         openFile(file);
     } else if (file.inode != status.st_ino && file.inode != 0) {
         if (file.finished)
-            file.stream = engine.open();
+            file.stream = target.open(path.string());
         else
-            readToEnd(file, engine, now);
-        engine.restart(file.stream);
+            readToEnd(file, target, now);
+        target.restart(file.stream);
         file.finished = false;
         file.pid = 0;
         openFile(file);
     } else if (!file.descriptor.isOpen() && !file.finished) {
         openFile(file);
-    }
-}
-
-/// A rank's file of which there is a next one is full: once read, it is done.
-void SpoolFollower::finishOlderSegments(LiveEngine& engine, TimeNs now) {
-    std::map<std::filesystem::path, int> newest;
-    for (const auto& [path, file] : files_) {
-        const auto [rank, segment] = segmentOf(path);
-        int& known = newest[rank];
-        known = std::max(known, segment);
-    }
-    for (auto& [path, file] : files_) {
-        const auto [rank, segment] = segmentOf(path);
-        if (file.finished || !file.seen || segment == newest[rank] || !file.descriptor.isOpen()) continue;
-        if (!readToEnd(file, engine, now)) continue;
-        engine.close(file.stream);
-        file.finished = true;
-        file.descriptor = Descriptor();
     }
 }
 
@@ -197,41 +191,45 @@ void SpoolFollower::openFile(File& file) {
     file.inode = status.st_ino;
 }
 
-/// True if it did not come to the end.
-bool SpoolFollower::readFile(File& file, LiveEngine& engine, TimeNs now) {
-    if (!file.descriptor.isOpen()) return false;
-    for (int i = 0; i < kReadsInTurn; ++i) {
-        const ssize_t bytes = ::pread(file.descriptor.get(), buffer_.data(), buffer_.size(), file.offset);
+SpoolFollower::Reached SpoolFollower::readFile(File& file, StreamTarget& target, TimeNs now) {
+    if (const auto rewind = target.takeRewind(file.stream)) file.offset = *rewind;
+    for (int i = 0; i < kReadsInTurn && file.descriptor.isOpen(); ++i) {
+        const std::size_t room = std::min(buffer_.size(), target.room(file.stream));
+        if (room == 0) return Reached::NoRoom;
+        const ssize_t bytes = ::pread(file.descriptor.get(), buffer_.data(), room, file.offset);
         if (bytes > 0) {
-            engine.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
+            target.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
             file.offset += bytes;
             continue;
         }
         if (bytes < 0) problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));
         struct stat status {};
-        if (bytes != 0 || ::fstat(file.descriptor.get(), &status) != 0 || status.st_size >= file.offset) return false;
+        if (bytes != 0 || ::fstat(file.descriptor.get(), &status) != 0 || status.st_size >= file.offset)
+            return Reached::End;
         // Shorter than what was read of it. A writer that could not write all of a batch takes its part back.
-        const auto pending = static_cast<std::int64_t>(engine.pending(file.stream));
+        const auto pending = static_cast<std::int64_t>(target.pending(file.stream));
         if (status.st_size >= file.offset - pending) {
-            engine.dropPending(file.stream);
+            target.dropPending(file.stream);
             file.offset -= pending;
         } else {
-            engine.restart(file.stream);
+            target.restart(file.stream);
             file.offset = 0;
         }
     }
-    return true;
+    return file.descriptor.isOpen() ? Reached::More : Reached::End;
 }
 
-bool SpoolFollower::readToEnd(File& file, LiveEngine& engine, TimeNs now) {
-    while (readFile(file, engine, now)) {
-    }
-    return file.descriptor.isOpen();
+/// Whether all of it has arrived.
+bool SpoolFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
+    Reached reached = Reached::More;
+    while (reached == Reached::More)
+        reached = readFile(file, target, now);
+    return reached == Reached::End && target.isThrough(file.stream);
 }
 
 /// Where the writer is a process of this machine, the kernel says when it ends.
-void SpoolFollower::watchWriter(File& file, const LiveEngine& engine) {
-    const auto statement = engine.statementOf(file.stream);
+void SpoolFollower::watchWriter(File& file, const StreamTarget& target) {
+    const auto statement = target.statementOf(file.stream);
     if (!statement || statement->pid <= 0) return;
     const bool here = statement->clock == own_clock_ && statement->pids == own_pids_ && !own_pids_.empty();
     file.pid = here ? statement->pid : kElsewhere;
@@ -248,12 +246,13 @@ void SpoolFollower::watchWriter(File& file, const LiveEngine& engine) {
     }
 }
 
-void SpoolFollower::tellGone(LiveEngine& engine, TimeNs now) {
+void SpoolFollower::tellGone(StreamTarget& target, TimeNs now) {
     for (const std::int64_t pid : std::exchange(ended_, {})) {
-        for (auto& [path, file] : files_) {
+        for (auto& [place, file] : files_) {
             if (file.pid != pid || file.finished) continue;
-            readToEnd(file, engine, now);
-            engine.gone(file.stream, fmt::format("process {} is no more and did not close {}", pid, path.string()));
+            readToEnd(file, target, now);
+            target.gone(file.stream,
+                        fmt::format("process {} is no more and did not close {}", pid, place.path.string()));
         }
     }
 }

@@ -110,7 +110,7 @@ bool EventStream::passOver(std::string_view bytes, std::size_t& next) {
             if (bytes.size() - next < kLargestGuess) return false; // the guess may be right
             continue;
         }
-        if (end || body.empty()) continue;
+        if (end || body.empty() || behind - next > kLargestGuess) continue;
         PacketBatch guess;
         guess.add(next, body);
         const Packet& packet = guess.packets.front();

@@ -1,5 +1,6 @@
 #include "profiler/collect/spool_follower.h"
 
+#include "profiler/collect/live_engine.h"
 #include "tests/unit/collect/recorded_ranks.h"
 
 #include <gmock/gmock.h>
@@ -101,6 +102,27 @@ TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
     const auto loaded = loadRun({ranks.dir()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
     EXPECT_EQ(loaded.value().steps.back().index, 11) << "each file can be read alone";
+}
+
+TEST(SpoolFollower, ReadsTheFilesOfARankInTheirOrder) {
+    const auto wanted = fourRanks(12);
+    const auto run = test::makeJitteredRun(wanted, 5);
+    RecordedRanks ranks(infoOf(wanted), {2'000, 0});
+    for (int rank = 0; rank < 4; ++rank) {
+        for (int step = 0; step < 12; ++step)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+    }
+    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / RankSpool::fileName(Rank{0}, 11))) << "10 is not before 2";
+    LiveEngine engine;
+    SpoolFollower follower = follow(ranks.dir());
+    readAll(follower, engine, TimeNs{0});
+    (void)engine.advance(1s);
+    EXPECT_EQ(engine.counts().slices, ranks.records());
+    EXPECT_EQ(engine.counts().out_of_order, 0);
+    EXPECT_EQ(engine.counts().unheard, 0);
+    EXPECT_EQ(engine.counts().steps, 12);
+    EXPECT_TRUE(engine.runEnded());
 }
 
 TEST(SpoolFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "profiler/collect/live_engine.h"
+#include "profiler/net/address.h"
+#include "profiler/net/link.h"
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace bubblescope::profiler {
+
+/// Takes the streams of senders and feeds them to an engine, each byte once: a sender that connects again is told how
+/// far its streams arrived. Who does not know the token is told nothing. One thread at a time.
+class StreamReceiver {
+public:
+    struct Options {
+        Address address;
+        std::string token; ///< not empty
+        std::string clock; ///< of this machine's CLOCK_MONOTONIC
+        std::optional<TlsSettings> tls;
+    };
+    /// Error: Run, naming the address; Usage, without a token.
+    [[nodiscard]] static Result<StreamReceiver> open(Options options);
+
+    /// Takes and sends what goes at once. `now` is CLOCK_MONOTONIC.
+    void turn(LiveEngine& engine, TimeNs now);
+
+    /// Becomes readable when turn() has something to do.
+    [[nodiscard]] int descriptor() const { return events_.get(); }
+    [[nodiscard]] const Address& address() const { return options_.address; } ///< with the port that was taken
+    [[nodiscard]] std::size_t connections() const { return peers_.size(); }
+    [[nodiscard]] std::int64_t refused() const { return refused_; }
+    [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes that came twice, and were passed over
+
+private:
+    struct Known {
+        LiveEngine::Stream stream = 0;
+        std::int64_t generation = 0;
+        std::uint64_t offset = 0;
+        bool finished = false;
+        std::uint64_t owner = 0; ///< the connection that sends it
+    };
+    using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
+
+    struct Peer {
+        Link link;
+        std::uint64_t number = 0;
+        TimeNs since{0};
+        bool welcome = false;
+        std::string name;
+        std::string clock;
+        std::map<std::uint32_t, Key> streams;
+    };
+
+    explicit StreamReceiver(Options options) : options_(std::move(options)) {}
+    void accept(TimeNs now);
+    void take(Peer& peer, const Frame& frame, LiveEngine& engine, TimeNs now);
+    void greet(Peer& peer, const Frame& frame);
+    void openStream(Peer& peer, const Frame& frame, LiveEngine& engine);
+    void takeData(Peer& peer, const Frame& frame, LiveEngine& engine, TimeNs now);
+    [[nodiscard]] Known* knownOf(const Peer& peer, std::uint32_t stream);
+    void answer(Peer& peer, Frame::Kind kind, std::uint32_t stream, std::uint64_t offset);
+
+    Options options_;
+    Descriptor listener_;
+    Descriptor events_;
+    std::list<Peer> peers_;
+    std::map<Key, Known> known_;
+    std::uint64_t accepted_ = 0;
+    std::int64_t refused_ = 0;
+    std::int64_t repeated_ = 0;
+};
+
+} // namespace bubblescope::profiler

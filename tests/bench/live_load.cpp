@@ -1,0 +1,209 @@
+// A job of synthetic ranks that write their traces as a real one does, and a live view that follows it: how many ranks
+// one collector carries, and whether memory stays flat and nothing is lost over a long time.
+//
+//   live_load [--pp N] [--dp N] [--microbatches N] [--steps-per-minute N] [--seconds N] [--segment-bytes N]
+//             [--segments N] [--dir DIR]
+//
+// 0 steps a minute means as fast as the producer can. Prints a JSON document a line; exit code 1 if anything was lost.
+
+#include "core/schedule/registry.h"
+#include "core/simulate/simulate.h"
+#include "profiler/collect/live_engine.h"
+#include "profiler/collect/spool_follower.h"
+#include "profiler/spool/rank_spool.h"
+#include "tests/support/scratch_folder.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace bubblescope;
+using namespace bubblescope::profiler;
+using namespace std::chrono_literals;
+
+TimeNs now() {
+    return readClocks().monotonic;
+}
+
+double threadSeconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+long residentKilobytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        long kilobytes = 0;
+        if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
+    }
+    return 0;
+}
+
+struct Options {
+    std::map<std::string, long> numbers{{"--pp", 8},           {"--dp", 1},       {"--microbatches", 32},
+                                        {"--seconds", 10},     {"--segments", 0}, {"--steps-per-minute", 10},
+                                        {"--segment-bytes", 0}};
+    std::string dir;
+
+    [[nodiscard]] int operator[](const char* name) const { return static_cast<int>(numbers.at(name)); }
+};
+
+/// Writes the same step again and again, at the times at which it would have ended now.
+class Job {
+public:
+    Job(const Options& options, const std::filesystem::path& dir) {
+        info_.source = "run";
+        info_.backend = "cpu";
+        info_.schedule = "1f1b";
+        info_.pp = options["--pp"];
+        info_.dp = options["--dp"];
+        info_.microbatches = options["--microbatches"];
+        ScheduleSpec spec;
+        spec.name = info_.schedule;
+        spec.pp = info_.pp;
+        spec.microbatches = info_.microbatches;
+        CostModel costs;
+        costs.times = {TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
+        costs.comm = TimeNs{50'000};
+        shape_ = simulate(makeSchedule(spec).value(), costs).value();
+        const SpoolLimits limits{options.numbers.at("--segment-bytes"), options["--segments"]};
+        for (int rank = 0; rank < info_.pp * info_.dp; ++rank) {
+            spools_.push_back(RankSpool::create(dir, info_, Rank{rank}, readClocks(), thisHost(), limits).value());
+        }
+    }
+
+    void writeStep(int index) {
+        const TimeNs shift = now() - shape_.end;
+        std::vector<SliceRecord> batch;
+        for (std::size_t rank = 0; rank < spools_.size(); ++rank) {
+            batch.clear();
+            const Rank in_pipeline{rank / static_cast<std::size_t>(info_.dp)};
+            for (TimelineOp op : shape_.ranks[in_pipeline.index()]) {
+                op.start += shift;
+                op.end += shift;
+                batch.push_back(SliceRecord::of(op, shape_.stageOf(in_pipeline, op.op.chunk), index));
+            }
+            for (CommSpan span : shape_.comm[in_pipeline.index()]) {
+                span.start += shift;
+                span.end += shift;
+                batch.push_back(SliceRecord::of(span, index));
+            }
+            written_ += static_cast<std::int64_t>(batch.size());
+            if (!spools_[rank].append(batch).ok()) std::abort();
+        }
+    }
+    void end() {
+        for (RankSpool& spool : spools_) {
+            if (!spool.appendEnd(0).ok()) std::abort();
+        }
+    }
+    [[nodiscard]] std::int64_t written() const { return written_; }
+
+private:
+    RunInfo info_;
+    StepTimeline shape_;
+    std::vector<RankSpool> spools_;
+    std::atomic<std::int64_t> written_{0};
+};
+
+/// What the producer has not been told yet keeps it no longer than this ahead: a disk holds only so many segments.
+constexpr int kFullRateAhead = 50;
+
+int run(const Options& options, const std::filesystem::path& dir) {
+    Job job(options, dir);
+    std::atomic<int> steps_written{0};
+    std::atomic<std::int64_t> steps_closed{0};
+    std::atomic<double> producer_seconds{0};
+    std::thread producer([&] {
+        const auto begin = now();
+        const auto end = begin + std::chrono::seconds(options["--seconds"]);
+        const int rate = options["--steps-per-minute"];
+        for (int step = 0; now() < end; ++step) {
+            job.writeStep(step);
+            steps_written = step + 1;
+            if (rate > 0) {
+                std::this_thread::sleep_until(std::chrono::steady_clock::time_point(begin + (step + 1) * 60s / rate));
+            } else {
+                while (step - steps_closed > kFullRateAhead)
+                    std::this_thread::sleep_for(1ms);
+            }
+        }
+        job.end();
+        producer_seconds = threadSeconds();
+    });
+
+    LiveOptions live;
+    live.own_clock = thisHost().clock;
+    LiveEngine engine(live);
+    SpoolFollower follower = SpoolFollower::open({dir}).value();
+    TimeNs report_at = now() + 10s;
+    long first_resident = 0;
+    std::int64_t anomalies = 0;
+    while (!engine.runEnded()) {
+        const bool more = follower.read(engine, now());
+        for (const LiveEvent& event : engine.advance(now()))
+            anomalies += event.kind == LiveEvent::Kind::AnomalyFound ? 1 : 0;
+        steps_closed = engine.counts().steps;
+        if (now() >= report_at) {
+            report_at += 10s;
+            if (first_resident == 0) first_resident = residentKilobytes();
+            fmt::print(
+                "{{\"steps\":{},\"closed\":{},\"slices\":{},\"resident_kb\":{},\"files\":{},\"cpu_s\":{:.2f}}}\n",
+                steps_written.load(), engine.counts().steps, engine.counts().slices, residentKilobytes(),
+                follower.files(), threadSeconds());
+            std::fflush(stdout);
+        }
+        pollfd wait{follower.descriptor(), POLLIN, 0};
+        if (!more) std::this_thread::sleep_for(10ms);
+        if (!more) ::poll(&wait, 1, 100);
+    }
+    producer.join();
+    const LiveCounts counts = engine.counts();
+    const bool lost = counts.slices != job.written() || counts.unheard != 0 || counts.incomplete != 0 ||
+                      counts.late != 0 || counts.damaged != 0 || counts.steps != steps_written;
+    fmt::print(
+        "{{\"ranks\":{},\"steps\":{},\"complete\":{},\"written\":{},\"heard\":{},\"unheard\":{},\"late\":{},"
+        "\"anomalies\":{},\"collector_cpu_s\":{:.2f},\"collector_cpu_s_per_step\":{:.4f},\"producer_cpu_s\":{:.2f},"
+        "\"latency_p99_ms\":{:.1f},\"resident_kb_after_10_s\":{},\"resident_kb\":{},\"lost\":{}}}\n",
+        engine.ranks().size(), counts.steps, counts.steps - counts.incomplete, job.written(), counts.slices,
+        counts.unheard, counts.late, anomalies, threadSeconds(),
+        threadSeconds() / static_cast<double>(std::max<std::int64_t>(counts.steps, 1)), producer_seconds.load(),
+        static_cast<double>(engine.latency().quantile(0.99).count()) * 1e-6, first_resident, residentKilobytes(), lost);
+    return lost ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string name = argv[i];
+        if (name == "--dir") {
+            options.dir = argv[i + 1];
+        } else if (options.numbers.contains(name)) {
+            options.numbers[name] = std::strtol(argv[i + 1], nullptr, 10);
+        } else {
+            fmt::print(stderr, "unknown option {}\n", name);
+            return 2;
+        }
+    }
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    const test::ScratchFolder scratch;
+    return run(options, options.dir.empty() ? scratch.path() : std::filesystem::path(options.dir));
+}

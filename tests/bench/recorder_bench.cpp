@@ -1,0 +1,76 @@
+// What recording costs: a push into a rank's ring, and the whole way to the disk.
+
+#include "profiler/recorder/recorder.h"
+#include "tests/support/scratch_folder.h"
+
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace bubblescope;
+using namespace bubblescope::profiler;
+
+SliceRecord recordAt(std::int64_t number) {
+    constexpr std::int64_t kOp = 1000;
+    constexpr int kMicrobatches = 64;
+    const TimelineOp op{{OpKind::Forward, Microbatch{static_cast<std::int32_t>(number % kMicrobatches)}, Chunk{0}},
+                        TimeNs{number * kOp},
+                        TimeNs{number * kOp + kOp / 2},
+                        TimeNs{0}};
+    return SliceRecord::of(op, Stage{0}, static_cast<int>(number / kMicrobatches));
+}
+
+/// The hot path: one record made and pushed. The ring is emptied outside of the measured time.
+void push(benchmark::State& state) {
+    constexpr std::int64_t kBatch = 4096;
+    RecordRing ring(kBatch);
+    std::vector<SliceRecord> out;
+    std::int64_t number = 0;
+    for ([[maybe_unused]] auto round : state) {
+        for (std::int64_t i = 0; i < kBatch; ++i)
+            benchmark::DoNotOptimize(ring.push(recordAt(number++)));
+        state.PauseTiming();
+        out.clear();
+        ring.drain(out);
+        state.ResumeTiming();
+    }
+    state.counters["ns_per_record"] = benchmark::Counter(static_cast<double>(number) * 1e-9,
+                                                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+    state.counters["dropped"] = static_cast<double>(ring.dropped());
+}
+BENCHMARK(push);
+
+/// The recorder's thread: from the ring into the file, as fast as it goes. Slices a second of wall-clock time.
+void toDisk(benchmark::State& state) {
+    const test::ScratchFolder scratch;
+    std::int64_t number = 0;
+    for ([[maybe_unused]] auto round : state) {
+        constexpr std::int64_t kSlices = 1'000'000;
+        RecorderConfig config;
+        config.dir = scratch.path();
+        config.info.pp = 1;
+        config.info.microbatches = 64;
+        config.info.schedule = "1f1b";
+        config.ring_capacity = 1U << 18U;
+        config.flush_interval = std::chrono::milliseconds(1);
+        config.limits = {64 << 20, 2};
+        const std::unique_ptr<Recorder> recorder = Recorder::open(config).value();
+        RecordRing& ring = recorder->ring(Rank{0});
+        for (std::int64_t i = 0; i < kSlices;) {
+            if (ring.push(recordAt(number + i)))
+                ++i;
+            else
+                std::this_thread::yield(); // a producer of a run would go on; here each slice is to arrive
+        }
+        number += kSlices;
+        if (!recorder->close().ok()) state.SkipWithError("the disk does not take it");
+    }
+    state.counters["slices_per_s"] = benchmark::Counter(static_cast<double>(number), benchmark::Counter::kIsRate);
+}
+BENCHMARK(toDisk)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+} // namespace
