@@ -28,7 +28,7 @@ DigestPhase phaseOf(OpKind kind) {
 struct Key {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
-    int microbatch = 0;
+    std::int64_t microbatch = 0;
     int sequence = 0; ///< in a backward counted down
     int layer = 0;    ///< the same
     int replica = 0;
@@ -89,7 +89,8 @@ struct Naming {
         key.sequence = down * digest.op.sequence;
         key.layer = down * digest.layer;
         key.replica = replicas_apart ? digest.replica : 0;
-        if (!replicas_apart && key.phase != DigestPhase::Optimizer) key.microbatch += digest.replica * microbatches;
+        if (!replicas_apart && key.phase != DigestPhase::Optimizer)
+            key.microbatch += std::int64_t{digest.replica} * microbatches;
         key.tensor_rank = digest.tensor_rank;
         const std::optional<CheckedTensor> known = parseTensor(digest.tensor);
         key.tensor = known ? static_cast<int>(*known) : kUnknownTensor;
@@ -135,7 +136,7 @@ public:
     }
 
 private:
-    using Pass = std::pair<int, int>; ///< replica, micro-batch
+    using Pass = std::pair<int, std::int64_t>; ///< replica, micro-batch
 
     void nextStep(int step) {
         weights_from_ = std::min(weights_from_, reached_);
@@ -220,7 +221,7 @@ struct SpreadRow {
 };
 
 void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, DigestComparison& result) {
-    const auto differ = [&](int of_a, int of_b, std::string_view what, std::string_view so) {
+    const auto differ = [&](std::int64_t of_a, std::int64_t of_b, std::string_view what, std::string_view so) {
         if (of_a == of_b) return false;
         result.caveats.push_back(
             fmt::format("{} in A and {} in B: {}", fmt::format(fmt::runtime(what), of_a), of_b, so));
@@ -231,8 +232,8 @@ void findCaveats(const DigestedRun& a, const DigestedRun& b, Naming& naming, Dig
     if (differ(dp_a, dp_b, "replicas: {}",
                "gradients are summed in other groups, so that weights differ in the last bits")) {
         naming.replicas_apart = false;
-        const int samples_a = dp_a * microbatchesOf(a);
-        const int samples_b = dp_b * microbatchesOf(b);
+        const std::int64_t samples_a = std::int64_t{dp_a} * microbatchesOf(a);
+        const std::int64_t samples_b = std::int64_t{dp_b} * microbatchesOf(b);
         differ(samples_a, samples_b, "micro-batches of all replicas: {}", "a step is made of other data");
     } else {
         differ(microbatchesOf(a), microbatchesOf(b), "micro-batches: {}", "a step is made of other data");

@@ -41,8 +41,11 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vecto
     report.stages = stageTimes(run.steps);
     report.typical_step = typicalStep(report.steps);
     report.clocks = options.clocks;
-    if (!run.checks.checks.empty())
-        report.coverage = coverageOf(run.checks, run.steps, run.info ? std::max(1, run.info->tp) : 1);
+    if (!run.checks.checks.empty()) {
+        constexpr int kMostTensorRanks = 1024; // a damaged file may state any number
+        report.coverage =
+            coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMostTensorRanks) : 1);
+    }
     report.anomalies = findAnomalies({run, report.steps, report.typical_step, options.clocks, options.thresholds,
                                       options.memory_estimate, knownOfSteps(run, options.clocks.bound()),
                                       std::move(replays), report.coverage ? &*report.coverage : nullptr});

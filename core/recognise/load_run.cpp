@@ -227,14 +227,16 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
-/// Of the pipeline that was found: records of ranks that it has not are counted and left out.
-Result<CheckLog> readChecks(TraceShares& shares, int pp, const std::string& where, DiagnosticLog& log) {
+/// Of the pipeline that was found: records of ranks and chunks that it has not are counted and left out.
+Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std::string& where, DiagnosticLog& log) {
     BUBBLESCOPE_ASSIGN(std::vector<OwnChecks> found, shares.ask(OwnChecksOf{}));
     CheckLog checks = joinOwnChecks(std::move(found), log);
-    const auto stray = [&](const auto& record) { return record.rank.value >= pp; };
+    const auto stray = [&](const auto& record) {
+        return record.rank.value >= layout.pp || record.op.chunk.value >= layout.vpp;
+    };
     const std::size_t count = std::erase_if(checks.checks, stray) + std::erase_if(checks.digests, stray);
     if (count > 0) {
-        log.add("stray-check", where, "checks and digests of ranks that have no ops are left out",
+        log.add("stray-check", where, "checks and digests of ranks or chunks that have no ops are left out",
                 static_cast<std::int64_t>(count));
     }
     return checks;
@@ -262,7 +264,7 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& co
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
-    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*shares, layout.pp, where, log));
+    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*shares, layout, where, log));
     if (control.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
     run.problems = log.take();

@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,16 +15,18 @@
 namespace bubblescope {
 namespace {
 
+constexpr std::int64_t kMostCount = std::int64_t{1} << 30;
+
 /// The args of one record, with what is wrong in them.
 class RecordReader {
 public:
     RecordReader(const Trace& trace, ArgSetId args) : trace_(trace), args_(args) {}
 
-    /// A number that fits 31 bits, as all that counts steps, ops and layers does.
+    /// What counts steps, ops and layers; no run counts further.
     template <class To = int>
     To count(std::string_view name) {
         const auto value = trace_.intArg(args_, name);
-        if (!value || *value < 0 || *value > std::numeric_limits<std::int32_t>::max()) return fail<To>(name);
+        if (!value || *value < 0 || *value >= kMostCount) return fail<To>(name);
         return To{static_cast<std::int32_t>(*value)};
     }
     template <class To = int>
@@ -150,8 +151,9 @@ private:
 
     /// Whether a record of the track may be used.
     bool usable(const Track& track, const std::optional<OwnHome>& place) {
-        constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() - 1;
-        if (place && place->rank <= kMost && place->replica <= kMost && place->tensor_rank <= kMost) return true;
+        const bool sound =
+            place && place->rank < kMostCount && place->replica < kMostCount && place->tensor_rank < kMostCount;
+        if (sound) return true;
         log_.add("bad-check", where(track), "checks and digests of no rank are left out");
         return false;
     }
