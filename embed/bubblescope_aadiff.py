@@ -1,0 +1,312 @@
+"""Checks in the bubbles of a pipeline: bubblescope_aadiff.h for Python. One file, no build step, no torch at the top.
+
+    import bubblescope_aadiff as aadiff
+
+    session = aadiff.Session("1f1b", rank=rank, pp=4, microbatches=8, directory="my-run")
+    for step in range(steps):
+        with session.step(step):
+            ...                                    # in a bubble, once the sends are issued:
+            for task in session.tasks():
+                with task:                         # takes the time
+                    out = recompute(task.op, task.layer)
+                if not task.compare("output", aadiff.digest(out)):
+                    ...                            # a mismatch
+            with session.op("F", microbatch, chunk) as op:
+                out = layer(x)
+                op.computed(0, "output", aadiff.digest(out))
+    session.close()
+
+The library is looked for where BUBBLESCOPE_AADIFF_LIBRARY points, beside this file, and where the system's loader looks.
+"""
+
+import contextlib
+import ctypes
+import os
+
+VERSION = 1
+VERDICTS = ("open", "transient", "device", "everywhere")
+ELEMENT_TYPES = {"bits8": 1, "bits16": 2, "bits32": 4, "bits64": 8,
+                 "float16": 16, "bfloat16": 17, "float32": 32, "float64": 64}
+
+_ODD = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
+_MASK = (1 << 64) - 1
+
+
+class AadiffError(RuntimeError):
+    """What the library says went wrong."""
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("rank", ctypes.c_int32), ("replica", ctypes.c_int32),
+                ("tensor_rank", ctypes.c_int32), ("dp", ctypes.c_int32), ("tp", ctypes.c_int32),
+                ("schedule", ctypes.c_char_p), ("flavor", ctypes.c_char_p), ("pp", ctypes.c_int32),
+                ("microbatches", ctypes.c_int32), ("vpp", ctypes.c_int32), ("layers_per_stage", ctypes.c_int32),
+                ("forward_ns", ctypes.c_int64), ("backward_ns", ctypes.c_int64), ("input_grad_ns", ctypes.c_int64),
+                ("weight_grad_ns", ctypes.c_int64), ("margin", ctypes.c_double), ("latency_ns", ctypes.c_int64),
+                ("directory", ctypes.c_char_p), ("device", ctypes.c_char_p)]
+
+
+class _Op(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("kind", ctypes.c_char), ("microbatch", ctypes.c_int32),
+                ("chunk", ctypes.c_int32), ("sequence", ctypes.c_int32)]
+
+
+class _Task(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("op", _Op), ("layer", ctypes.c_int32), ("cost_ns", ctypes.c_int64),
+                ("free_ns", ctypes.c_int64)]
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("planned", ctypes.c_int64), ("equal", ctypes.c_int64),
+                ("mismatched", ctypes.c_int64), ("aborted", ctypes.c_int64), ("skipped", ctypes.c_int64),
+                ("units", ctypes.c_int32), ("units_covered", ctypes.c_int32)]
+
+
+def _load():
+    name = "libbubblescope_aadiff.so"
+    wanted = os.environ.get("BUBBLESCOPE_AADIFF_LIBRARY")
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    library = ctypes.CDLL(wanted or (beside if os.path.exists(beside) else name))
+    session, op, task = ctypes.c_void_p, ctypes.POINTER(_Op), ctypes.POINTER(_Task)
+    i32, i64, u64, text, size = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
+    buffer, digests = ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)
+    for function, result, arguments in (
+            ("version", ctypes.c_uint32, []), ("error", text, []), ("now", i64, []),
+            ("digest", u64, [buffer, size]), ("digest_sum", u64, [buffer, size, u64]),
+            ("digest_finish", u64, [u64, u64]),
+            ("open", ctypes.c_int, [ctypes.POINTER(_Config), ctypes.POINTER(session)]), ("close", None, [session]),
+            ("begin_step", ctypes.c_int, [session, i32]), ("end_step", ctypes.c_int, [session]),
+            ("op", ctypes.c_int, [session, op, i64, i64]), ("wanted", ctypes.c_int, [session, op, i32]),
+            ("computed", ctypes.c_int, [session, op, i32, text, u64]), ("ask", ctypes.c_int, [session, i64, task]),
+            ("checked", ctypes.c_int, [session, task, text, u64, i64, i64]),
+            ("given_up", ctypes.c_int, [session, task, i64, i64]),
+            ("difference", ctypes.c_int, [session, buffer, buffer, i64, i32]),
+            ("repeated", ctypes.c_int, [session, digests, size, digests, size]),
+            ("count", ctypes.c_int, [session, ctypes.POINTER(_Counts)])):
+        entry = getattr(library, "bubblescope_aadiff_" + function)
+        entry.restype, entry.argtypes = result, arguments
+    if library.bubblescope_aadiff_version() != VERSION:
+        raise AadiffError(f"{name} has version {library.bubblescope_aadiff_version()} of the interface, this file "
+                          f"version {VERSION}: take both from one Bubblescope")
+    return library
+
+
+_library = None
+
+
+def _lib():
+    global _library
+    if _library is None:
+        _library = _load()
+    return _library
+
+
+def _call(function, *arguments):
+    code = getattr(_lib(), "bubblescope_aadiff_" + function)(*arguments)
+    if code < 0:
+        raise AadiffError(_lib().bubblescope_aadiff_error().decode())
+    return code
+
+
+def now():
+    """Nanoseconds of the clock that all times are of."""
+    return _lib().bubblescope_aadiff_now()
+
+
+def _address(data):
+    """Address and size of contiguous memory of the host, and what keeps it."""
+    if hasattr(data, "data_ptr"):  # a torch or paddle tensor
+        tensor = data.detach().contiguous()
+        return tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor
+    view = memoryview(data)
+    if not view.c_contiguous:
+        view = memoryview(view.tobytes())
+    if view.nbytes == 0:
+        return None, 0, view
+    if view.readonly:
+        kept = ctypes.create_string_buffer(view.tobytes(), view.nbytes)
+    else:
+        kept = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B"))
+    return ctypes.addressof(kept), view.nbytes, kept
+
+
+def digest(data):
+    """The digest of bytes, of anything with the buffer protocol (NumPy), or of a torch tensor on any device."""
+    if hasattr(data, "data_ptr") and getattr(data, "device", None) is not None and data.device.type != "cpu":
+        return torch_digest(data)
+    address, size, kept = _address(data)
+    result = _lib().bubblescope_aadiff_digest(address, size)
+    del kept
+    return result
+
+
+def _signed(value):
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def torch_digest_sum(tensor):
+    """The digest's sum as a tensor of one int64 on the tensor's device: nothing waits for the device."""
+    import torch
+    raw = tensor.detach().contiguous().view(-1).view(torch.uint8)
+    if raw.numel() % 8:
+        raw = torch.cat([raw, raw.new_zeros(8 - raw.numel() % 8)])
+    words = raw.view(torch.int64) if raw.storage_offset() % 8 == 0 else raw.clone().view(torch.int64)
+
+    def mix(x):  # int64 wraps as uint64 does; shifts to the right must bring in zeros
+        for shift, factor in ((30, _FIRST), (27, _SECOND), (31, None)):
+            x = x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))
+            if factor is not None:
+                x = x * _signed(factor)
+        return x
+
+    places = torch.arange(1, words.numel() + 1, dtype=torch.int64, device=words.device)
+    return mix(words + places * _signed(_ODD)).sum()
+
+
+def digest_finish(total, size):
+    """The digest of `size` bytes whose terms sum up to `total`, a number or what torch_digest_sum() gave."""
+    return _lib().bubblescope_aadiff_digest_finish(int(total) & _MASK, size)
+
+
+def torch_digest(tensor):
+    """The same number as digest(), computed by torch on the tensor's device."""
+    return digest_finish(torch_digest_sum(tensor), tensor.numel() * tensor.element_size())
+
+
+class Task:
+    """What to compute again. As a context it takes the time; then compare() once for every tensor, or give_up()."""
+
+    def __init__(self, session, raw):
+        self._session, self._raw = session, raw
+        self.kind = raw.op.kind.decode()
+        self.microbatch, self.chunk, self.sequence = raw.op.microbatch, raw.op.chunk, raw.op.sequence
+        self.layer, self.cost_ns, self.free_ns = raw.layer, raw.cost_ns, raw.free_ns
+        self.start_ns = self.end_ns = now()
+
+    @property
+    def op(self):
+        return self.kind, self.microbatch, self.chunk, self.sequence
+
+    def __enter__(self):
+        self.start_ns = self.end_ns = now()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.end_ns = now()
+        return False
+
+    def compare(self, tensor, value):
+        """True where the digest is that of the first execution."""
+        return _call("checked", self._session, ctypes.byref(self._raw), tensor.encode(), value, self.start_ns,
+                     self.end_ns) == 0
+
+    def give_up(self):
+        _call("given_up", self._session, ctypes.byref(self._raw), self.start_ns, now())
+
+    def __repr__(self):
+        return f"Task({self.kind}{self.microbatch}.{self.chunk}, layer {self.layer})"
+
+
+class _Running:
+    def __init__(self, session, op):
+        self._session, self._op = session, op
+
+    def computed(self, layer, tensor, value):
+        """The digest of what a layer of the op computed."""
+        _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
+
+    def wanted(self, layer):
+        """Whether the layer will be computed again in this step, so that its inputs are to be kept."""
+        return _call("wanted", self._session, ctypes.byref(self._op), layer) == 1
+
+
+class Session:
+    """One rank of a pipeline. Times are nanoseconds; see the C header for what they and the rest mean."""
+
+    def __init__(self, schedule, *, rank, pp, microbatches, vpp=1, flavor=None, layers_per_stage=1, forward_ns=0,
+                 backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
+                 device=None, replica=0, dp=1, tensor_rank=0, tp=1):
+        text = lambda value: None if value is None else os.fspath(value).encode()
+        config = _Config(ctypes.sizeof(_Config), rank, replica, tensor_rank, dp, tp, schedule.encode(), text(flavor), pp,
+                         microbatches, vpp, layers_per_stage, forward_ns, backward_ns, input_grad_ns, weight_grad_ns,
+                         margin, latency_ns, text(directory), text(device))
+        self._session = ctypes.c_void_p()
+        _call("open", ctypes.byref(config), ctypes.byref(self._session))
+
+    @contextlib.contextmanager
+    def step(self, number):
+        self.begin_step(number)
+        yield self
+        self.end_step()
+
+    def begin_step(self, number):
+        _call("begin_step", self._session, number)
+
+    def end_step(self):
+        _call("end_step", self._session)
+
+    @staticmethod
+    def _op(kind, microbatch, chunk, sequence):
+        return _Op(ctypes.sizeof(_Op), kind.encode(), microbatch, chunk, sequence)
+
+    @contextlib.contextmanager
+    def op(self, kind, microbatch=0, chunk=0, sequence=0):
+        """An op of the schedule while it runs: kinds are F, B, I, W and O."""
+        raw = self._op(kind, microbatch, chunk, sequence)
+        start = now()
+        yield _Running(self._session, raw)
+        _call("op", self._session, ctypes.byref(raw), start, now())
+
+    def tell_op(self, kind, microbatch, chunk, start_ns, end_ns, sequence=0):
+        """The same afterwards, with times of this clock."""
+        _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
+
+    def running(self, kind, microbatch=0, chunk=0, sequence=0):
+        """For digests of an op that is told with tell_op()."""
+        return _Running(self._session, self._op(kind, microbatch, chunk, sequence))
+
+    def ask(self, free_ns=0):
+        """What to compute again now, or None."""
+        raw = _Task()
+        raw.size = ctypes.sizeof(_Task)
+        return Task(self._session, raw) if _call("ask", self._session, free_ns, ctypes.byref(raw)) == 1 else None
+
+    def tasks(self, free_ns=0):
+        """All that fits the bubble: asks again after each."""
+        while (task := self.ask(free_ns)) is not None:
+            yield task
+
+    def difference(self, first, second, element_type):
+        """Where the tensors of the latest mismatch differ; both contiguous, in the host's memory, of one size."""
+        (a, size, keep_a), (b, other, keep_b) = _address(first), _address(second)
+        if size != other:
+            raise ValueError("the tensors differ in size")
+        code = ELEMENT_TYPES[element_type]
+        width = {16: 2, 17: 2, 32: 4, 64: 8}.get(code, code)
+        _call("difference", self._session, a, b, size // width, code)
+        del keep_a, keep_b
+
+    def repeated(self, here, there=()):
+        """The verdict on the latest mismatch, from digests of at least two more executions on each rank."""
+        array = lambda values: (ctypes.c_uint64 * len(values))(*values)
+        return VERDICTS[_call("repeated", self._session, array(here), len(here), array(there), len(there))]
+
+    def counts(self):
+        raw = _Counts()
+        raw.size = ctypes.sizeof(_Counts)
+        _call("count", self._session, ctypes.byref(raw))
+        return {name: getattr(raw, name) for name, _ in _Counts._fields_[1:]}
+
+    def close(self):
+        if self._session:
+            _lib().bubblescope_aadiff_close(self._session)
+            self._session = ctypes.c_void_p()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+        return False
