@@ -21,9 +21,7 @@ struct TraceArgs {
     ArgSetId args;
 
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const { return trace.intArg(args, name); }
-    [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const {
-        return trace.textArg(args, name);
-    }
+    [[nodiscard]] std::optional<std::string> text(std::string_view name) const { return trace.textArg(args, name); }
 };
 
 bool sameRun(const RunInfo& a, const RunInfo& b) {
