@@ -120,7 +120,7 @@ typedef struct {
 typedef struct {
     uint32_t size; /* sizeof(bubblescope_aadiff_counts), set by the caller */
     int64_t planned;
-    int64_t equal;
+    int64_t equal; /* tensors: a check may compare several */
     int64_t mismatched;
     int64_t aborted;
     int64_t skipped;

@@ -335,9 +335,12 @@ private:
             } else {
                 cells.insert(cells.end(), {Cell{"none"}, Cell{}});
             }
+            if (report_.coverage) cells.push_back({formatTime(rank.replay), share(rank.replay, step_.wall)});
             rows.push_back(std::move(cells));
         }
-        page_.table({{"rank"}, {"busy"}, {"idle"}, {"closed form"}, {"difference"}}, rows);
+        std::vector<Column> columns{{"rank"}, {"busy"}, {"idle"}, {"closed form"}, {"difference"}};
+        if (report_.coverage) columns.push_back({"of idle, in checks"});
+        page_.table(columns, rows);
         if (!step_.form) page_.paragraph("There is no closed form to compare with: " + step_.form_note + ".");
     }
 

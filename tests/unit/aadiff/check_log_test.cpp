@@ -241,6 +241,7 @@ TEST_F(CheckFiles, TellWhatIsCoveredAndWhatIsNot) {
     EXPECT_EQ(unchecked->severity, Severity::Warning);
     EXPECT_THAT(unchecked->message, HasSubstr("of 16 units of work 15 are covered by no check in 2 steps"));
     EXPECT_THAT(runPage(loaded.value(), report, {}), HasSubstr("Checks in bubbles"));
+    EXPECT_THAT(runPage(loaded.value(), report, {}), HasSubstr("of idle, in checks"));
 }
 
 TEST_F(CheckFiles, SayNothingWhereThereAreNoChecks) {
