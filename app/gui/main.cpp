@@ -39,16 +39,13 @@ QStringList toArguments(int argc, char** argv) {
 }
 
 int show(gui::MainWindow& window, const gui::Options& options) {
-    if (options.step) {
-        QObject::connect(
-            &window, &gui::MainWindow::loaded, &window,
-            [&window, step = *options.step] { gui::showStepNumber(window, step); }, Qt::SingleShotConnection);
-    }
-    if (!options.panel.isEmpty()) {
-        QObject::connect(
-            &window, &gui::MainWindow::loaded, &window, [&window, panel = options.panel] { window.showPanel(panel); },
-            Qt::SingleShotConnection);
-    }
+    QObject::connect(
+        &window, &gui::MainWindow::loaded, &window,
+        [&window, options] {
+            const bubblescope::Status shown = gui::showAsAsked(window, options);
+            if (!shown.ok()) std::fprintf(stderr, "bubblescope-gui: %s\n", shown.error().text().c_str());
+        },
+        Qt::SingleShotConnection);
     window.show();
     window.open(options.files);
     return QApplication::exec();
@@ -92,6 +89,7 @@ int main(int argc, char** argv) {
             return bubblescope::loadRun(paths, control, known_of);
         },
         !picture);
+    if (picture || options.language) window.languages().choose(options.language.value_or(gui::Language::English));
     if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));
     return picture ? gui::takeScreenshot(window, options) : show(window, options);
 }

@@ -1,13 +1,17 @@
 #include "app/gui/main_window.h"
 
+#include "app/gui/lab/lab_window.h"
 #include "app/gui/models/format.h"
+#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/recent_files.h"
 #include "app/gui/timeline/load_preview.h"
+#include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QCloseEvent>
@@ -30,8 +34,9 @@ namespace {
 const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kLayoutKey = QStringLiteral("window/layout");
 const QString kThemeKey = QStringLiteral("theme");
+const QString kLanguageKey = QStringLiteral("language");
 /// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 2;
+constexpr int kLayoutVersion = 3;
 
 std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
     std::vector<std::filesystem::path> out;
@@ -52,27 +57,75 @@ QStringList localPaths(const QMimeData& data) {
 
 MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     : QMainWindow(parent), loader_(std::move(loader)), remember_(remember) {
-    setWindowTitle(tr("Bubblescope"));
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-    buildCentre();
-    buildDocks();
-    buildStatusBar();
-    buildMenus();
+    if (remember_)
+        languages_.choose(languageFromKey(QSettings().value(kLanguageKey).toString()).value_or(Language::System));
+    build();
     connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
+    connect(&job_, &BackgroundJob::progress, this, &MainWindow::showPreview);
+    connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
+        if (!running) showCentre();
+    });
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
-    message_->setTheme(themes_.theme());
+    // Not from within a menu that the rebuilding deletes.
+    connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     resize(1280, 800);
     restoreSettings();
     showSession();
 }
 
 MainWindow::~MainWindow() {
-    // The views use the members above; left to QObject they would outlive them. One at a time, since
-    // deleting one (a dock) may take another (its tab bar) along.
-    while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
-        delete child;
+    // The views use the members; left to QObject they would outlive them.
+    clear();
+}
+
+void MainWindow::build() {
+    setWindowTitle(tr("Bubblescope"));
+    buildCentre();
+    buildDocks();
+    buildStatusBar();
+    buildMenus();
+    message_->setTheme(themes_.theme());
+    if (!languages_.hasFont())
+        message_->showError(
+            runError("No font here has Chinese letters",
+                     "install one, such as Noto Sans CJK (Debian's package fonts-noto-cjk), and start again"));
+}
+
+/// All that build() makes. Tab bars of docks are the layout's own and stay.
+void MainWindow::clear() {
+    for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
+        removeDockWidget(dock);
+        delete dock;
+    }
+    delete takeCentralWidget();
+    setMenuBar(nullptr); // deletes the old one
+    setStatusBar(nullptr);
+    delete lab_;
+    delete ideal_;
+    ideal_ = nullptr;
+    lab_ = nullptr;
+    theme_actions_.clear();
+}
+
+/// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
+void MainWindow::rebuild() {
+    // A layout that waits for the first trace is kept as it is.
+    const bool waits = !layout_.isEmpty();
+    const QByteArray layout = waits ? layout_ : saveState(kLayoutVersion);
+    const QString title = windowTitle();
+    layout_.clear();
+    state_.setGhost(nullptr);
+    clear();
+    build();
+    setWindowTitle(title);
+    if (!waits) restoreState(layout, kLayoutVersion);
+    if (remember_) welcome_->setRecent(RecentFiles::load());
+    if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
+    showSession();
+    if (waits) layout_ = layout;
 }
 
 void MainWindow::buildCentre() {
@@ -86,23 +139,26 @@ void MainWindow::buildCentre() {
     stack_ = new QStackedWidget(centre);
     welcome_ = new WelcomePanel(stack_);
     timeline_ = new TimelineView(state_, themes_, stack_);
+    overview_ = new OverviewStrip(state_, themes_, centre);
+    search_ = new SearchBar(state_, timeline_);
+    ideal_ = new IdealGhost(state_, this);
     stack_->addWidget(welcome_);
     stack_->addWidget(timeline_);
     preview_ = new LoadPreview(themes_, stack_);
     stack_->addWidget(preview_);
     column->addWidget(message_);
     column->addWidget(summary);
+    column->addWidget(overview_);
     column->addWidget(stack_, 1);
     setCentralWidget(centre);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
+    connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
+    connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
+    connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
-    connect(&job_, &BackgroundJob::progress, this, &MainWindow::showPreview);
-    connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
-        if (!running) showCentre();
-    });
 }
 
 void MainWindow::buildStatusBar() {
@@ -162,6 +218,7 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
 
 void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
+    overview_->setVisible(any);
     showCentre();
     showPanels(any);
     showHovered({});
@@ -226,6 +283,11 @@ void MainWindow::chooseDirectory() {
 void MainWindow::chooseTheme(ThemeChoice choice) {
     themes_.choose(choice);
     if (remember_) QSettings().setValue(kThemeKey, themeKey(choice));
+}
+
+void MainWindow::chooseLanguage(Language language) {
+    if (remember_) QSettings().setValue(kLanguageKey, languageKey(language));
+    languages_.choose(language);
 }
 
 void MainWindow::restoreSettings() {

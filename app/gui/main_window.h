@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
+#include "app/gui/language/language_manager.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
 #include "core/trace/load_sketch.h"
@@ -15,9 +16,12 @@ class QToolButton;
 namespace bubblescope::gui {
 
 class BubblePanel;
+class IdealGhost;
+class LabWindow;
 class LoadIndicator;
 class LoadPreview;
 class MessageBar;
+class SearchBar;
 class TimelineView;
 class WelcomePanel;
 
@@ -37,8 +41,13 @@ public:
     /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
     bool showPanel(const QString& name);
 
+    /// Opens the schedule lab, or brings it to the front; at first with sizes and times of the run that is open.
+    LabWindow& openLab();
+    void showIdeal(bool on);
+
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] ThemeManager& themes() { return themes_; }
+    [[nodiscard]] LanguageManager& languages() { return languages_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
 
 signals:
@@ -51,6 +60,9 @@ protected:
     void dropEvent(QDropEvent* event) override;
 
 private:
+    void build();
+    void clear();
+    void rebuild();
     void buildCentre();
     void buildDocks();
     void buildStatusBar();
@@ -71,6 +83,8 @@ private:
     void chooseFiles();
     void chooseDirectory();
     void chooseTheme(ThemeChoice choice);
+    void buildLanguageMenu(QMenu& view);
+    void chooseLanguage(Language language);
     void restoreSettings();
     void showPanels(bool any);
     void showAbout();
@@ -78,6 +92,7 @@ private:
     RunLoader loader_;
     bool remember_;
     ThemeManager themes_;
+    LanguageManager languages_;
     ViewState state_;
     BackgroundJob job_;
     std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
@@ -86,6 +101,10 @@ private:
     QStackedWidget* stack_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
+    SearchBar* search_ = nullptr;
+    QWidget* overview_ = nullptr;
+    IdealGhost* ideal_ = nullptr;
+    LabWindow* lab_ = nullptr;
     LoadPreview* preview_ = nullptr;
     LoadIndicator* load_ = nullptr;
     QLabel* hover_ = nullptr;

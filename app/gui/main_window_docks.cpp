@@ -1,10 +1,14 @@
+#include "app/gui/lab/lab_window.h"
 #include "app/gui/main_window.h"
+#include "app/gui/models/ideal_ghost.h"
+#include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/anomaly_panel.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/steps_panel.h"
+#include "app/gui/panels/whatif_panel.h"
 
 #include <QDockWidget>
 
@@ -21,6 +25,21 @@ QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWid
 void MainWindow::showDock(QDockWidget* dock) {
     dock->show();
     dock->raise();
+}
+
+LabWindow& MainWindow::openLab() {
+    if (lab_ == nullptr) {
+        lab_ = new LabWindow(themes_, this);
+        if (state_.session()) lab_->startFrom(*state_.session(), state_.step());
+    }
+    lab_->show();
+    lab_->raise();
+    lab_->activateWindow();
+    return *lab_;
+}
+
+void MainWindow::showIdeal(bool on) {
+    ideal_->setOn(on);
 }
 
 bool MainWindow::showPanel(const QString& name) {
@@ -41,7 +60,9 @@ void MainWindow::buildDocks() {
     QDockWidget* last = bubbles;
     for (QDockWidget* dock :
          {anomalies_dock_, below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
-          below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)), problems_dock_}) {
+          below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)),
+          below("whatifDock", tr("What if"), new WhatIfPanel(state_, themes_, this)),
+          below("aadiffDock", tr("A/A checks"), new AadiffPanel(state_, themes_, this)), problems_dock_}) {
         tabifyDockWidget(last, dock);
         last = dock;
     }

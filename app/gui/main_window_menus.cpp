@@ -1,4 +1,5 @@
 #include "app/gui/main_window.h"
+#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/panels/shortcut_sheet.h"
 #include "app/gui/recent_files.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -49,7 +50,7 @@ void MainWindow::fillRecentMenu() {
 void MainWindow::buildViewMenu() {
     QMenu* view = menuBar()->addMenu(tr("&View"));
     QMenu* theme = view->addMenu(tr("&Theme"));
-    auto* group = new QActionGroup(this);
+    auto* group = new QActionGroup(theme);
     const auto add = [&](ThemeChoice choice, const QString& text) {
         QAction* action = theme->addAction(text, this, [this, choice] { chooseTheme(choice); });
         action->setCheckable(true);
@@ -61,17 +62,39 @@ void MainWindow::buildViewMenu() {
     add(ThemeChoice::System, tr("As the &system"));
     add(ThemeChoice::Light, tr("&Light"));
     add(ThemeChoice::Dark, tr("&Dark"));
+    buildLanguageMenu(*view);
+    view->addSeparator();
+    QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), ideal_, &IdealGhost::setOn);
+    ideal->setCheckable(true);
+    connect(ideal_, &IdealGhost::toggled, ideal, &QAction::setChecked);
+    view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openLab(); });
     view->addSeparator();
     const QList<QDockWidget*> docks = findChildren<QDockWidget*>();
     for (QDockWidget* dock : docks)
         view->addAction(dock->toggleViewAction());
 }
 
+void MainWindow::buildLanguageMenu(QMenu& view) {
+    QMenu* menu = view.addMenu(tr("&Language"));
+    auto* group = new QActionGroup(menu);
+    const auto add = [&](Language language, const QString& text) {
+        QAction* action = menu->addAction(text, this, [this, language] { chooseLanguage(language); });
+        action->setCheckable(true);
+        action->setChecked(language == languages_.choice());
+        action->setObjectName(QStringLiteral("language-") + languageKey(language));
+        group->addAction(action);
+    };
+    add(Language::System, tr("As the &system"));
+    // In their own letters, so that who cannot read the current one finds the way back.
+    add(Language::English, QStringLiteral("English"));
+    add(Language::Chinese, QStringLiteral("简体中文"));
+}
+
 void MainWindow::buildNavigateMenu() {
     QMenu* navigate = menuBar()->addMenu(tr("&Navigate"));
     for (const CommandInfo& info : commandTable()) {
         if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
-            info.command == Command::NextStep)
+            info.command == Command::NextStep || info.command == Command::Unfold)
             navigate->addSeparator();
         // The key is shown but handled by the timeline: single letters must stay free for other widgets.
         navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), this,

@@ -46,6 +46,15 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
         out.step = parser.value(QStringLiteral("step")).toInt(&ok);
         if (!ok) return Text::tr("--step needs a step's number");
     }
+    if (parser.isSet(QStringLiteral("language"))) {
+        out.language = languageFromKey(parser.value(QStringLiteral("language")));
+        if (!out.language) return Text::tr("--language needs en, zh_CN or system");
+    }
+    if (parser.isSet(QStringLiteral("unfold"))) {
+        bool ok = false;
+        out.unfold = parser.value(QStringLiteral("unfold")).toInt(&ok);
+        if (!ok || *out.unfold < 0) return Text::tr("--unfold needs a rank");
+    }
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
         if (out.screenshot.isEmpty()) return Text::tr("--screenshot needs the name of the PNG file to write");
@@ -64,7 +73,10 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("size"), {}, QStringLiteral("size")},
                        {QStringLiteral("theme"), {}, QStringLiteral("theme")},
                        {QStringLiteral("step"), {}, QStringLiteral("number")},
+                       {QStringLiteral("language"), {}, QStringLiteral("language")},
                        {QStringLiteral("panel"), {}, QStringLiteral("name")},
+                       {QStringLiteral("ideal"), {}},
+                       {QStringLiteral("unfold"), {}, QStringLiteral("rank")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
@@ -77,6 +89,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     out.version = parser.isSet(QStringLiteral("version"));
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
+    out.ideal = parser.isSet(QStringLiteral("ideal"));
     out.panel = parser.value(QStringLiteral("panel"));
     out.rules = parser.values(QStringLiteral("rules"));
     out.mesh = parser.value(QStringLiteral("mesh"));
@@ -93,8 +106,12 @@ QString helpText() {
                     "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
                     "  --size WxH             size of the window or picture (default 1280x800)\n"
                     "  --theme THEME          light, dark or system\n"
+                    "  --language LANGUAGE    en, zh_CN or system\n"
                     "  --step N               show step N first (default: the second one)\n"
-                    "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, details\n"
+                    "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
+                    "                         aadiff, details, problems, or lab for the schedule lab\n"
+                    "  --ideal                show the ideal step below the observed one\n"
+                    "  --unfold RANK          show the rank's threads and streams\n"
                     "  --rules FILE           further rules for names of ops, as for the command line\n"
                     "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
                     "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/language/language_manager.h"
 #include "app/gui/theme/theme_manager.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
@@ -18,10 +19,13 @@ struct Options {
     QString screenshot; ///< empty: interactive
     QSize size{1280, 800};
     std::optional<ThemeChoice> theme;
-    std::optional<int> step; ///< the step's own number
-    QString panel;           ///< that is in front, such as "anomalies"; empty = the usual one
-    QStringList rules;       ///< files of further recognition rules
-    QString mesh;            ///< how the job spreads over its ranks; empty = as the traces say
+    std::optional<Language> language;
+    std::optional<int> step;   ///< the step's own number
+    QString panel;             ///< that is in front, such as "anomalies"; empty = the usual one
+    bool ideal = false;        ///< the ideal step below the observed one
+    std::optional<int> unfold; ///< a rank whose raw lanes are shown
+    QStringList rules;         ///< files of further recognition rules
+    QString mesh;              ///< how the job spreads over its ranks; empty = as the traces say
     QString mesh_order;
     QStringList files;
 };

@@ -1,9 +1,13 @@
 #include "app/gui/screenshot.h"
 
+#include "app/gui/lab/lab_window.h"
 #include "app/gui/main_window.h"
+#include "app/gui/timeline/timeline_view.h"
 
 #include <QApplication>
 #include <QPixmap>
+#include <QThreadPool>
+#include <QTimer>
 
 #include <cstdio>
 
@@ -11,27 +15,13 @@ namespace bubblescope::gui {
 
 namespace {
 
+constexpr int kPauseMs = 20; ///< between looks whether background jobs are through
+const QString kLab = QStringLiteral("lab");
+
 int fail(const Error& error) {
     std::fprintf(stderr, "bubblescope-gui: %s\n", error.text().c_str());
     return exitCode(error.kind);
 }
-
-int write(MainWindow& window, const Options& options) {
-    if (options.step && !showStepNumber(window, *options.step))
-        return fail(usageError("the trace has no step " + std::to_string(*options.step),
-                               "leave out --step to see the default one"));
-    if (!options.panel.isEmpty() && !window.showPanel(options.panel))
-        return fail(usageError("there is no panel '" + options.panel.toStdString() + "'",
-                               "see bubblescope-gui --help for their names"));
-    // Docks settle their sizes when the events of the first showing have been handled.
-    QApplication::sendPostedEvents();
-    const std::string file = options.screenshot.toStdString();
-    if (!window.grab().save(options.screenshot, "PNG"))
-        return fail(runError("cannot write " + file, "check that its directory exists and is writable"));
-    return 0;
-}
-
-} // namespace
 
 bool showStepNumber(MainWindow& window, int number) {
     const SessionPtr& session = window.state().session();
@@ -43,12 +33,63 @@ bool showStepNumber(MainWindow& window, int number) {
     return false;
 }
 
+int write(QWidget& widget, const Options& options) {
+    // Docks settle their sizes when the events of the first showing have been handled.
+    QApplication::sendPostedEvents();
+    const std::string file = options.screenshot.toStdString();
+    if (!widget.grab().save(options.screenshot, "PNG"))
+        return fail(runError("cannot write " + file, "check that its directory exists and is writable"));
+    return 0;
+}
+
+/// Leaves the application with a picture once nothing works in the background any more.
+void writeWhenIdle(QWidget& widget, const Options& options) {
+    auto* timer = new QTimer(&widget);
+    QObject::connect(timer, &QTimer::timeout, &widget, [&widget, timer, options] {
+        if (QThreadPool::globalInstance()->activeThreadCount() > 0) return;
+        timer->stop();
+        // Results that were just posted come first.
+        QTimer::singleShot(kPauseMs, &widget, [&widget, options] { QApplication::exit(write(widget, options)); });
+    });
+    timer->start(kPauseMs);
+}
+
+} // namespace
+
+Status showAsAsked(MainWindow& window, const Options& options) {
+    if (options.step && !showStepNumber(window, *options.step))
+        return usageError("the trace has no step " + std::to_string(*options.step),
+                          "leave out --step to see the default one");
+    if (options.panel == kLab) {
+        window.openLab();
+    } else if (!options.panel.isEmpty() && !window.showPanel(options.panel)) {
+        return usageError("there is no panel '" + options.panel.toStdString() + "'",
+                          "see bubblescope-gui --help for their names");
+    }
+    if (options.unfold) {
+        const SessionPtr& session = window.state().session();
+        if (*options.unfold >= static_cast<int>(session->lanes.rankCount()))
+            return usageError("the trace has no rank " + std::to_string(*options.unfold),
+                              "ranks count from 0 to the number of ranks less 1");
+        window.findChild<TimelineView*>(QStringLiteral("timeline"))->setUnfolded(*options.unfold, true);
+    }
+    if (options.ideal) window.showIdeal(true);
+    return {};
+}
+
 int takeScreenshot(MainWindow& window, const Options& options) {
     window.setAttribute(Qt::WA_DontShowOnScreen);
     window.resize(options.size);
     window.show();
     QObject::connect(
-        &window, &MainWindow::loaded, &window, [&] { QApplication::exit(write(window, options)); },
+        &window, &MainWindow::loaded, &window,
+        [&] {
+            const Status shown = showAsAsked(window, options);
+            if (!shown.ok()) return QApplication::exit(fail(shown.error()));
+            QWidget& picture = options.panel == kLab ? static_cast<QWidget&>(window.openLab()) : window;
+            picture.resize(options.size);
+            writeWhenIdle(picture, options);
+        },
         Qt::QueuedConnection);
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });

@@ -1,16 +1,17 @@
 #pragma once
 
 #include "app/gui/options.h"
+#include "core/base/result.h"
 
 namespace bubblescope::gui {
 
 class MainWindow;
 
-/// Loads `options.files` into the window, waits for it and writes the picture. Runs the event loop; returns
-/// the exit code. Errors go to stderr.
-[[nodiscard]] int takeScreenshot(MainWindow& window, const Options& options);
+/// Step, panel and what else the options ask to see of a trace that is open. Errors: Usage where the trace or the
+/// window has no such thing.
+[[nodiscard]] Status showAsAsked(MainWindow& window, const Options& options);
 
-/// Shows the step with that number; false when the session has none.
-bool showStepNumber(MainWindow& window, int number);
+/// Loads the files, writes a picture of the window once background work is done, and returns the exit code.
+[[nodiscard]] int takeScreenshot(MainWindow& window, const Options& options);
 
 } // namespace bubblescope::gui

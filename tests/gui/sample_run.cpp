@@ -2,6 +2,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/simulate/simulate.h"
+#include "core/trace/trace_builder.h"
 
 namespace bubblescope::gui {
 
@@ -9,6 +10,33 @@ namespace {
 
 /// A begin other than 0, as real clocks have.
 constexpr TimeNs kOrigin{std::chrono::hours(5)};
+
+/// A process for each rank: a thread whose calls are the ops, and a stream with two kernels for each of them.
+std::shared_ptr<const Trace> traceOf(const std::vector<StepTimeline>& steps) {
+    TraceBuilder builder;
+    builder.addFile({"sample.json", "chrome", std::nullopt, {}, {}});
+    const StringId annotation = builder.intern("user_annotation");
+    const StringId kernel = builder.intern("kernel");
+    const StringId matmul = builder.intern("matmul_f16");
+    const StringId norm = builder.intern("layer_norm");
+    for (std::size_t rank = 0; rank < steps.front().ranks.size(); ++rank) {
+        const auto pid = static_cast<std::int64_t>(rank);
+        const TrackId host = builder.addTrack(pid, 1);
+        const TrackId stream = builder.addTrack(pid, 7);
+        builder.track(host).thread_name = builder.intern("main thread");
+        builder.track(stream).thread_name = builder.intern("stream 7");
+        for (const StepTimeline& step : steps) {
+            for (const TimelineOp& op : step.ranks[rank]) {
+                const TimeNs part = op.duration() / 4;
+                builder.addSlice({host, op.start, op.duration(), builder.intern(opName(op.op)), annotation, 0});
+                builder.addSlice({stream, op.start, 2 * part, matmul, kernel, 0});
+                builder.addSlice({stream, op.start + 3 * part, part, norm, kernel, 0});
+            }
+        }
+    }
+    DiagnosticLog log;
+    return builder.finish(log);
+}
 
 } // namespace
 
@@ -22,7 +50,7 @@ Run sampleRun(const SampleSpec& spec) {
     costs.times = makeOpTimes(spec.forward, spec.backward, std::nullopt, std::nullopt).value();
     costs.comm = spec.comm;
     const StepTimeline model = simulate(run.schedule, costs).value();
-    TimeNs origin = kOrigin;
+    TimeNs origin = spec.trace ? TimeNs{0} : kOrigin; // a trace counts from its first event
     for (int i = 0; i < spec.steps; ++i) {
         StepTimeline step = model;
         step.index = i;
@@ -45,6 +73,7 @@ Run sampleRun(const SampleSpec& spec) {
         origin = step.end + spec.gap;
         run.steps.push_back(std::move(step));
     }
+    if (spec.trace) run.trace = traceOf(run.steps);
     return run;
 }
 

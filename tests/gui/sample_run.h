@@ -12,6 +12,7 @@ struct SampleSpec {
     TimeNs forward{std::chrono::milliseconds(5)};
     TimeNs backward{std::chrono::milliseconds(10)};
     TimeNs comm{0};
+    bool trace = false;                        ///< with raw slices: a host thread and a stream for each rank
     TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half of it follows each
 };
 

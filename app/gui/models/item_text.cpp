@@ -1,6 +1,7 @@
 #include "app/gui/models/item_text.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/models/navigation.h"
 
 #include <QCoreApplication>
 #include <QStringList>
@@ -141,6 +142,38 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     return out;
 }
 
+QString view(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+QString argText(const ArgValue& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return QString::number(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return QString::number(*real, 'g', 8);
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag ? QStringLiteral("true") : QStringLiteral("false");
+    return fromUtf8(std::get<std::string>(value));
+}
+
+ItemDescription describeSlice(const Session& session, const ItemRef& item) {
+    constexpr std::size_t kMostArgs = 60;
+    const Trace& trace = *session.run.trace;
+    const SliceId slice = session.slice(item);
+    ItemDescription out;
+    out.title = view(trace.name(slice));
+    if (!trace.category(slice).empty()) out.facts.push_back({Text::tr("Category"), view(trace.category(slice)), {}});
+    if (const RawLane* lane = session.raw.laneOf(item.rank, trace.sliceTracks()[slice]))
+        out.facts.push_back({Text::tr("Lane"), lane->name, {}});
+    addPlace(out, session, item);
+    addTimes(out, session, item);
+    const ItemRef op = opNear(session, item.rank, session.range(item).begin);
+    if (op && session.range(op).contains(session.range(item).begin))
+        out.facts.push_back({Text::tr("In op"), fromUtf8(opName(session.op(op).op)), Text::tr("[ goes there.")});
+    for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
+        if (out.facts.size() == kMostArgs) break;
+        out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
+    }
+    return out;
+}
+
 std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const QString own = shortTime(session.bubble(item).duration());
     const FormComparison comparison = compareWithForm(session, item);
@@ -197,6 +230,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     }
     case ItemKind::Bubble: return bubbleLabels(session, item);
     case ItemKind::Comm: return {number(session.comm(item).microbatch.value)};
+    case ItemKind::Slice:
     case ItemKind::None: break;
     }
     return {};
@@ -207,6 +241,7 @@ ItemDescription describe(const Session& session, const ItemRef& item) {
     case ItemKind::Op: return describeOp(session, item);
     case ItemKind::Bubble: return describeBubble(session, item);
     case ItemKind::Comm: return describeComm(session, item);
+    case ItemKind::Slice: return describeSlice(session, item);
     case ItemKind::None: break;
     }
     return {};

@@ -59,6 +59,11 @@ ItemRef commEnd(const Session& session, const ItemRef& from, bool consumer_side)
     return findBackward(session, from.step, unit, Stage(span.stage.value + apart));
 }
 
+/// The op in whose time a slice of its rank starts, or the nearest.
+ItemRef opAround(const Session& session, const ItemRef& slice) {
+    return opNear(session, slice.rank, session.range(slice).begin);
+}
+
 } // namespace
 
 ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) {
@@ -80,6 +85,7 @@ ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) 
 }
 
 ItemRef producer(const Session& session, const ItemRef& from) {
+    if (from.kind == ItemKind::Slice) return opAround(session, from);
     if (from.kind == ItemKind::Comm) return commEnd(session, from, false);
     if (from.kind != ItemKind::Op) return {};
     const StepTimeline& step = session.step(from.step);

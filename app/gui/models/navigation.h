@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 [[nodiscard]] ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction);
 
 /// The op that made the input of `op`: F of the stage before, B or I of the stage after; the last stage's
-/// backward comes from its own forward. From a transfer span, the sending op.
+/// backward comes from its own forward. From a transfer span, the sending op; from a slice, the op that it belongs to.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
 /// The op that uses the output of `op`. From a transfer span, the receiving op.

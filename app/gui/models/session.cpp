@@ -27,9 +27,22 @@ TimeRange Session::range(const ItemRef& item) const {
     case ItemKind::Op: return {op(item).start, op(item).end};
     case ItemKind::Bubble: return {bubble(item).start, bubble(item).end};
     case ItemKind::Comm: return {comm(item).start, comm(item).end};
+    case ItemKind::Slice: {
+        const TimeRange own{run.trace->start(slice(item)), run.trace->end(slice(item))};
+        const RawLane* lane = raw.laneOf(item.rank, run.trace->sliceTracks()[slice(item)]);
+        return lane != nullptr ? lane->shown(own) : own;
+    }
     case ItemKind::None: break;
     }
     return {};
+}
+
+ItemRef Session::sliceItem(int rank, SliceId slice) const {
+    ItemRef item{ItemKind::Slice, 0, rank, static_cast<std::int32_t>(slice)};
+    const TimeNs start = range(item).begin;
+    for (int place = 1; place < stepCount() && step(place).begin <= start; ++place)
+        item.step = place;
+    return item;
 }
 
 TimeRange Session::window(int index) const {
@@ -43,6 +56,8 @@ Result<SessionPtr> makeSession(Run run, const JobControl& control) {
         BUBBLESCOPE_ASSIGN(session->report, diagnoseRun(session->run, {}, &control));
     }
     session->lanes = Lanes(session->run.steps, session->report.steps);
+    session->overview = Overview(session->lanes);
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, control));
     return SessionPtr(std::move(session));
 }
 

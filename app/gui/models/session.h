@@ -2,6 +2,8 @@
 
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
+#include "app/gui/models/overview.h"
+#include "app/gui/models/raw_lanes.h"
 #include "core/diagnose/report.h"
 #include "core/recognise/run.h"
 
@@ -16,6 +18,8 @@ struct Session {
     Run run;
     RunReport report; ///< its steps: one per Run::steps, same order
     Lanes lanes;
+    Overview overview;
+    RawLanes raw;
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
@@ -25,6 +29,9 @@ struct Session {
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
+    [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
+    /// A slice of a raw lane of `rank`.
+    [[nodiscard]] ItemRef sliceItem(int rank, SliceId slice) const;
     /// Where any item lies; an empty range for none.
     [[nodiscard]] TimeRange range(const ItemRef& item) const;
     /// A step's pipeline window.

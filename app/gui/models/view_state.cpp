@@ -20,6 +20,7 @@ void ViewState::setSession(SessionPtr session) {
     selection_ = {};
     step_ = -1;
     highlight({}, {});
+    setGhost(nullptr);
     if (session_) {
         step_ = session_->stepCount() > 1 ? 1 : 0;
         // The step is set before the range, so that following the range finds it already there.
@@ -65,6 +66,12 @@ void ViewState::highlight(std::vector<Highlight> stretches, const QString& capti
     highlights_ = std::move(stretches);
     highlight_caption_ = caption;
     emit highlightsChanged();
+}
+
+void ViewState::setGhost(GhostPtr ghost) {
+    if (ghost == ghost_) return;
+    ghost_ = std::move(ghost);
+    emit ghostChanged();
 }
 
 void ViewState::showSteps(int first, int last) {

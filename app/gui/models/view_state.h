@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/models/ghost.h"
 #include "app/gui/models/session.h"
 #include "app/gui/models/visible_range.h"
 
@@ -45,6 +46,9 @@ public:
     void highlight(std::vector<Highlight> stretches, const QString& caption);
     [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
     [[nodiscard]] const QString& highlightCaption() const { return highlight_caption_; }
+    /// Another timeline to draw below the ops; null for none. Gone with the session.
+    void setGhost(GhostPtr ghost);
+    [[nodiscard]] const GhostPtr& ghost() const { return ghost_; }
     /// Zooms from the begin of one step to the end of another.
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
@@ -55,6 +59,7 @@ signals:
     void stepChanged();
     void selectionChanged();
     void highlightsChanged();
+    void ghostChanged();
     /// A view that shows ranks should bring this one into sight.
     void rankRequested(int rank);
 
@@ -68,6 +73,7 @@ private:
     ItemRef selection_;
     std::vector<Highlight> highlights_;
     QString highlight_caption_;
+    GhostPtr ghost_;
     int step_ = -1;
 };
 

@@ -39,6 +39,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     chart_->setObjectName(QStringLiteral("accountingChart"));
     chart_->setAccessibleName(tr("Where the time went"));
     view_->setObjectName(QStringLiteral("accountingView"));
+    view_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     view_->setAccessibleName(tr("What the bars are"));
     note_->setObjectName(QStringLiteral("accountingNote"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

@@ -28,6 +28,10 @@ enum class Command : std::uint8_t {
     RankDown,
     NextStep,
     PreviousStep,
+    Unfold,
+    UnfoldAll,
+    Ideal,
+    Search,
     Clear,
 };
 

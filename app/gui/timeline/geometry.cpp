@@ -2,6 +2,7 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/navigation.h"
+#include "app/gui/timeline/raw_geometry.h"
 
 #include <algorithm>
 #include <array>
@@ -190,6 +191,7 @@ std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
 
 QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
     if (!item) return {};
+    if (item.kind == ItemKind::Slice) return rawItemRect(input, item);
     LaneKind lane = LaneKind::Compute;
     if (item.kind == ItemKind::Comm) {
         switch (input.session.comm(item).kind) {

@@ -15,26 +15,51 @@ struct LaneBand {
     int height = 0;
 };
 
+/// What rows have besides the lanes of their ops.
+struct RowExtras {
+    bool ghost = false;           ///< a band for another timeline, below that of the ops
+    std::vector<int> raw_lanes{}; ///< per rank, how many raw lanes it is unfolded to; those missing are folded
+};
+
 /// Where rows and lanes lie, in logical pixels from the top of the first row. Rows grow to fill the view
 /// up to a comfortable height and shrink to a readable one; beyond that the view scrolls.
 class RowLayout {
 public:
+    static constexpr int kRawHeight = 14;
+    static constexpr int kRawPitch = 16; ///< a raw lane with the gap to the next
+
     RowLayout() = default;
-    RowLayout(const Lanes& lanes, int view_height);
+    RowLayout(const Lanes& lanes, int view_height, RowExtras extras = {});
 
     [[nodiscard]] int rowCount() const { return rows_; }
+    /// Of a folded row.
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    [[nodiscard]] int contentHeight() const { return rows_ * row_height_; }
-    [[nodiscard]] int rowTop(int row) const { return row * row_height_; }
+    [[nodiscard]] int heightOf(int row) const { return rowTop(row + 1) - rowTop(row); }
+    [[nodiscard]] int contentHeight() const { return rowTop(rows_); }
+    [[nodiscard]] int rowTop(int row) const { return tops_.empty() ? 0 : tops_[static_cast<std::size_t>(row)]; }
     [[nodiscard]] const std::vector<LaneBand>& bands() const { return bands_; }
     /// −1 outside.
     [[nodiscard]] int rowAt(int y) const;
     [[nodiscard]] std::optional<LaneBand> bandAt(int y) const;
 
+    /// The band of the other timeline; without one its height is 0.
+    [[nodiscard]] const LaneBand& ghost() const { return ghost_; }
+
+    [[nodiscard]] int rawCount(int row) const;
+    [[nodiscard]] int rawTop(int row, int lane) const { return rowTop(row) + row_height_ + lane * kRawPitch; }
+    struct RawPlace {
+        int row = 0;
+        int lane = 0;
+    };
+    [[nodiscard]] std::optional<RawPlace> rawAt(int y) const;
+
 private:
     int rows_ = 0;
     int row_height_ = 1;
     std::vector<LaneBand> bands_;
+    LaneBand ghost_;
+    RowExtras extras_;
+    std::vector<int> tops_; ///< of each row, and the end of the last
 };
 
 } // namespace bubblescope::gui

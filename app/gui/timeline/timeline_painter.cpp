@@ -21,6 +21,7 @@ struct Text {
 constexpr double kTickRoom = 96; ///< pixels between labelled ticks
 constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a hairline to the next
 constexpr int kHatchSize = 8;
+constexpr int kNameLeft = 16;           ///< of a rank, behind the sign for folding
 constexpr double kStepScaleLimit = 1.6; ///< views longer than this many steps count from the first step
 
 } // namespace
@@ -76,7 +77,7 @@ void TimelinePainter::paintRows() {
     p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
     for (int row = 1; row < rows.rowCount(); row += 2) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
-        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.rowHeight()), f_.theme.timeline_odd);
+        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.heightOf(row)), f_.theme.timeline_odd);
     }
     const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
     const int bottom = std::min(f_.plot.height(), content);
@@ -85,7 +86,7 @@ void TimelinePainter::paintRows() {
             p_.fillRect(QRectF(f_.plot.left() + std::round(tick.x), f_.plot.top(), 1, bottom), f_.theme.grid);
     }
     for (int row = 0; row < rows.rowCount(); ++row) {
-        const int y = f_.plot.top() + rows.rowTop(row) + rows.rowHeight() - 1 - f_.geometry.scroll_y;
+        const int y = f_.plot.top() + rows.rowTop(row + 1) - 1 - f_.geometry.scroll_y;
         p_.fillRect(QRect(f_.plot.left(), y, f_.plot.width(), 1), f_.theme.grid);
     }
     p_.restore();
@@ -198,7 +199,7 @@ void TimelinePainter::paintHeader() {
     p_.setClipRect(column);
     for (int row = 0; row < rows.rowCount(); ++row) {
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
-        const QRect area(0, top, kHeaderWidth - 1, rows.rowHeight());
+        const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
         if (!area.intersects(column)) continue;
         paintRankHeader(row, area);
         p_.fillRect(QRect(0, area.bottom(), kHeaderWidth, 1), f_.theme.line);
@@ -209,7 +210,8 @@ void TimelinePainter::paintHeader() {
 
 void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     const LaneBand& compute = f_.geometry.rows.bands().front();
-    const QRect box(area.left() + 12, area.top() + compute.top, area.width() - 20, compute.height);
+    const QRect box(area.left() + kNameLeft, area.top() + compute.top, area.width() - kNameLeft - 8, compute.height);
+    paintFold(row, box);
     p_.setFont(bold_);
     p_.setPen(f_.theme.text);
     const StepAnalysis& analysis = f_.session.analysis(f_.step);
@@ -235,6 +237,25 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.fillRect(bar, f_.theme.line);
     const int busy = static_cast<int>(std::lround(bar.width() * std::clamp(1 - bubble, 0.0, 1.0)));
     p_.fillRect(QRect(bar.left(), bar.top(), busy, bar.height()), f_.theme.fill(Role::Forward));
+}
+
+/// A triangle where there are raw lanes to unfold.
+void TimelinePainter::paintFold(int row, const QRect& box) {
+    if (f_.session.raw.of(row).empty()) return;
+    const bool open = f_.geometry.rows.rawCount(row) > 0;
+    const QPointF centre(kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4 : 0));
+    QPolygonF triangle;
+    if (open) {
+        triangle << centre + QPointF(-4, -2) << centre + QPointF(4, -2) << centre + QPointF(0, 3);
+    } else {
+        triangle << centre + QPointF(-2, -4) << centre + QPointF(-2, 4) << centre + QPointF(3, 0);
+    }
+    p_.save();
+    p_.setRenderHint(QPainter::Antialiasing);
+    p_.setPen(Qt::NoPen);
+    p_.setBrush(f_.theme.text_dim);
+    p_.drawPolygon(triangle);
+    p_.restore();
 }
 
 void TimelinePainter::paintLaneNames(int top, const QRect& area) {

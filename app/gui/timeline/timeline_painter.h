@@ -45,6 +45,7 @@ private:
     void paintStepBand();
     void paintHeader();
     void paintRankHeader(int row, const QRect& area);
+    void paintFold(int row, const QRect& box);
     void paintLaneNames(int top, const QRect& area);
     void paintHighlight(const Highlight& highlight);
     void outline(const ItemRef& item, const QColor& colour, int width, bool dashed);

@@ -2,6 +2,8 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/navigation.h"
+#include "app/gui/timeline/extra_painter.h"
+#include "app/gui/timeline/ghost_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
@@ -52,12 +54,14 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
+        unfolded_.clear();
         relayout();
     });
     connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::ghostChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
     connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
 }
@@ -98,8 +102,50 @@ QSizeF TimelineView::textSize(const QString& text) const {
     return *text_sizes_.insert(text, QFontMetricsF(font()).size(0, text));
 }
 
+RowExtras TimelineView::extras() const {
+    RowExtras extras;
+    extras.ghost = state_.ghost() != nullptr;
+    for (int rank = 0; rank < static_cast<int>(state_.session()->lanes.rankCount()); ++rank)
+        extras.raw_lanes.push_back(unfolded(rank) ? static_cast<int>(state_.session()->raw.of(rank).size()) : 0);
+    return extras;
+}
+
+void TimelineView::setUnfolded(int rank, bool unfolded) {
+    if (unfolded) {
+        unfolded_.insert(rank);
+    } else {
+        unfolded_.remove(rank);
+    }
+    relayout();
+}
+
+void TimelineView::unfold(bool all) {
+    const Session& session = *state_.session();
+    const int ranks = rows_.rowCount();
+    if (!all) {
+        const int rank =
+            state_.selection() ? state_.selection().rank : std::max(0, rows_.rowAt(verticalScrollBar()->value()));
+        setUnfolded(rank, !unfolded(rank));
+        return;
+    }
+    const bool open = unfolded_.isEmpty();
+    unfolded_.clear();
+    for (int rank = 0; open && rank < ranks; ++rank) {
+        if (!session.raw.of(rank).empty()) unfolded_.insert(rank);
+    }
+    relayout();
+}
+
+bool TimelineView::foldAt(const QPointF& position) {
+    if (position.x() >= kHeaderWidth || position.y() < kRulerHeight) return false;
+    const int row = rows_.rowAt(static_cast<int>(position.y()) - kRulerHeight + verticalScrollBar()->value());
+    if (row < 0 || state_.session()->raw.of(row).empty()) return false;
+    setUnfolded(row, !unfolded(row));
+    return true;
+}
+
 void TimelineView::relayout() {
-    rows_ = state_.session() ? RowLayout(state_.session()->lanes, plot().height()) : RowLayout();
+    rows_ = state_.session() ? RowLayout(state_.session()->lanes, plot().height(), extras()) : RowLayout();
     verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - plot().height()));
     verticalScrollBar()->setPageStep(plot().height());
     verticalScrollBar()->setSingleStep(rows_.rowHeight() / 2);
@@ -122,6 +168,9 @@ void TimelineView::renderBase() {
     QPainter painter(&base_);
     const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
     TimelinePainter(painter, frame).paintBase();
+    ExtraPainter extra(painter, frame);
+    extra.paintRaw(buildRawShapes(input));
+    if (state_.ghost()) extra.paintGhost(buildGhostShapes(input, *state_.ghost()), *state_.ghost());
     base_valid_ = true;
 }
 
@@ -157,8 +206,9 @@ void TimelineView::changeEvent(QEvent* event) {
 ItemRef TimelineView::itemAt(const QPointF& position) const {
     const QRect area = plot();
     if (!state_.session() || !area.contains(position.toPoint())) return {};
-    return hitTest(*state_.session(), scale(), rows_, verticalScrollBar()->value(), position.x() - area.left(),
-                   position.y() - area.top());
+    const QPointF place = position - area.topLeft();
+    const ItemRef item = hitTest(*state_.session(), scale(), rows_, verticalScrollBar()->value(), place.x(), place.y());
+    return item ? item : rawHitTest(geometry(), place.x(), place.y());
 }
 
 QPointF TimelineView::centreOf(const ItemRef& item) const {
@@ -222,7 +272,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         state_.range().endGesture();
         return;
     }
-    if (!selectStepAt(event->position())) state_.select(itemAt(event->position()));
+    if (!selectStepAt(event->position()) && !foldAt(event->position())) state_.select(itemAt(event->position()));
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
@@ -293,6 +343,10 @@ void TimelineView::run(Command command) {
     case Command::RankDown: changeRank(1); break;
     case Command::NextStep: state_.showStep(state_.step() + 1); break;
     case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
+    case Command::Unfold: unfold(false); break;
+    case Command::UnfoldAll: unfold(true); break;
+    case Command::Ideal: emit idealRequested(); break;
+    case Command::Search: emit searchRequested(); break;
     case Command::Clear:
         state_.select({});
         state_.highlight({}, {});
@@ -345,7 +399,7 @@ void TimelineView::changeRank(int direction) {
 
 void TimelineView::showRank(int rank) {
     const int top = rows_.rowTop(rank);
-    const int bottom = top + rows_.rowHeight();
+    const int bottom = top + std::min(rows_.heightOf(rank), plot().height());
     QScrollBar* bar = verticalScrollBar();
     if (top < bar->value()) bar->setValue(top);
     if (bottom > bar->value() + plot().height()) bar->setValue(bottom - plot().height());

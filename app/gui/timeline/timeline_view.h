@@ -5,10 +5,13 @@
 #include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/geometry.h"
 
+#include "app/gui/timeline/raw_geometry.h"
+
 #include <QAbstractScrollArea>
 #include <QHash>
 #include <QPixmap>
 #include <QPointF>
+#include <QSet>
 #include <QTimer>
 
 namespace bubblescope::gui {
@@ -29,11 +32,16 @@ public:
     void run(Command command);
     /// The item under a point of the viewport.
     [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
+    /// Whether the raw lanes of a rank are shown.
+    [[nodiscard]] bool unfolded(int rank) const { return unfolded_.contains(rank); }
+    void setUnfolded(int rank, bool unfolded);
     /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
 
 signals:
     void hovered(const bubblescope::gui::ItemRef& item);
+    void idealRequested();
+    void searchRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -64,11 +72,15 @@ private:
     void changeRank(int direction);
     void showRank(int rank);
     bool selectStepAt(const QPointF& position);
+    bool foldAt(const QPointF& position);
+    void unfold(bool all);
+    [[nodiscard]] RowExtras extras() const;
 
     ViewState& state_;
     ThemeManager& themes_;
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
+    QSet<int> unfolded_; ///< ranks
     QPixmap base_;
     bool base_valid_ = false;
     mutable QHash<QString, QSizeF> text_sizes_;

@@ -1,0 +1,118 @@
+#include "app/gui/charts/heat_map.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kHeader = 20;
+constexpr int kLeastCell = 15;
+constexpr int kTallestCell = 30;
+constexpr int kWidestCell = 64;
+constexpr int kMargin = 10;
+
+} // namespace
+
+HeatMap::HeatMap(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setMinimumSize(160, 80);
+    connect(&themes_, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
+}
+
+QSize HeatMap::sizeHint() const {
+    return {320, kHeader + static_cast<int>(rows_.size()) * 22 + kMargin};
+}
+
+void HeatMap::setCells(QStringList rows, QStringList columns, std::vector<Cell> cells) {
+    rows_ = std::move(rows);
+    columns_ = std::move(columns);
+    cells_ = std::move(cells);
+    setMinimumHeight(kHeader + static_cast<int>(rows_.size()) * kLeastCell);
+    update();
+}
+
+int HeatMap::rowNameWidth() const {
+    int widest = 0;
+    for (const QString& row : rows_)
+        widest = std::max(widest, fontMetrics().horizontalAdvance(row));
+    return widest + 2 * kMargin;
+}
+
+QRectF HeatMap::cellRect(int row, int column) const {
+    const int left = rowNameWidth();
+    const double wide =
+        std::min<double>(kWidestCell, (width() - left - double{kMargin}) / static_cast<double>(columns_.size()));
+    const double high =
+        std::clamp<double>((height() - kHeader - 4.0) / static_cast<double>(rows_.size()), kLeastCell, kTallestCell);
+    const double x = std::round(left + column * wide);
+    const double y = std::round(kHeader + row * high);
+    return {x, y, std::round(left + (column + 1) * wide) - x - 1, std::round(kHeader + (row + 1) * high) - y - 1};
+}
+
+QColor HeatMap::colour(const Cell& cell) const {
+    const Theme& theme = themes_.theme();
+    if (cell.state == Cell::State::Empty) return theme.header;
+    if (cell.state == Cell::State::Bad) return theme.bad;
+    // Pale the later it is; the same hue throughout, so that lightness alone tells.
+    return theme.fill(Role::Forward, static_cast<int>(std::lround(cell.value * 100)), 101);
+}
+
+void HeatMap::paintEvent(QPaintEvent*) {
+    const Theme& theme = themes_.theme();
+    QPainter painter(this);
+    painter.fillRect(rect(), theme.timeline);
+    if (rows_.isEmpty() || columns_.isEmpty()) return;
+    painter.setPen(theme.text_dim);
+    for (int column = 0; column < columns_.size(); ++column) {
+        const QRectF cell = cellRect(0, column);
+        if (fontMetrics().horizontalAdvance(columns_[column]) <= cell.width() + 1)
+            painter.drawText(QRectF(cell.left(), 0, cell.width(), kHeader), Qt::AlignCenter, columns_[column]);
+    }
+    for (int row = 0; row < rows_.size(); ++row) {
+        const QRectF first = cellRect(row, 0);
+        painter.setPen(theme.text_dim);
+        painter.drawText(QRectF(kMargin, first.top(), first.left() - 2 * kMargin, first.height()),
+                         Qt::AlignLeft | Qt::AlignVCenter, rows_[row]);
+        for (int column = 0; column < columns_.size(); ++column) {
+            const Cell& cell = cells_[static_cast<std::size_t>(row * columns_.size() + column)];
+            const QRectF box = cellRect(row, column);
+            const QColor ground = colour(cell);
+            painter.fillRect(box, ground);
+            if (fontMetrics().horizontalAdvance(cell.text) + 2 > box.width()) continue;
+            painter.setPen(cell.state == Cell::State::Empty ? theme.text_dim : textOn(ground));
+            painter.drawText(box, Qt::AlignCenter, cell.text);
+        }
+    }
+}
+
+int HeatMap::indexAt(const QPointF& position) const {
+    for (int row = 0; row < rows_.size(); ++row) {
+        for (int column = 0; column < columns_.size(); ++column) {
+            if (cellRect(row, column).contains(position)) return static_cast<int>(row * columns_.size() + column);
+        }
+    }
+    return -1;
+}
+
+void HeatMap::mousePressEvent(QMouseEvent* event) {
+    const int index = indexAt(event->position());
+    if (index >= 0) emit clicked(static_cast<int>(index / columns_.size()), static_cast<int>(index % columns_.size()));
+}
+
+bool HeatMap::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int index = indexAt(help->pos());
+    QToolTip::showText(help->globalPos(), index < 0 ? QString() : cells_[static_cast<std::size_t>(index)].explanation,
+                       this);
+    return true;
+}
+
+} // namespace bubblescope::gui

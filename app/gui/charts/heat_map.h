@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/gui/theme/theme_manager.h"
+
+#include <QString>
+#include <QWidget>
+
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// Cells of rows and columns, coloured by a value between 0 and 1, with a text each.
+class HeatMap : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit HeatMap(ThemeManager& themes, QWidget* parent = nullptr);
+
+    struct Cell {
+        enum class State : std::uint8_t { Empty, Bad, Value };
+        State state = State::Empty;
+        double value = 0; ///< 0 (best) to 1
+        QString text;
+        QString explanation;
+    };
+    /// `cells` row by row.
+    void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
+    [[nodiscard]] QRectF cellRect(int row, int column) const;
+    [[nodiscard]] QSize sizeHint() const override;
+
+signals:
+    void clicked(int row, int column);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    [[nodiscard]] int rowNameWidth() const;
+    [[nodiscard]] int indexAt(const QPointF& position) const; ///< −1 outside
+    [[nodiscard]] QColor colour(const Cell& cell) const;
+
+    ThemeManager& themes_;
+    QStringList rows_;
+    QStringList columns_;
+    std::vector<Cell> cells_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,300 @@
+#include "app/gui/lab/lab_window.h"
+
+#include "app/gui/charts/memory_chart.h"
+#include "app/gui/models/format.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/table_style.h"
+#include "app/gui/timeline/timeline_view.h"
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFile>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QTableWidget>
+#include <QVBoxLayout>
+
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+
+TimeNs toTime(double ms) {
+    return TimeNs{std::llround(ms * kNsPerMs)};
+}
+
+double toMs(TimeNs time) {
+    return static_cast<double>(time.count()) / kNsPerMs;
+}
+
+} // namespace
+
+LabWindow::LabWindow(ThemeManager& themes, QWidget* parent) : QWidget(parent, Qt::Window), themes_(themes) {
+    setObjectName(QStringLiteral("labWindow"));
+    setWindowTitle(tr("Schedule lab – Bubblescope"));
+    resize(1240, 780);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(buildForm());
+    splitter->addWidget(buildViews());
+    splitter->setStretchFactor(1, 1);
+    splitter->setChildrenCollapsible(false);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(splitter);
+    fillFlavors();
+    compute();
+}
+
+LabWindow::~LabWindow() {
+    // The views use the state above, which goes before QObject deletes children.
+    while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        delete child;
+}
+
+QSpinBox* LabWindow::addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value) {
+    auto* box = new QSpinBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    box->setAccessibleName(label);
+    box->setRange(low, high);
+    box->setValue(value);
+    form.addRow(label, box);
+    connect(box, &QSpinBox::valueChanged, this, &LabWindow::compute);
+    return box;
+}
+
+QDoubleSpinBox* LabWindow::addTime(QFormLayout& form, const char* name, const QString& label, double ms) {
+    auto* box = new QDoubleSpinBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    box->setAccessibleName(label);
+    box->setDecimals(3);
+    box->setRange(0, 1e6);
+    box->setSuffix(tr(" ms"));
+    box->setValue(ms);
+    form.addRow(label, box);
+    connect(box, &QDoubleSpinBox::valueChanged, this, &LabWindow::compute);
+    return box;
+}
+
+QWidget* LabWindow::buildForm() {
+    auto* panel = new QWidget(this);
+    auto* column = new QVBoxLayout(panel);
+    column->setContentsMargins(12, 12, 12, 12);
+    auto* form = new QFormLayout;
+    family_ = new QComboBox(panel);
+    family_->setObjectName(QStringLiteral("labFamily"));
+    family_->setAccessibleName(tr("Schedule"));
+    for (const ScheduleFamily& family : scheduleFamilies())
+        family_->addItem(fromUtf8(std::string(family.name)));
+    family_->setCurrentText(QStringLiteral("1f1b"));
+    flavor_ = new QComboBox(panel);
+    flavor_->setObjectName(QStringLiteral("labFlavor"));
+    flavor_->setAccessibleName(tr("Flavor"));
+    limits_ = new QLabel(panel);
+    limits_->setWordWrap(true);
+    form->addRow(tr("Schedule"), family_);
+    form->addRow(tr("Flavor"), flavor_);
+    form->addRow(limits_);
+    pp_ = addCount(*form, "labPp", tr("Ranks p"), 1, 512, 4);
+    microbatches_ = addCount(*form, "labMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
+    vpp_ = addCount(*form, "labVpp", tr("Chunks per rank v"), 1, 64, 1);
+    memory_limit_ = addCount(*form, "labMemory", tr("Activations at most"), 0, 100000, 0);
+    memory_limit_->setSpecialValueText(tr("as usual"));
+    memory_limit_->setToolTip(tr("In forward ops of one chunk; only some families look at it"));
+    forward_ = addTime(*form, "labForward", tr("Forward"), 5);
+    input_grad_ = addTime(*form, "labInputGrad", tr("Backward, input"), 5);
+    weight_grad_ = addTime(*form, "labWeightGrad", tr("Backward, weights"), 5);
+    comm_ = addTime(*form, "labComm", tr("Transfer"), 0);
+    column->addLayout(form);
+    keep_ = new QPushButton(tr("Keep to compare"), panel);
+    keep_->setObjectName(QStringLiteral("labKeep"));
+    export_ = new QPushButton(tr("Export for PyTorch (CSV)…"), panel);
+    export_->setObjectName(QStringLiteral("labExport"));
+    column->addWidget(keep_);
+    column->addWidget(export_);
+    column->addStretch(1);
+    connect(family_, &QComboBox::currentIndexChanged, this, &LabWindow::fillFlavors);
+    connect(flavor_, &QComboBox::currentIndexChanged, this, &LabWindow::compute);
+    connect(keep_, &QPushButton::clicked, this, &LabWindow::keep);
+    connect(export_, &QPushButton::clicked, this, &LabWindow::chooseFile);
+    return panel;
+}
+
+QWidget* LabWindow::buildViews() {
+    auto* views = new QWidget(this);
+    auto* column = new QVBoxLayout(views);
+    column->setContentsMargins(0, 8, 0, 0);
+    headline_ = new QLabel(views);
+    headline_->setObjectName(QStringLiteral("labHeadline"));
+    headline_->setWordWrap(true);
+    headline_->setContentsMargins(8, 0, 8, 0);
+    timeline_ = new TimelineView(state_, themes_, views);
+    memory_ = new MemoryChart(themes_, views);
+    table_ = new QTableWidget(0, 6, views);
+    table_->setObjectName(QStringLiteral("labTable"));
+    table_->setAccessibleName(tr("Schedules compared"));
+    table_->setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Bubble rate"),
+                                       tr("Closed form of a rank's bubble"), tr("Its value"), tr("Most activations")});
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    styleTable(*table_);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    auto* tabs = new QTabWidget(views);
+    tabs->setDocumentMode(true);
+    tabs->addTab(memory_, tr("Memory"));
+    tabs->addTab(new BubblePanel(state_, themes_, views), tr("Formulas"));
+    tabs->addTab(table_, tr("Comparison"));
+    auto* splitter = new QSplitter(Qt::Vertical, views);
+    splitter->addWidget(timeline_);
+    splitter->addWidget(tabs);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    column->addWidget(headline_);
+    column->addWidget(splitter, 1);
+    return views;
+}
+
+void LabWindow::fillFlavors() {
+    const ScheduleFamily* family = findScheduleFamily(family_->currentText().toStdString());
+    if (family == nullptr) return;
+    {
+        const QSignalBlocker quiet(flavor_);
+        flavor_->clear();
+        for (const std::string_view flavor : family->flavors)
+            flavor_->addItem(fromUtf8(std::string(flavor)));
+        flavor_->setEnabled(flavor_->count() > 1);
+    }
+    limits_->setText(
+        tr("%1. Needs %2.").arg(fromUtf8(std::string(family->title)), fromUtf8(std::string(family->limits))));
+    compute();
+}
+
+ScheduleSpec LabWindow::spec() const {
+    ScheduleSpec spec;
+    spec.name = family_->currentText().toStdString();
+    spec.flavor = flavor_->currentText().toStdString();
+    spec.pp = pp_->value();
+    spec.microbatches = microbatches_->value();
+    spec.vpp = vpp_->value();
+    spec.memory_limit = memory_limit_->value();
+    spec.times.forward = toTime(forward_->value());
+    spec.times.input_grad = toTime(input_grad_->value());
+    spec.times.weight_grad = toTime(weight_grad_->value());
+    spec.times.backward = spec.times.input_grad + spec.times.weight_grad;
+    spec.comm = toTime(comm_->value());
+    return spec;
+}
+
+void LabWindow::startFrom(const Session& session, int step) {
+    const Schedule& schedule = session.run.schedule;
+    const OpTimes& times = session.analysis(step).typical;
+    filling_ = true;
+    if (family_->findText(fromUtf8(schedule.name)) >= 0) family_->setCurrentText(fromUtf8(schedule.name));
+    if (flavor_->findText(fromUtf8(schedule.flavor)) >= 0) flavor_->setCurrentText(fromUtf8(schedule.flavor));
+    pp_->setValue(schedule.pp);
+    microbatches_->setValue(schedule.microbatches);
+    vpp_->setValue(schedule.vpp);
+    forward_->setValue(toMs(times.forward));
+    const bool halves = times.input_grad > TimeNs{0} && times.weight_grad > TimeNs{0};
+    input_grad_->setValue(toMs(halves ? times.input_grad : times.backward / 2));
+    weight_grad_->setValue(toMs(halves ? times.weight_grad : times.backward - times.backward / 2));
+    filling_ = false;
+    compute();
+}
+
+void LabWindow::compute() {
+    if (filling_ || timeline_ == nullptr) return;
+    job_.start([spec = spec()](JobControl& control) { return runLab(spec, control); },
+               [this](Result<LabResult> result) { finish(std::move(result)); });
+}
+
+void LabWindow::finish(Result<LabResult> result) {
+    keep_->setEnabled(result.ok());
+    export_->setEnabled(result.ok() && result.value().no_csv.empty());
+    QPalette palette = themes_.theme().palette;
+    if (!result.ok()) {
+        // What was there stays in view, so that one sees from where one went wrong.
+        result_.reset();
+        palette.setColor(QPalette::WindowText, themes_.theme().bad);
+        headline_->setPalette(palette);
+        headline_->setText(sentence(fromUtf8(result.error().text())));
+        emit computed();
+        return;
+    }
+    result_ = std::move(result).value();
+    const StepAnalysis& analysis = result_->session->analysis(0);
+    headline_->setPalette(palette);
+    headline_->setText(
+        tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
+            .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
+                 result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
+    headline_->setToolTip(fromUtf8(result_->form.domain + result_->form.note));
+    export_->setToolTip(fromUtf8(result_->no_csv));
+    state_.setSession(result_->session);
+    memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
+    if (table_->rowCount() == 0) table_->insertRow(0);
+    const QStringList texts = facts(*result_);
+    for (int column = 0; column < texts.size(); ++column)
+        table_->setItem(0, column, new QTableWidgetItem(texts[column]));
+    emit computed();
+}
+
+QStringList LabWindow::facts(const LabResult& result) const {
+    const StepAnalysis& analysis = result.session->analysis(0);
+    QString name = fromUtf8(result.spec.name);
+    if (!result.spec.flavor.empty()) name += QLatin1Char('/') + fromUtf8(result.spec.flavor);
+    TimeNs largest{0};
+    for (const TimeNs bubble : result.form.bubble)
+        largest = std::max(largest, bubble);
+    return {tr("%1, p = %2, m = %3, v = %4")
+                .arg(name)
+                .arg(result.spec.pp)
+                .arg(result.spec.microbatches)
+                .arg(result.spec.vpp),
+            exactTime(analysis.wall),
+            percent(analysis.rates.over_makespan),
+            fromUtf8(result.form.bubble_expression),
+            result.form.bubble.empty() ? QString() : exactTime(largest),
+            QLocale().toString(static_cast<double>(result.peak) / static_cast<double>(result.spec.sizes.forward))};
+}
+
+void LabWindow::keep() {
+    if (!result_) return;
+    table_->insertRow(1);
+    const QStringList texts = facts(*result_);
+    for (int column = 0; column < texts.size(); ++column)
+        table_->setItem(1, column, new QTableWidgetItem(texts[column]));
+}
+
+Status LabWindow::exportCsv(const QString& path) const {
+    if (!result_ || result_->csv.empty())
+        return usageError("there is no order to write", "choose sizes that the schedule takes");
+    QFile file(path);
+    const auto size = static_cast<qint64>(result_->csv.size());
+    if (!file.open(QIODevice::WriteOnly) || file.write(result_->csv.data(), size) != size || !file.flush())
+        return runError("cannot write " + path.toStdString(), "check that its directory exists and is writable");
+    return {};
+}
+
+void LabWindow::chooseFile() {
+    auto* dialog = new QFileDialog(this, tr("Export the order for PyTorch"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("csv"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+        const Status written = exportCsv(path);
+        if (!written.ok()) headline_->setText(fromUtf8(written.error().text()));
+    });
+    dialog->open();
+}
+
+} // namespace bubblescope::gui

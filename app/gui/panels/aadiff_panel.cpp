@@ -1,0 +1,181 @@
+#include "app/gui/panels/aadiff_panel.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/panels/table_style.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTableWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, ChecksColumn, ColumnCount };
+
+} // namespace
+
+AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), margin_(new QSpinBox(this)), headline_(new QLabel(this)),
+      map_(new HeatMap(themes, this)), table_(new QTableWidget(0, ColumnCount, this)) {
+    setObjectName(QStringLiteral("aadiffPanel"));
+    headline_->setObjectName(QStringLiteral("aadiffHeadline"));
+    headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    margin_->setObjectName(QStringLiteral("aadiffMargin"));
+    margin_->setAccessibleName(tr("Margin"));
+    margin_->setRange(0, 200);
+    margin_->setValue(10);
+    margin_->setSuffix(tr(" % margin"));
+    margin_->setToolTip(tr("By how much a check may take longer than the op took and still delay nobody"));
+    map_->setObjectName(QStringLiteral("aadiffCoverage"));
+    map_->setAccessibleName(tr("After how many steps each op is checked, by rank"));
+    table_->setObjectName(QStringLiteral("aadiffSlots"));
+    table_->setAccessibleName(tr("Slots"));
+    table_->setHorizontalHeaderLabels({tr("Rank"), tr("Position"), tr("Start in step"), tr("Length"), tr("Checks")});
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    styleTable(*table_);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    table_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    auto* bar = new QHBoxLayout;
+    bar->setContentsMargins(12, 6, 12, 6);
+    bar->setSpacing(12);
+    bar->addWidget(margin_);
+    bar->addWidget(headline_, 1);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(map_);
+    splitter->addWidget(table_);
+    splitter->setStretchFactor(0, 2);
+    splitter->setStretchFactor(1, 3);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addLayout(bar);
+    column->addWidget(splitter, 1);
+
+    connect(&state_, &ViewState::sessionChanged, this, &AadiffPanel::refresh);
+    connect(margin_, &QSpinBox::valueChanged, this, &AadiffPanel::refresh);
+    connect(table_, &QTableWidget::cellClicked, this, &AadiffPanel::goToSlot);
+    connect(table_, &QTableWidget::cellActivated, this, &AadiffPanel::goToSlot);
+    connect(map_, &HeatMap::clicked, this, &AadiffPanel::goToUnit);
+}
+
+void AadiffPanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) refresh();
+}
+
+void AadiffPanel::refresh() {
+    plan_.reset();
+    job_.cancel();
+    stale_ = true;
+    showSlots();
+    showCoverage();
+    headline_->clear();
+    if (!state_.session() || !isVisible()) return;
+    stale_ = false;
+    headline_->setText(tr("Planning …"));
+    job_.start([session = state_.session(),
+                margin = margin_->value() / 100.0](JobControl&) { return planForRun(*session, margin); },
+               [this](Result<CheckPlan> plan) { finish(std::move(plan)); });
+}
+
+void AadiffPanel::finish(Result<CheckPlan> plan) {
+    if (!plan.ok()) {
+        headline_->setText(sentence(fromUtf8(plan.error().text())));
+    } else {
+        plan_ = std::move(plan).value();
+        const QString soon = plan_->full ? tr("all of them within %1 steps").arg(*plan_->full)
+                                         : tr("%1 of them at all").arg(percent(plan_->coverable));
+        headline_->setText(tr("Of %1 idle time in a step, checks can use %2; they cover each op of each chunk: %3.")
+                               .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon));
+        headline_->setToolTip(headline_->text());
+    }
+    showSlots();
+    showCoverage();
+    emit planned();
+}
+
+void AadiffPanel::showSlots() {
+    table_->setRowCount(0);
+    if (!plan_) return;
+    const StepAnalysis& analysis = state_.session()->analysis(plan_->step);
+    const TimeNs begin = state_.session()->window(plan_->step).begin;
+    table_->setRowCount(static_cast<int>(plan_->places.size()));
+    for (int row = 0; row < table_->rowCount(); ++row) {
+        const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+        QStringList checks;
+        for (const Op& op : place.checks)
+            checks << fromUtf8(opName(op));
+        const QStringList texts{QString::number(place.rank.value), positionText(analysis, place.position),
+                                exactTime(place.when.start - begin), exactTime(place.when.end - place.when.start),
+                                checks.join(QStringLiteral(", "))};
+        for (int column = 0; column < texts.size(); ++column) {
+            auto* item = new QTableWidgetItem(texts[column]);
+            if (column == StartColumn || column == LengthColumn)
+                item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            table_->setItem(row, column, item);
+        }
+    }
+}
+
+HeatMap::Cell AadiffPanel::cellOf(const CheckPlan::Unit& unit, int latest) {
+    if (!unit.exists) return {};
+    if (unit.first_step == 0)
+        return {HeatMap::Cell::State::Bad, 0, tr("never"),
+                tr("It fits no bubble in which its inputs are still there.")};
+    const double value = latest > 1 ? static_cast<double>(unit.first_step - 1) / (latest - 1) : 0;
+    return {HeatMap::Cell::State::Value, value, QString::number(unit.first_step),
+            tr("First checked in step %1 of the plan.").arg(unit.first_step)};
+}
+
+void AadiffPanel::showCoverage() {
+    QStringList rows;
+    QStringList columns;
+    std::vector<HeatMap::Cell> cells;
+    if (plan_) {
+        const int vpp = state_.session()->run.schedule.vpp;
+        for (const CheckPlan::Column& column : plan_->columns) {
+            const QChar letter = QChar::fromLatin1(opLetter(column.kind));
+            columns << (vpp > 1 ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));
+        }
+        int latest = 1;
+        for (const CheckPlan::Unit& unit : plan_->units)
+            latest = std::max(latest, unit.first_step);
+        for (std::size_t rank = 0; rank < plan_->ranks; ++rank)
+            rows << tr("Rank %1").arg(rank);
+        for (const CheckPlan::Unit& unit : plan_->units)
+            cells.push_back(cellOf(unit, latest));
+    }
+    map_->setCells(std::move(rows), std::move(columns), std::move(cells));
+}
+
+void AadiffPanel::highlightChecks(const std::vector<Highlight>& stretches, const QString& caption) {
+    if (state_.step() != plan_->step) state_.showStep(plan_->step);
+    state_.highlight(stretches, caption);
+    if (!stretches.empty()) emit state_.rankRequested(stretches.front().rank);
+}
+
+void AadiffPanel::goToSlot(int row) {
+    if (!plan_ || row < 0 || row >= static_cast<int>(plan_->places.size())) return;
+    const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+    highlightChecks({{place.rank.value, {place.when.start, place.when.end}}}, tr("Slot"));
+}
+
+void AadiffPanel::goToUnit(int rank, int column) {
+    if (!plan_) return;
+    std::vector<Highlight> stretches;
+    for (const TimeInterval& check :
+         plan_->unit(static_cast<std::size_t>(rank), static_cast<std::size_t>(column)).checks)
+        stretches.push_back({rank, {check.start, check.end}});
+    highlightChecks(stretches, tr("Check"));
+}
+
+} // namespace bubblescope::gui

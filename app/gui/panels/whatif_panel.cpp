@@ -1,0 +1,408 @@
+#include "app/gui/panels/whatif_panel.h"
+
+#include "app/gui/charts/bar_chart.h"
+#include "app/gui/models/format.h"
+#include "core/schedule/registry.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSlider>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kChangeRole = Qt::UserRole; ///< of a list's item: the change in the command line's words
+
+enum Value : int { Usual, Steady, Faster, Slower };
+enum BarPiece : int { Remains, Saved, Added };
+
+} // namespace
+
+WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), themes_(themes) {
+    setObjectName(QStringLiteral("whatIfPanel"));
+    auto* choices = new QWidget(this);
+    auto* column = new QVBoxLayout(choices);
+    column->setContentsMargins(12, 8, 12, 8);
+    buildChanges(*column);
+    buildPipeline(*column);
+    column->addStretch(1);
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setWidget(choices);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(scroll);
+    splitter->addWidget(buildResult());
+    splitter->setStretchFactor(1, 1);
+    splitter->setChildrenCollapsible(false);
+    auto* row = new QVBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addWidget(splitter);
+
+    connect(&state_, &ViewState::sessionChanged, this, &WhatIfPanel::showSession);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (ghost_->isChecked()) ask();
+    });
+    connect(&state_, &ViewState::ghostChanged, this, [this] {
+        if (!state_.ghost() || state_.ghost()->name != tr("what if")) ghost_->setChecked(false);
+    });
+    showSession();
+}
+
+void WhatIfPanel::buildChanges(QVBoxLayout& column) {
+    target_ = new QComboBox(this);
+    target_->setObjectName(QStringLiteral("whatIfTarget"));
+    target_->setAccessibleName(tr("What changes"));
+    value_ = new QComboBox(this);
+    value_->setObjectName(QStringLiteral("whatIfValue"));
+    value_->setAccessibleName(tr("How it changes"));
+    value_->addItems(
+        {tr("takes what is usual for its equals"), tr("is steady, without jitter"), tr("is faster"), tr("is slower")});
+    slider_ = new QSlider(Qt::Horizontal, this);
+    slider_->setObjectName(QStringLiteral("whatIfShare"));
+    slider_->setAccessibleName(tr("By how much"));
+    slider_->setRange(1, 99);
+    slider_->setValue(20);
+    slider_text_ = new QLabel(this);
+    add_ = new QPushButton(tr("Add"), this);
+    add_->setObjectName(QStringLiteral("whatIfAdd"));
+    add_->setToolTip(tr("Keep this change and choose another one besides"));
+    list_ = new QListWidget(this);
+    list_->setObjectName(QStringLiteral("whatIfChanges"));
+    list_->setAccessibleName(tr("Changes; Delete removes one"));
+    list_->setMaximumHeight(70);
+    list_->setToolTip(tr("Double-click removes a change"));
+
+    auto* what = new QHBoxLayout;
+    what->addWidget(new QLabel(tr("If"), this));
+    what->addWidget(target_, 1);
+    what->addWidget(value_, 2);
+    column.addLayout(what);
+    auto* share = new QHBoxLayout;
+    share->addWidget(slider_, 1);
+    share->addWidget(slider_text_);
+    share->addWidget(add_);
+    column.addLayout(share);
+    column.addWidget(list_);
+
+    connect(target_, &QComboBox::currentIndexChanged, this, &WhatIfPanel::ask);
+    connect(value_, &QComboBox::currentIndexChanged, this, [this] {
+        showSlider();
+        ask();
+    });
+    connect(slider_, &QSlider::valueChanged, this, [this] {
+        showSlider();
+        ask();
+    });
+    connect(add_, &QPushButton::clicked, this, [this] {
+        if (target_->currentIndex() == 0) return;
+        addChange(currentChange());
+        target_->setCurrentIndex(0);
+    });
+    connect(list_, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
+        delete item;
+        list_->setVisible(list_->count() > 0);
+        ask();
+    });
+}
+
+void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
+    schedule_ = new QComboBox(this);
+    schedule_->setObjectName(QStringLiteral("whatIfSchedule"));
+    schedule_->setAccessibleName(tr("Schedule"));
+    schedule_->addItem(tr("as it ran"));
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        const QString name = fromUtf8(std::string(family.name));
+        schedule_->addItem(name, name);
+        for (std::size_t i = 1; i < family.flavors.size(); ++i) {
+            const QString flavored = name + QLatin1Char('/') + fromUtf8(std::string(family.flavors[i]));
+            schedule_->addItem(flavored, flavored);
+        }
+    }
+    vpp_ = new QSpinBox(this);
+    vpp_->setObjectName(QStringLiteral("whatIfVpp"));
+    vpp_->setAccessibleName(tr("Chunks per rank"));
+    vpp_->setRange(0, 16);
+    vpp_->setSpecialValueText(tr("as it ran"));
+    layers_ = new QLineEdit(this);
+    layers_->setObjectName(QStringLiteral("whatIfLayers"));
+    layers_->setAccessibleName(tr("Layers of each stage, as run"));
+    layers_->setPlaceholderText(tr("unknown; such as 9,9,9,5"));
+    advise_ = new QPushButton(tr("What would help most?"), this);
+    advise_->setObjectName(QStringLiteral("whatIfAdvise"));
+    advise_->setToolTip(
+        tr("Tries all schedules, numbers of chunks and micro-batches, and with known layers their split"));
+    auto* form = new QFormLayout;
+    form->addRow(tr("Schedule"), schedule_);
+    form->addRow(tr("Chunks per rank"), vpp_);
+    form->addRow(tr("Layers per stage"), layers_);
+    form->addRow(advise_);
+    column.addLayout(form);
+    connect(schedule_, &QComboBox::currentIndexChanged, this, &WhatIfPanel::ask);
+    connect(vpp_, &QSpinBox::valueChanged, this, &WhatIfPanel::ask);
+    connect(layers_, &QLineEdit::editingFinished, this, &WhatIfPanel::ask);
+    connect(advise_, &QPushButton::clicked, this, &WhatIfPanel::suggest);
+}
+
+QWidget* WhatIfPanel::buildResult() {
+    auto* result = new QWidget(this);
+    auto* column = new QVBoxLayout(result);
+    column->setContentsMargins(0, 8, 0, 0);
+    headline_ = new QLabel(result);
+    headline_->setObjectName(QStringLiteral("whatIfHeadline"));
+    QFont large = font();
+    large.setPointSizeF(large.pointSizeF() * 1.25);
+    large.setBold(true);
+    headline_->setFont(large);
+    headline_->setWordWrap(true);
+    ghost_ = new QCheckBox(tr("Show on the timeline"), result);
+    ghost_->setObjectName(QStringLiteral("whatIfGhost"));
+    note_ = new QLabel(result);
+    note_->setObjectName(QStringLiteral("whatIfNote"));
+    note_->setWordWrap(true);
+    chart_ = new BarChart(themes_, result);
+    chart_->setAccessibleName(tr("Bubble of each rank, before and after"));
+    chart_->setLook(
+        [](const Theme& theme, int piece) {
+            return piece == Remains ? theme.fill(Role::Bubble) : piece == Saved ? theme.good : theme.bad;
+        },
+        [this](int bar, int) {
+            const Prediction::RankBubble& rank = answer_->prediction.ranks[static_cast<std::size_t>(bar)];
+            return tr("Bubble of rank %1: %2, would be %3")
+                .arg(rank.rank.value)
+                .arg(exactTime(rank.before), exactTime(rank.after));
+        });
+    auto* head = new QHBoxLayout;
+    head->setContentsMargins(12, 0, 12, 0);
+    head->addWidget(headline_, 1);
+    head->addWidget(ghost_);
+    column->addLayout(head);
+    auto* notes = new QHBoxLayout;
+    notes->setContentsMargins(12, 0, 12, 0);
+    notes->addWidget(note_);
+    column->addLayout(notes);
+    column->addWidget(chart_, 1);
+    connect(ghost_, &QCheckBox::toggled, this, &WhatIfPanel::showGhost);
+    return result;
+}
+
+void WhatIfPanel::showSession() {
+    job_.cancel();
+    advice_job_.cancel();
+    forgetAdvice();
+    model_ = nullptr;
+    answer_.reset();
+    list_->clear();
+    list_->hide();
+    fillTargets();
+    showSlider();
+    setEnabled(state_.session() != nullptr);
+    ask();
+}
+
+void WhatIfPanel::fillTargets() {
+    const QSignalBlocker quiet(target_);
+    target_->clear();
+    target_->addItem(tr("choose …"));
+    if (!state_.session()) return;
+    const auto ranks = static_cast<int>(state_.session()->lanes.rankCount());
+    for (int rank = 0; rank < ranks; ++rank)
+        target_->addItem(tr("rank %1").arg(rank), QStringLiteral("rank:%1").arg(rank));
+    const int stages = state_.session()->run.schedule.stages();
+    for (int stage = 0; stages > ranks && stage < stages; ++stage)
+        target_->addItem(tr("stage %1").arg(stage), QStringLiteral("stage:%1").arg(stage));
+    for (int rank = 0; rank + 1 < ranks; ++rank)
+        target_->addItem(tr("link %1 – %2").arg(rank).arg(rank + 1),
+                         QStringLiteral("link:%1-%2").arg(rank).arg(rank + 1));
+    target_->addItem(tr("all links"), QStringLiteral("links"));
+    target_->addItem(tr("all ops"), QStringLiteral("compute"));
+    target_->addItem(tr("all communication"), QStringLiteral("comm"));
+}
+
+void WhatIfPanel::showSlider() {
+    const bool needed = value_->currentIndex() >= Faster;
+    slider_->setVisible(needed);
+    slider_text_->setVisible(needed);
+    slider_text_->setText(tr("by %1 % of its time").arg(slider_->value()));
+}
+
+QString WhatIfPanel::currentChange() const {
+    const QString target = target_->currentData().toString();
+    switch (value_->currentIndex()) {
+    case Usual: return target + QStringLiteral("=usual");
+    case Steady: return target + QStringLiteral("=steady");
+    case Faster: return target + QStringLiteral("=-%1%").arg(slider_->value());
+    default: return target + QStringLiteral("=+%1%").arg(slider_->value());
+    }
+}
+
+void WhatIfPanel::addChange(const QString& change) {
+    auto* item = new QListWidgetItem(change);
+    item->setData(kChangeRole, change);
+    list_->addItem(item);
+    list_->show();
+    ask();
+}
+
+std::vector<std::string> WhatIfPanel::changes() const {
+    std::vector<std::string> out;
+    for (int i = 0; i < list_->count(); ++i) {
+        for (const QString& change : list_->item(i)->data(kChangeRole).toString().split(QLatin1Char(' ')))
+            out.push_back(change.toStdString());
+    }
+    if (target_->currentIndex() > 0) out.push_back(currentChange().toStdString());
+    if (schedule_->currentIndex() > 0) out.push_back("schedule=" + schedule_->currentData().toString().toStdString());
+    if (vpp_->value() > 0) out.push_back("vpp=" + std::to_string(vpp_->value()));
+    return out;
+}
+
+std::vector<int> WhatIfPanel::layers() const {
+    std::vector<int> out;
+    for (const QString& number : layers_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
+        out.push_back(number.trimmed().toInt());
+    return out;
+}
+
+void WhatIfPanel::ask() {
+    if (!state_.session()) {
+        headline_->clear();
+        note_->clear();
+        chart_->setBars({});
+        return;
+    }
+    WhatIfQuestion question{changes(), layers(), state_.step()};
+    if (question.changes.empty()) {
+        answer_.reset();
+        headline_->setText(tr("What would a step take if …"));
+        note_->setText(tr("Choose what changes; the run is replayed with that. Times are means over all steps."));
+        chart_->setBars({});
+        ghost_->setChecked(false);
+        ghost_->setEnabled(false);
+        job_.cancel();
+        return;
+    }
+    job_.start([session = state_.session(), model = model_,
+                question](JobControl&) { return answer(session, model, question); },
+               [this](Result<WhatIfAnswer> result) { finish(std::move(result)); });
+}
+
+void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
+    if (!result.ok()) {
+        answer_.reset();
+        headline_->setText(tr("That cannot be told"));
+        note_->setText(sentence(fromUtf8(result.error().text())));
+        chart_->setBars({});
+        ghost_->setEnabled(false);
+    } else {
+        answer_ = std::move(result).value();
+        model_ = answer_->model;
+        showNumbers(answer_->prediction);
+        ghost_->setEnabled(answer_->timeline.has_value());
+        ghost_->setToolTip(fromUtf8(answer_->no_timeline));
+    }
+    showGhost();
+    emit answered();
+}
+
+void WhatIfPanel::showNumbers(const Prediction& prediction) {
+    headline_->setText(tr("%1 → %2 a step (%3)")
+                           .arg(shortTime(prediction.quality.observed), shortTime(prediction.predicted()),
+                                percentDelta(prediction.relativeChange())));
+    QStringList notes;
+    if (prediction.schedule)
+        notes << tr("It would run %1 with v = %2.")
+                     .arg(fromUtf8(prediction.schedule->name))
+                     .arg(prediction.schedule->vpp);
+    notes << tr("Replayed unchanged, the model is %1 off the run.").arg(percent(prediction.quality.error()));
+    note_->setText(notes.join(QLatin1Char(' ')));
+    std::vector<Bar> bars;
+    for (const Prediction::RankBubble& rank : prediction.ranks) {
+        const TimeNs change = rank.after - rank.before;
+        Bar bar{tr("Rank %1").arg(rank.rank.value), {{Remains, std::min(rank.before, rank.after)}}};
+        if (change != TimeNs{0}) bar.parts.push_back({change < TimeNs{0} ? Saved : Added, std::chrono::abs(change)});
+        bars.push_back(std::move(bar));
+    }
+    chart_->setBars(std::move(bars));
+}
+
+void WhatIfPanel::showGhost() {
+    const bool mine = state_.ghost() && state_.ghost()->name == tr("what if");
+    if (!ghost_->isChecked() || !answer_ || !answer_->timeline) {
+        if (mine) state_.setGhost(nullptr);
+        return;
+    }
+    state_.setGhost(
+        std::make_shared<const Ghost>(Ghost::make(tr("what if"), headline_->text(), state_.step(), *answer_->timeline,
+                                                  state_.session()->window(state_.step()).begin)));
+}
+
+void WhatIfPanel::suggest() {
+    if (!state_.session()) return;
+    advise_->setEnabled(false);
+    advise_->setText(tr("Trying schedules …"));
+    advice_job_.start(
+        [session = state_.session(), model = model_, layers = layers()](JobControl&) -> Result<Advice> {
+            WhatIfModelPtr used = model;
+            if (used == nullptr) {
+                BUBBLESCOPE_ASSIGN(used, WhatIfModel::of(session));
+            }
+            return advise(used->model, session->run.schedule, ModelCut{layers});
+        },
+        [this](Result<Advice> advice) { showAdvice(std::move(advice)); });
+}
+
+/// Suggestions become the button's menu; choosing one asks it.
+void WhatIfPanel::showAdvice(Result<Advice> advice) {
+    forgetAdvice();
+    if (!advice.ok()) {
+        note_->setText(sentence(fromUtf8(advice.error().text())));
+    } else if (advice.value().suggestions.empty()) {
+        note_->setText(tr("None of %1 orders that were tried gains half a percent.").arg(advice.value().tried));
+    } else {
+        auto* menu = new QMenu(advise_);
+        for (const Suggestion& suggestion : advice.value().suggestions) {
+            QStringList texts;
+            for (const std::string& text : suggestion.texts)
+                texts << fromUtf8(text);
+            const QString change = texts.join(QLatin1Char(' '));
+            menu->addAction(tr("%1:  %2 a step (%3)")
+                                .arg(change, shortTime(suggestion.prediction.predicted()),
+                                     percentDelta(suggestion.prediction.relativeChange())),
+                            this, [this, change] {
+                                list_->clear();
+                                const QSignalBlocker quiet(target_);
+                                target_->setCurrentIndex(0);
+                                addChange(change);
+                            });
+        }
+        advise_->setMenu(menu);
+        advise_->setText(tr("What would help most (%1)").arg(menu->actions().size()));
+    }
+    emit answered();
+}
+
+void WhatIfPanel::forgetAdvice() {
+    if (QMenu* menu = advise_->menu()) {
+        advise_->setMenu(nullptr);
+        menu->deleteLater();
+    }
+    advise_->setEnabled(true);
+    advise_->setText(tr("What would help most?"));
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/models/whatif_model.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+class QSlider;
+class QSpinBox;
+class QVBoxLayout;
+
+namespace bubblescope::gui {
+
+class BarChart;
+
+/// What a step would take if something were otherwise: changes chosen on the left, their result on the right as soon as
+/// they are chosen, on the timeline as a ghost.
+class WhatIfPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    /// All changes that count now, in the command line's words.
+    [[nodiscard]] std::vector<std::string> changes() const;
+
+signals:
+    /// A question was answered, or could not be.
+    void answered();
+
+private:
+    void buildChanges(QVBoxLayout& column);
+    void buildPipeline(QVBoxLayout& column);
+    QWidget* buildResult();
+    void showSession();
+    void fillTargets();
+    void showSlider();
+    [[nodiscard]] QString currentChange() const;
+    void addChange(const QString& change);
+    void ask();
+    void finish(Result<WhatIfAnswer> result);
+    void showNumbers(const Prediction& prediction);
+    void showGhost();
+    void suggest();
+    void showAdvice(Result<Advice> advice);
+    void forgetAdvice();
+    [[nodiscard]] std::vector<int> layers() const;
+
+    ViewState& state_;
+    ThemeManager& themes_;
+    BackgroundJob job_;
+    BackgroundJob advice_job_;
+    WhatIfModelPtr model_;
+    std::optional<WhatIfAnswer> answer_;
+
+    QComboBox* target_ = nullptr;
+    QComboBox* value_ = nullptr;
+    QSlider* slider_ = nullptr;
+    QLabel* slider_text_ = nullptr;
+    QPushButton* add_ = nullptr;
+    QListWidget* list_ = nullptr;
+    QComboBox* schedule_ = nullptr;
+    QSpinBox* vpp_ = nullptr;
+    QLineEdit* layers_ = nullptr;
+    QPushButton* advise_ = nullptr;
+    QLabel* headline_ = nullptr;
+    QLabel* note_ = nullptr;
+    QCheckBox* ghost_ = nullptr;
+    BarChart* chart_ = nullptr;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,123 @@
+#include "app/gui/timeline/extra_painter.h"
+
+#include "app/gui/models/format.h"
+
+#include <QCoreApplication>
+#include <QFontMetrics>
+#include <QPainter>
+
+#include <array>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
+};
+
+constexpr int kNameIndent = 24;
+
+} // namespace
+
+QColor rawColour(const Theme& theme, StringId name) {
+    static const std::array<QColor, 8> kLight{"#7c9cc4", "#c9a66b", "#8fb58a", "#b48ab0",
+                                              "#d08c7a", "#79aeb2", "#a4a46c", "#9a98c9"};
+    static const std::array<QColor, 8> kDark{"#54759e", "#95764a", "#5f8a5d", "#86608a",
+                                             "#9c6252", "#4f8387", "#7a7a48", "#6d6b9d"};
+    // Ids follow one another in the file; spread, neighbours differ.
+    const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
+    return theme.dark ? kDark[tone] : kLight[tone];
+}
+
+ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame), small_(frame.font) {
+    small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
+}
+
+void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setFont(small_);
+    const double pixel = 1 / f_.geometry.device_pixel_ratio;
+    for (const RawShape& shape : shapes) {
+        const QColor ground = rawColour(f_.theme, shape.name);
+        QRectF body = shape.rect;
+        if (shape.slice != kNoId && body.width() >= 3) body.setWidth(body.width() - pixel);
+        p_.fillRect(body, ground);
+        if (shape.label.isEmpty()) continue;
+        p_.setPen(textOn(ground));
+        p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
+    }
+    p_.restore();
+    paintRawNames();
+}
+
+void ExtraPainter::paintRawNames() {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    const QFontMetrics metrics(small_);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        for (int lane = 0; lane < rows.rawCount(row); ++lane) {
+            const int top = kRulerHeight + rows.rawTop(row, lane) - f_.geometry.scroll_y;
+            if (top > kRulerHeight + f_.plot.height() || top + RowLayout::kRawHeight < kRulerHeight) continue;
+            const QRect area(kNameIndent, top - 1, kHeaderWidth - kNameIndent - 8, RowLayout::kRawHeight + 2);
+            const QString& name = f_.session.raw.of(row)[static_cast<std::size_t>(lane)].name;
+            p_.drawText(area, Qt::AlignRight | Qt::AlignVCenter,
+                        metrics.elidedText(name, Qt::ElideMiddle, area.width()));
+        }
+    }
+    p_.restore();
+}
+
+void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost) {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setFont(small_);
+    for (const TimelineShape& shape : shapes) {
+        // Half way to the ground: there, but not what happened.
+        QColor ground = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
+        ground.setAlpha(120);
+        QRectF body = shape.rect;
+        if (body.width() >= 3) body.setWidth(body.width() - 1);
+        p_.fillRect(body, ground);
+        if (shape.label.isEmpty()) continue;
+        p_.setPen(f_.theme.text);
+        p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
+    }
+    // Where it ends, and by how much that is earlier.
+    const double end = std::round(f_.geometry.scale.x(ghost.timeline.end));
+    const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
+    if (end >= 0 && end < f_.plot.width()) {
+        p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
+        p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
+        const TimeNs saved = f_.session.window(ghost.step).end - ghost.timeline.end;
+        const QString text = Text::tr("%1 ends here: %2").arg(ghost.name, timeDelta(-saved));
+        const QFontMetrics metrics(small_);
+        const int width = metrics.horizontalAdvance(text) + 8;
+        QRectF box(end + 2, 1, width, metrics.height() + 2);
+        if (box.right() > f_.plot.width()) box.moveRight(end - 2);
+        p_.fillRect(box, f_.theme.header);
+        p_.setPen(f_.theme.selection);
+        p_.drawText(box, Qt::AlignCenter, text);
+    }
+    p_.restore();
+
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        const int top = kRulerHeight + rows.rowTop(row) + rows.ghost().top - f_.geometry.scroll_y;
+        p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.ghost().height), Qt::AlignRight | Qt::AlignVCenter,
+                    ghost.name);
+    }
+    p_.restore();
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "app/gui/models/ghost.h"
+#include "app/gui/timeline/raw_geometry.h"
+#include "app/gui/timeline/timeline_painter.h"
+
+namespace bubblescope::gui {
+
+/// Draws what lies below the ops of a row: raw lanes and the ghost, with their names in the header.
+class ExtraPainter {
+public:
+    ExtraPainter(QPainter& painter, const TimelineFrame& frame);
+
+    void paintRaw(const std::vector<RawShape>& shapes);
+    void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost);
+
+private:
+    void paintRawNames();
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+    QFont small_;
+};
+
+/// Slices of one name have one colour everywhere: one of some muted tones.
+[[nodiscard]] QColor rawColour(const Theme& theme, StringId name);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,155 @@
+#include "app/gui/timeline/raw_geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kInset = 2;         ///< pixels by which an inner slice stands back from the one around it
+constexpr int kMostInset = 3;     ///< levels
+constexpr double kLabelRoom = 26; ///< narrower ones carry no text
+
+class LaneShapes {
+public:
+    LaneShapes(const GeometryInput& input, const RawLane& lane, double top, std::vector<RawShape>& out)
+        : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
+          own_(lane.own(input.scale.range)), out_(out) {}
+
+    void build() {
+        const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
+        const Pyramid::Picture picture = in_.session.raw.pyramid().picture(lane_.track, own_.begin, own_.end, pixels);
+        if (picture.columns.empty()) {
+            addSlices(picture.slices);
+        } else {
+            addColumns(picture.columns);
+        }
+    }
+
+private:
+    [[nodiscard]] double x(TimeNs own) const {
+        return static_cast<double>((own - own_.begin).count()) * in_.scale.width /
+               static_cast<double>(std::max<std::int64_t>(1, own_.length().count()));
+    }
+    [[nodiscard]] double snap(double x) const {
+        return std::round(std::clamp(x, 0.0, in_.scale.width) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
+    }
+
+    void addColumns(const std::vector<Pyramid::Column>& columns) {
+        const double pixel = in_.scale.width / static_cast<double>(columns.size());
+        const double time = static_cast<double>(own_.length().count()) / static_cast<double>(columns.size());
+        std::size_t begin = 0;
+        double filled = 0;
+        const auto close = [&](std::size_t end) {
+            if (filled <= 0 || end <= begin) return;
+            const double left = static_cast<double>(begin) * pixel;
+            out_.push_back({{left, top_ + height_ - filled, static_cast<double>(end) * pixel - left, filled},
+                            columns[begin].key,
+                            kNoId,
+                            {}});
+        };
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const double share = static_cast<double>(columns[i].busy.count()) / time;
+            // What is there stays visible, however little of the pixel's time it is.
+            const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
+                                    ? std::clamp(std::round(share * height_), 1.0, height_)
+                                    : 0;
+            if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
+            close(i);
+            begin = i;
+            filled = high;
+        }
+        close(columns.size());
+    }
+
+    void addSlices(const std::vector<SliceId>& slices) {
+        std::vector<TimeNs> ends; // of those around the next one
+        for (const SliceId slice : slices) {
+            const TimeNs start = trace_.start(slice);
+            const TimeNs end = trace_.end(slice);
+            while (!ends.empty() && ends.back() <= start)
+                ends.pop_back();
+            const double inset = kInset * std::min<double>(kMostInset, static_cast<double>(ends.size()));
+            ends.push_back(end);
+            const double left = snap(x(start));
+            const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(x(end)));
+            RawShape shape{{left, top_ + inset, right - left, height_ - inset}, trace_.sliceNames()[slice], slice, {}};
+            if (shape.rect.width() >= kLabelRoom) shape.label = label(slice, shape.rect.width());
+            out_.push_back(std::move(shape));
+        }
+    }
+
+    /// The name, cut short where it does not fit.
+    [[nodiscard]] QString label(SliceId slice, double room) const {
+        const std::string_view name = trace_.name(slice);
+        // Longer than any lane is wide; names of kernels can have thousands of letters.
+        constexpr std::size_t kMost = 160;
+        QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMost, name.size())));
+        const double letter = std::max(1.0, in_.text_size(QStringLiteral("n")).width());
+        const auto fits = static_cast<qsizetype>((room - 6) / letter);
+        if (text.size() > fits) text = text.left(std::max<qsizetype>(0, fits - 1)) + QChar(0x2026);
+        return text;
+    }
+
+    const GeometryInput& in_;
+    const RawLane& lane_;
+    const Trace& trace_;
+    double top_;
+    double height_;
+    TimeRange own_;
+    std::vector<RawShape>& out_;
+};
+
+} // namespace
+
+std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
+    std::vector<RawShape> shapes;
+    if (!input.session.raw.any()) return shapes;
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
+            const double top = input.rows.rawTop(row, lane) - input.scroll_y;
+            if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
+            LaneShapes(input, input.session.raw.of(row)[static_cast<std::size_t>(lane)], top, shapes).build();
+        }
+    }
+    return shapes;
+}
+
+ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack) {
+    const auto place = input.rows.rawAt(static_cast<int>(std::floor(y)) + input.scroll_y);
+    if (!place || !input.session.raw.any()) return {};
+    const RawLane& lane = input.session.raw.of(place->row)[static_cast<std::size_t>(place->lane)];
+    const TimeNs reach = input.scale.perPixel(slack);
+    const TimeNs time = input.scale.time(x);
+    const TimeRange own = lane.own({time - reach, time + reach});
+    const TimeNs middle = own.begin + own.length() / 2;
+    const Trace& trace = *input.session.run.trace;
+    // Zoomed far out thousands start within reach; the first few are as good as any.
+    SliceId best = kNoId;
+    TimeNs distance = TimeNs::max();
+    for (const SliceId slice : input.session.raw.pyramid().slices(lane.track, own.begin, own.end)) {
+        const TimeNs away = std::max({TimeNs{0}, trace.start(slice) - middle, middle - trace.end(slice) + TimeNs{1}});
+        if (away > distance) continue; // the same distance: further in
+        distance = away;
+        best = slice;
+    }
+    return best == kNoId ? ItemRef{} : input.session.sliceItem(place->row, best);
+}
+
+QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
+    const TrackId track = input.session.run.trace->sliceTracks()[static_cast<SliceId>(item.index)];
+    const auto& lanes = input.session.raw.of(item.rank);
+    for (int lane = 0; lane < input.rows.rawCount(item.rank); ++lane) {
+        if (lanes[static_cast<std::size_t>(lane)].track != track) continue;
+        const TimeRange range = input.session.range(item);
+        if (range.end < input.scale.range.begin || range.begin >= input.scale.range.end) return {};
+        const double left = std::clamp(input.scale.x(range.begin), 0.0, input.scale.width);
+        const double right = std::clamp(input.scale.x(range.end), 0.0, input.scale.width);
+        return {left, static_cast<double>(input.rows.rawTop(item.rank, lane) - input.scroll_y),
+                std::max(1 / input.device_pixel_ratio, right - left), RowLayout::kRawHeight};
+    }
+    return {};
+}
+
+} // namespace bubblescope::gui

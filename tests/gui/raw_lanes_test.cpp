@@ -1,0 +1,280 @@
+#include "app/gui/models/ideal_ghost.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/models/navigation.h"
+#include "app/gui/models/search.h"
+#include "app/gui/panels/search_bar.h"
+#include "app/gui/timeline/ghost_geometry.h"
+#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/raw_geometry.h"
+#include "app/gui/timeline/timeline_painter.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+
+#include <QLineEdit>
+#include <QListWidget>
+#include <QSignalSpy>
+#include <QTest>
+#include <QThreadPool>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+SessionPtr tracedSession() {
+    SampleSpec spec;
+    spec.trace = true;
+    return sampleSession(spec);
+}
+
+struct Setup {
+    ThemeManager themes;
+    ViewState state;
+    TimelineView view{state, themes};
+
+    explicit Setup(SessionPtr session = tracedSession()) {
+        view.resize(1000, 500);
+        view.show();
+        state.setSession(std::move(session));
+    }
+};
+
+GeometryInput inputFor(const Session& session, const RowLayout& rows, TimeRange range, double width = 800) {
+    return {session, {range, width}, rows, 0, rows.contentHeight(), 1, [](const QString& text) {
+                return QSizeF(7.0 * static_cast<double>(text.size()), 14);
+            }};
+}
+
+} // namespace
+
+/// What lies below a rank's ops: raw lanes and the ghost; the overview; the search.
+class RawLanesTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void everyRankHasItsOwnLanes() {
+        const SessionPtr session = tracedSession();
+        for (int rank = 0; rank < 4; ++rank) {
+            const auto& lanes = session->raw.of(rank);
+            QCOMPARE(lanes.size(), 2U);
+            QCOMPARE(lanes[0].name, QStringLiteral("stream 7")); // devices first
+            QVERIFY(lanes[0].device && !lanes[1].device);
+            QCOMPARE(session->run.trace->tracks()[lanes[0].track].pid, rank);
+        }
+        QVERIFY(session->raw.of(17).empty());
+        QVERIFY(sampleSession()->raw.of(0).empty());
+    }
+
+    void unfoldedRowsAreHigherAndTheOthersFollow() {
+        const SessionPtr session = tracedSession();
+        const RowLayout folded(session->lanes, 400);
+        const RowLayout rows(session->lanes, 400, {false, {0, 2, 0, 0}});
+        QCOMPARE(rows.heightOf(0), folded.rowHeight());
+        QVERIFY(rows.heightOf(1) >= folded.rowHeight() + 2 * RowLayout::kRawPitch);
+        QCOMPARE(rows.rowTop(2), rows.rowTop(1) + rows.heightOf(1));
+        for (int lane = 0; lane < 2; ++lane) {
+            const auto place = rows.rawAt(rows.rawTop(1, lane) + 3);
+            QVERIFY(place && place->row == 1 && place->lane == lane);
+            QVERIFY(!rows.bandAt(rows.rawTop(1, lane) + 3));
+        }
+        QVERIFY(!rows.rawAt(rows.rowTop(2) + 3));
+        QCOMPARE(rows.rowAt(rows.rawTop(1, 1) + 3), 1);
+        QCOMPARE(rows.rowAt(rows.contentHeight()), -1);
+        QVERIFY(rows.ghost().height == 0);
+        QVERIFY(RowLayout(session->lanes, 400, {true, {}}).ghost().height > 0);
+    }
+
+    void slicesAreDrawnWhereTheyRan() {
+        const SessionPtr session = tracedSession();
+        const RowLayout rows(session->lanes, 400, {false, {2}});
+        const TimeRange range = session->window(0);
+        const GeometryInput input = inputFor(*session, rows, range);
+        const std::vector<RawShape> shapes = buildRawShapes(input);
+        int kernels = 0;
+        for (const RawShape& shape : shapes) {
+            if (shape.slice == kNoId) continue;
+            const TimeNs start = session->run.trace->start(shape.slice);
+            QVERIFY(std::abs(shape.rect.left() - input.scale.x(start)) <= 1);
+            kernels += session->run.trace->category(shape.slice) == "kernel" ? 1 : 0;
+            QVERIFY(shape.rect.top() >= rows.rawTop(0, 0));
+        }
+        QCOMPARE(kernels, 2 * 16); // of rank 0's ops in this step; the others are folded
+    }
+
+    void farOutLanesAreAsHighAsTheyAreBusy() {
+        SampleSpec spec;
+        spec.trace = true;
+        spec.steps = 200;
+        spec.schedule.microbatches = 32;
+        const SessionPtr session = sampleSession(spec);
+        const RowLayout rows(session->lanes, 400, {false, {1}});
+        const std::vector<RawShape> shapes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
+        QVERIFY(!shapes.empty());
+        QVERIFY(shapes.size() <= 300);
+        for (const RawShape& shape : shapes) {
+            QCOMPARE(shape.slice, kNoId);
+            QVERIFY(shape.rect.height() >= 1 && shape.rect.height() < RowLayout::kRawHeight); // three quarters at most
+        }
+    }
+
+    void aSliceCanBeHitAndLeadsBackToItsOp() {
+        Setup setup;
+        const Session& session = *setup.state.session();
+        setup.state.showStep(0);
+        setup.view.setUnfolded(0, true);
+        const auto first = session.run.trace->tracks()[session.raw.of(0)[0].track].first_slice;
+        const ItemRef slice = session.sliceItem(0, first);
+        QVERIFY(slice.kind == ItemKind::Slice && slice.step == 0);
+        const QPointF centre = setup.view.centreOf(slice);
+        QVERIFY(setup.view.itemAt(centre) == slice);
+        QTest::mouseClick(setup.view.viewport(), Qt::LeftButton, {}, centre.toPoint());
+        QVERIFY(setup.state.selection() == slice);
+        QCOMPARE(describe(session, slice).title, QStringLiteral("matmul_f16"));
+        setup.view.run(Command::Producer);
+        QVERIFY(setup.state.selection().kind == ItemKind::Op);
+        QCOMPARE(session.range(setup.state.selection()).begin, session.range(slice).begin);
+        setup.state.select(slice);
+        setup.view.run(Command::NextOp);
+        QVERIFY(setup.state.selection().kind == ItemKind::Op);
+    }
+
+    void foldsByKeyAndByClick() {
+        Setup setup;
+        const QImage folded = setup.view.viewport()->grab().toImage();
+        QTest::mouseClick(setup.view.viewport(), Qt::LeftButton, {}, {10, kRulerHeight + 30});
+        QVERIFY(setup.view.unfolded(0));
+        QVERIFY(setup.view.viewport()->grab().toImage() != folded);
+        QTest::keyClick(&setup.view, Qt::Key_E);
+        QVERIFY(!setup.view.unfolded(0));
+        QTest::keyClick(&setup.view, Qt::Key_E, Qt::ControlModifier);
+        for (int rank = 0; rank < 4; ++rank)
+            QVERIFY(setup.view.unfolded(rank));
+        QTest::keyClick(&setup.view, Qt::Key_E, Qt::ControlModifier);
+        QCOMPARE(setup.view.viewport()->grab().toImage(), folded);
+    }
+
+    void theIdealLiesBelowTheObserved() {
+        SampleSpec spec;
+        spec.comm = TimeNs{1'000'000};
+        Setup setup(sampleSession(spec));
+        IdealGhost ideal(setup.state);
+        QSignalSpy changed(&setup.state, &ViewState::ghostChanged);
+        ideal.setOn(true);
+        QVERIFY(changed.wait());
+        const Ghost& ghost = *setup.state.ghost();
+        QCOMPARE(ghost.step, setup.state.step());
+        const TimeRange window = setup.state.session()->window(ghost.step);
+        QCOMPARE(ghost.timeline.begin, window.begin);
+        QCOMPARE(ghost.timeline.wall(), TimeNs{(8 + 3) * 15'000'000}); // (m + p − 1)·(t_f + t_b)
+        QVERIFY(ghost.timeline.end < window.end);
+
+        const RowLayout rows(setup.state.session()->lanes, 500, {true, {}});
+        const auto shapes = buildGhostShapes(inputFor(*setup.state.session(), rows, window), ghost);
+        QCOMPARE(shapes.size(), 4U * 16U);
+        QVERIFY(shapes.front().rect.top() >= rows.ghost().top);
+
+        setup.state.showStep(0); // follows the step
+        QVERIFY(changed.wait());
+        QCOMPARE(setup.state.ghost()->step, 0);
+        ideal.setOn(false);
+        QVERIFY(!setup.state.ghost());
+    }
+
+    void overviewKnowsBusyIdleAndBetween() {
+        const SessionPtr session = sampleSession();
+        const Overview& overview = session->overview;
+        QCOMPARE(overview.pieces().size(), Overview::kPieces);
+        double busy = 0;
+        for (const Overview::Piece& piece : overview.pieces()) {
+            QVERIFY(piece.busy >= 0 && piece.busy + piece.bubble <= 1.001F);
+            busy += static_cast<double>(piece.busy);
+        }
+        TimeNs ops{0};
+        for (const StepTimeline& step : session->run.steps) {
+            for (const auto& rank : step.ranks) {
+                for (const TimelineOp& op : rank)
+                    ops += op.duration();
+            }
+        }
+        const double share =
+            static_cast<double>(ops.count()) / (4.0 * static_cast<double>(overview.extent().length().count()));
+        QVERIFY(std::abs(busy / static_cast<double>(Overview::kPieces) - share) < 0.002);
+        QCOMPARE(overview.mean(0, 0).busy, overview.pieces().front().busy);
+    }
+
+    void theOverviewsFrameMovesAndStretchesTheView() {
+        ThemeManager themes;
+        ViewState state;
+        OverviewStrip strip(state, themes);
+        strip.resize(900, 30);
+        strip.show();
+        state.setSession(sampleSession());
+        const TimeRange before = state.range().range();
+        const QPointF centre = strip.frame().center();
+        QTest::mousePress(&strip, Qt::LeftButton, {}, centre.toPoint());
+        QTest::mouseMove(&strip, centre.toPoint() + QPoint(60, 0));
+        QTest::mouseRelease(&strip, Qt::LeftButton, {}, centre.toPoint() + QPoint(60, 0));
+        QVERIFY(state.range().range().begin > before.begin);
+        QVERIFY(std::abs((state.range().range().length() - before.length()).count()) <= 2);
+        // A click beside it brings it there, and back() returns.
+        QTest::mouseClick(&strip, Qt::LeftButton, {}, {kHeaderWidth + 40, 15});
+        QVERIFY(state.range().range().begin < before.begin);
+        state.range().back();
+        QVERIFY(state.range().range().begin > before.begin);
+        const QPoint right(static_cast<int>(strip.frame().right()), 15);
+        QTest::mousePress(&strip, Qt::LeftButton, {}, right);
+        QTest::mouseMove(&strip, right - QPoint(50, 0));
+        QTest::mouseRelease(&strip, Qt::LeftButton, {}, right - QPoint(50, 0));
+        QVERIFY(state.range().range().length() < before.length());
+    }
+
+    void searchFindsOpsRanksStepsAndNames() {
+        const SessionPtr session = tracedSession();
+        const std::vector<SearchHit> ops = search(*session, QStringLiteral("b3"), 1, 50);
+        QVERIFY(!ops.empty());
+        QCOMPARE(ops.front().step, 1); // the current step's first
+        QCOMPARE(session->op(ops.front().item).op.microbatch.value, 3);
+        QCOMPARE(std::ranges::count(ops, ItemKind::Op, [](const SearchHit& hit) { return hit.item.kind; }),
+                 12);                                     // four ranks, three steps
+        QVERIFY(ops.back().item.kind == ItemKind::Slice); // names come behind
+        const auto rank = search(*session, QStringLiteral("rank 2"), 0, 50);
+        QCOMPARE(rank.front().rank, 2);
+        const auto step = search(*session, QStringLiteral("STEP 2"), 0, 50);
+        QCOMPARE(step.front().step, 2);
+        const auto names = search(*session, QStringLiteral("Layer_n"), 1, 50);
+        QCOMPARE(names.size(), 1U);
+        QCOMPARE(names.front().title, QStringLiteral("layer_norm"));
+        QVERIFY(names.front().item.kind == ItemKind::Slice && names.front().step == 1);
+        QVERIFY(search(*session, QStringLiteral("nothing of the kind"), 0, 50).empty());
+        QVERIFY(search(*session, QString(), 0, 50).empty());
+        QCOMPARE(search(*session, QStringLiteral("b3"), 1, 5).size(), 5U);
+    }
+
+    void theSearchBarGoesThere() {
+        Setup setup;
+        SearchBar bar(setup.state, &setup.view);
+        QSignalSpy searched(&bar, &SearchBar::searched);
+        QObject::connect(&setup.view, &TimelineView::searchRequested, &bar, &SearchBar::open);
+        QTest::keyClick(&setup.view, Qt::Key_Slash);
+        QVERIFY(bar.isVisible());
+        QVERIFY(searched.wait());
+        QTest::keyClicks(&bar.line(), QStringLiteral("F5"));
+        QTRY_VERIFY(bar.list().count() > 0);
+        QTest::keyClick(&bar.line(), Qt::Key_Down);
+        QTest::keyClick(&bar.line(), Qt::Key_Return);
+        QVERIFY(setup.state.selection().kind == ItemKind::Op);
+        QCOMPARE(setup.state.session()->op(setup.state.selection()).op.microbatch.value, 5);
+        QCOMPARE(setup.state.selection().rank, 1);
+        QSignalSpy closed(&bar, &SearchBar::closed);
+        QTest::keyClick(&bar.line(), Qt::Key_Escape);
+        QVERIFY(!bar.isVisible() && closed.size() == 1);
+    }
+};
+
+QTEST_MAIN(RawLanesTest)
+#include "raw_lanes_test.moc"
