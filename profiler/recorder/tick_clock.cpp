@@ -1,0 +1,58 @@
+#include "profiler/recorder/tick_clock.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+namespace bubblescope::profiler {
+
+bool countsEvenly() {
+    std::string source;
+    std::ifstream("/sys/devices/system/clocksource/clocksource0/current_clocksource") >> source;
+    return source == "tsc";
+}
+
+ClockReading readAllClocks(const TickClock& clock) {
+    constexpr int kTries = 5;
+    ClockReading best;
+    std::int64_t closest = std::numeric_limits<std::int64_t>::max();
+    for (int i = 0; i < kTries; ++i) {
+        const TimeNs before = readSystemClock(CLOCK_MONOTONIC);
+        const TimeNs realtime = readSystemClock(CLOCK_REALTIME);
+        const std::int64_t ticks = clock.now();
+        const TimeNs after = readSystemClock(CLOCK_MONOTONIC);
+        const std::int64_t apart = (after - before).count();
+        if (apart >= closest) continue;
+        closest = apart;
+        best = {ticks, before + (after - before) / 2, realtime};
+    }
+    return best;
+}
+
+void TickMap::add(const ClockReading& reading) {
+    // Two readings at one tick would have no rate between them.
+    if (!readings_.empty() && reading.ticks <= readings_.back().ticks) return;
+    readings_.push_back(reading);
+    if (readings_.size() > kKept) readings_.pop_front();
+}
+
+TimeNs TickMap::fromTicks(std::int64_t ticks) const {
+    const auto after = std::upper_bound(readings_.begin() + 1, readings_.end(), ticks,
+                                        [](std::int64_t t, const ClockReading& known) { return t < known.ticks; });
+    if (readings_.size() < 2) return readings_.front().monotonic;
+    const auto to = after == readings_.end() ? std::prev(after) : after;
+    const auto from = std::prev(to);
+    const double rate =
+        static_cast<double>((to->monotonic - from->monotonic).count()) / static_cast<double>(to->ticks - from->ticks);
+    return from->monotonic + TimeNs{static_cast<std::int64_t>(static_cast<double>(ticks - from->ticks) * rate)};
+}
+
+TimeNs TickMap::fromRealtime(TimeNs realtime) const {
+    const auto after = std::upper_bound(readings_.begin() + 1, readings_.end(), realtime,
+                                        [](TimeNs t, const ClockReading& known) { return t < known.realtime; });
+    const auto from = std::prev(after);
+    return from->monotonic + (realtime - from->realtime);
+}
+
+} // namespace bubblescope::profiler

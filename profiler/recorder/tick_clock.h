@@ -1,0 +1,73 @@
+#pragma once
+
+#include "core/base/time.h"
+
+#include <cstdint>
+#include <deque>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+#include <ctime>
+
+namespace bubblescope::profiler {
+
+/// Nanoseconds of a clock of the system.
+[[nodiscard]] inline TimeNs readSystemClock(clockid_t clock) noexcept {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
+}
+
+/// Whether this machine's time stamp counter runs evenly and alike on all cores, which the kernel finds out when it
+/// starts: it then keeps time by it.
+[[nodiscard]] bool countsEvenly();
+
+/// The cheapest clock there is, for the hot path: about half the price of CLOCK_MONOTONIC where the time stamp counter
+/// can be used. Its unit is known to a TickMap alone.
+class TickClock {
+public:
+    explicit TickClock(bool counter = countsEvenly()) : counter_(counter) {}
+
+    [[nodiscard]] std::int64_t now() const noexcept {
+#if defined(__x86_64__)
+        if (counter_) return static_cast<std::int64_t>(__rdtsc());
+#endif
+        return readSystemClock(CLOCK_MONOTONIC).count();
+    }
+
+private:
+    bool counter_;
+};
+
+/// All clocks at one moment.
+struct ClockReading {
+    std::int64_t ticks = 0;
+    TimeNs monotonic{0};
+    TimeNs realtime{0};
+};
+/// The best of some readings: the one in which the clocks were read closest together.
+[[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
+
+/// Puts ticks and wall-clock times on CLOCK_MONOTONIC by readings of all clocks that were taken around them. Between
+/// two readings clocks are taken to run evenly, beyond the last as between the two before. One thread at a time.
+class TickMap {
+public:
+    /// In order of time.
+    void add(const ClockReading& reading);
+
+    /// Needs at least one reading.
+    [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
+    /// CLOCK_REALTIME may be set while it runs: the reading before that time tells.
+    [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
+
+    [[nodiscard]] const ClockReading& last() const { return readings_.back(); }
+
+private:
+    static constexpr std::size_t kKept = 64;
+
+    std::deque<ClockReading> readings_;
+};
+
+} // namespace bubblescope::profiler
