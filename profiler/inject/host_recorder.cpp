@@ -1,0 +1,46 @@
+#include "profiler/inject/host_recorder.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <exception>
+
+namespace bubblescope::profiler {
+
+std::uint64_t HostRecorder::nextGeneration() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+HostRecorder::Own& HostRecorder::own() noexcept {
+    static thread_local Own mine;
+    return mine;
+}
+
+HostRecorder::Thread* HostRecorder::join(Own& mine) noexcept {
+    try {
+        auto thread = std::make_shared<Thread>(slots_, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+        {
+            const std::lock_guard lock(mutex_);
+            threads_.push_back(thread);
+        }
+        if (mine.thread != nullptr) mine.thread->ended.store(true, std::memory_order_release);
+        mine.thread = std::move(thread);
+        mine.generation = generation_;
+        if (on_thread_) on_thread_();
+        return mine.thread.get();
+    } catch (const std::exception&) {
+        refused_.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+}
+
+void HostRecorder::afterForkInChild() noexcept {
+    // Its own ring among them: it still holds what the parent will write.
+    threads_.clear();
+    own().thread.reset();
+    generation_ = nextGeneration();
+    mutex_.unlock();
+}
+
+} // namespace bubblescope::profiler

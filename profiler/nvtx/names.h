@@ -1,0 +1,56 @@
+#pragma once
+
+#include "profiler/nvtx/abi.h"
+#include "profiler/nvtx/payload_schema.h"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::profiler::nvtx {
+
+/// What a program registers with NVTX before it uses it: domains, texts, categories, names of threads, payload schemas.
+/// Handles that it gets are numbers, so that events can carry them. Any thread; every call takes a lock, so none
+/// belongs on the way of an event, except that of the thread that writes them.
+class Names {
+public:
+    static constexpr std::uint16_t kDefaultDomain = 0;
+    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< more than can be told apart
+
+    /// The same name gives the same domain.
+    [[nodiscard]] std::uint16_t domain(std::string_view name);
+    [[nodiscard]] std::uint32_t addText(std::string_view text);
+    void nameCategory(std::uint16_t domain, std::uint32_t category, std::string_view name);
+    void nameThread(std::uint32_t tid, std::string_view name);
+    std::uint64_t addSchema(std::uint16_t domain, const abi::SchemaAttributes& schema);
+    std::uint64_t addEnum(std::uint16_t domain, const abi::EnumAttributes& values);
+
+    [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default one
+    [[nodiscard]] std::string text(std::uint32_t handle) const;
+    [[nodiscard]] std::string category(std::uint16_t domain, std::uint32_t category) const;
+    /// Counts how often threads were named, so that a reader knows when to ask again.
+    [[nodiscard]] std::uint64_t threadNamings() const;
+    [[nodiscard]] std::optional<std::string> threadName(std::uint32_t tid) const;
+    /// See PayloadSchemas::decode().
+    [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
+                                                   std::string_view bytes) const;
+
+    // No other thread may hold the lock when a process forks.
+    void beforeFork() noexcept { mutex_.lock(); }
+    void afterFork() noexcept { mutex_.unlock(); }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> domains_{std::string{}};
+    std::vector<std::string> texts_;
+    std::map<std::pair<std::uint16_t, std::uint32_t>, std::string> categories_;
+    std::map<std::uint32_t, std::string> threads_;
+    std::uint64_t namings_ = 0;
+    PayloadSchemas schemas_;
+};
+
+} // namespace bubblescope::profiler::nvtx

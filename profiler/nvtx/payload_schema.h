@@ -1,0 +1,69 @@
+#pragma once
+
+#include "profiler/nvtx/abi.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace bubblescope::profiler::nvtx {
+
+/// One value of a payload.
+struct PayloadField {
+    std::string name;
+    std::variant<std::int64_t, double, std::string> value;
+};
+
+/// How the bytes of payloads are laid out, as programs register it: NCCL for instance says so of its operations' sizes
+/// and peers.
+class PayloadSchemas {
+public:
+    /// Copies what a program registers. Returns the number that payloads name it by: the program's own, where it
+    /// gives one, else one of ours.
+    std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
+    std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
+
+    /// The values in a payload that are numbers, texts of fixed length or enumerations. Whatever the bytes are, nothing
+    /// outside of them is read: what lies beyond their end, behind pointers or in lists is left out, and so is all of
+    /// a payload whose schema is not known.
+    [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
+                                                   std::string_view bytes) const;
+
+private:
+    struct Entry {
+        std::uint64_t flags = 0;
+        std::uint64_t type = 0;
+        std::string name;
+        std::uint64_t array_length = 0;
+        std::size_t offset = 0;
+        bool placed = false; ///< at an offset that is known
+    };
+    struct Schema {
+        std::vector<Entry> entries;
+        std::size_t size = 0;
+        std::size_t align = 1;
+    };
+    struct Enumeration {
+        std::map<std::uint64_t, std::string> names;
+        std::size_t size = 4;
+    };
+    using Key = std::pair<std::uint16_t, std::uint64_t>; ///< numbers that programs choose hold within a domain
+
+    struct Extent {
+        std::size_t size = 0; ///< 0: not known
+        std::size_t align = 1;
+    };
+    [[nodiscard]] Extent extentOf(std::uint16_t domain, const Entry& entry) const;
+    void place(std::uint16_t domain, Schema& schema, std::size_t pack_align) const;
+    void decode(std::uint16_t domain, const Schema& schema, std::string_view bytes, int depth, int& budget,
+                std::vector<PayloadField>& out) const;
+
+    std::map<Key, Schema> schemas_;
+    std::map<Key, Enumeration> enumerations_;
+    std::uint64_t next_ = abi::kFirstToolSchema;
+};
+
+} // namespace bubblescope::profiler::nvtx
