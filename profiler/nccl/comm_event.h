@@ -1,0 +1,70 @@
+#pragma once
+
+#include "profiler/inject/host_record.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bubblescope::profiler::nccl {
+
+/// What NCCL told of an event when it began.
+struct CommEvent {
+    static constexpr std::int32_t kNone = -1;
+
+    std::uint32_t type = 0; ///< see abi::Event
+    std::uint64_t comm = 0; ///< NCCL's number of the communicator
+    std::uint64_t sequence = 0;
+    std::uint64_t count = 0; ///< of elements, or of a proxy operation bytes of a chunk
+    std::int32_t rank = kNone;
+    std::int32_t peer = kNone;
+    std::int32_t root = kNone;
+    std::int32_t channels = 0;    ///< or the channel of a proxy operation
+    std::int32_t steps = 0;       ///< of a proxy operation, or how deep a group is
+    bool is_send = false;         ///< of a proxy operation
+    bool graph_captured = false;  ///< recorded into a CUDA graph, not run
+    std::string_view function{};  ///< "AllReduce", "Send"
+    std::string_view datatype{};  ///< "ncclFloat32"
+    std::string_view algorithm{}; ///< "RING"
+    std::string_view protocol{};  ///< "SIMPLE"
+};
+
+/// Makes the record of an event's begin, with texts and bytes of what is given; `room` must live as long as it.
+struct CommRoom {
+    std::string_view text;
+    char letters[HostRecord::kMostText];
+    char bytes[64];
+};
+[[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
+/// The reverse; the texts view the record's. Nothing where it is none.
+[[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
+
+/// Bytes of an element of a type as NCCL names it; 0 for one that is not known.
+[[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
+
+/// What NCCL tells of a communicator once. Any thread; takes a lock.
+struct Communicator {
+    std::string name; ///< often empty
+    int nodes = 0;
+    int ranks = 0;
+    int rank = 0;
+};
+class Communicators {
+public:
+    void add(std::uint64_t comm, Communicator communicator);
+    [[nodiscard]] std::optional<Communicator> find(std::uint64_t comm) const;
+
+    // No other thread may hold the lock when a process forks.
+    void beforeFork() noexcept { mutex_.lock(); }
+    void afterFork() noexcept { mutex_.unlock(); }
+
+private:
+    mutable std::mutex mutex_;
+    std::map<std::uint64_t, Communicator> known_;
+};
+
+} // namespace bubblescope::profiler::nccl

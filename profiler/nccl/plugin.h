@@ -1,0 +1,22 @@
+#pragma once
+
+#include "profiler/inject/host_recorder.h"
+#include "profiler/nccl/abi.h"
+#include "profiler/nccl/comm_event.h"
+
+#include <cstdint>
+
+namespace bubblescope::profiler::nccl {
+
+/// Where the events of this process's NCCL go, and which kinds are asked for (bits of abi::Event). Both must live as
+/// long as the process. `recorder` null: NCCL is told to leave the plugin alone.
+void sendEventsTo(HostRecorder* recorder, Communicators& communicators, std::uint32_t mask);
+
+/// The tables that NCCL looks up by name in the library. An event's handle is its number: no memory is taken for it.
+extern const abi::TableV1 kTableV1;
+extern const abi::TableV1 kTableV2;
+extern const abi::TableV1 kTableV3;
+extern const abi::TableV4 kTableV4;
+extern const abi::TableV5 kTableV5;
+
+} // namespace bubblescope::profiler::nccl
