@@ -1,0 +1,77 @@
+#pragma once
+
+#include "profiler/cupti/api.h"
+#include "profiler/inject/capture_counts.h"
+#include "profiler/inject/gpu_writer.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace bubblescope::profiler::cupti {
+
+/// Has CUPTI record, and gathers what it hands over. Buffers go round: the job's threads take a free one without a lock
+/// and, until all are in use, without allocating. CUPTI's callbacks know no owner, so a process has one collector at a
+/// time.
+class Collector {
+public:
+    static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+    static constexpr std::size_t kBuffers = 64; ///< at most; memory is taken for those that are used
+
+    explicit Collector(std::unique_ptr<Api> api, std::size_t buffer_bytes = kBufferBytes);
+    Collector(const Collector&) = delete;
+    Collector& operator=(const Collector&) = delete;
+    ~Collector();
+
+    /// Starts to record. Where another tool holds CUPTI, nothing of CUPTI's is touched. What the user should know is
+    /// in `told`: why nothing is recorded, or what is missing. `only_launches`: what tells an op's kernels alone.
+    [[nodiscard]] bool start(bool only_launches, std::string& told);
+    /// Stops, and has CUPTI hand over the rest. The first call counts.
+    void stop();
+    [[nodiscard]] bool isOn() const { return on_; }
+
+    /// Has CUPTI hand over what is complete. Not from CUPTI's threads, and with no lock held.
+    void flush();
+    /// Decodes what was handed over since the last call, and adds what was lost to the counts. One thread at a time.
+    void collect(std::vector<GpuActivity>& out, CaptureCounts& counts);
+
+    [[nodiscard]] Api& api() { return *api_; }
+
+private:
+    struct Completed {
+        std::uint8_t* bytes;
+        std::size_t valid;
+    };
+
+    static void request(std::uint8_t** buffer, std::size_t* size, std::size_t* records);
+    static void complete(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+                         std::size_t valid);
+    [[nodiscard]] std::uint8_t* take() noexcept;
+    void giveBack(const std::uint8_t* buffer) noexcept;
+    void decode(const Completed& buffer, std::vector<GpuActivity>& out, CaptureCounts& counts);
+
+    enum class State : std::uint8_t { Unmade, Free, Used };
+    struct Buffer {
+        std::atomic<State> state{State::Unmade};
+        std::unique_ptr<std::uint8_t[]> bytes;
+    };
+
+    std::unique_ptr<Api> api_;
+    std::size_t buffer_bytes_;
+    std::uint32_t version_ = 0;
+    bool on_ = false;
+    std::vector<std::uint32_t> enabled_;
+    std::array<Buffer, kBuffers> buffers_;
+    std::atomic<std::int64_t> refused_{0};
+    std::mutex mutex_; ///< guards the list; CUPTI's threads and the collecting one
+    std::vector<Completed> completed_;
+    std::unordered_map<std::uint32_t, std::uint64_t> external_; ///< ids by correlation
+};
+
+} // namespace bubblescope::profiler::cupti

@@ -1,0 +1,171 @@
+#include "profiler/cupti/api.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <vector>
+
+namespace bubblescope::profiler::cupti {
+namespace {
+
+using Code = int; ///< CUptiResult
+constexpr Code kSuccess = 0;
+constexpr Code kHeldByAnother = 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+constexpr int kDriverDomain = 1;
+constexpr int kRuntimeDomain = 2;
+constexpr int kSystemThreadIds = 1; // as gettid() has them, which NVTX's events are told by
+constexpr std::uint32_t kForced = 1;
+
+using Subscriber = void*;
+using Callback = void (*)(void* user, int domain, std::uint32_t number, const void* data);
+struct SubscriberParameters {
+    std::size_t struct_size;
+    const char* name;
+    char* old_name;
+    std::size_t old_size;
+};
+
+void ignoreCallback(void*, int, std::uint32_t, const void*) {}
+
+class Library final : public Api {
+public:
+    explicit Library(void* handle) : handle_(handle) {}
+
+    /// False, with the name, where a function is missing that there is no way around.
+    bool find(std::string& missing) {
+        const auto get = [&](auto& function, const char* name, bool needed = true) {
+            function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(handle_, name));
+            if (function == nullptr && needed) missing = name;
+        };
+        get(get_version_, "cuptiGetVersion");
+        get(subscribe_, "cuptiSubscribe");
+        get(subscribe_v2_, "cuptiSubscribe_v2", false); // since 13.0
+        get(unsubscribe_, "cuptiUnsubscribe");
+        get(register_, "cuptiActivityRegisterCallbacks");
+        get(enable_, "cuptiActivityEnable");
+        get(disable_, "cuptiActivityDisable");
+        get(flush_all_, "cuptiActivityFlushAll");
+        get(next_record_, "cuptiActivityGetNextRecord");
+        get(dropped_, "cuptiActivityGetNumDroppedRecords");
+        get(callback_name_, "cuptiGetCallbackName", false);
+        get(result_text_, "cuptiGetResultString", false);
+        get(thread_ids_, "cuptiSetThreadIdType", false);
+        return missing.empty();
+    }
+
+    std::uint32_t version() override {
+        std::uint32_t version = 0;
+        return get_version_(&version) == kSuccess ? version : 0;
+    }
+
+    Subscription subscribe(std::string& told) override {
+        std::array<char, 128> holder{};
+        Code code = kSuccess;
+        if (subscribe_v2_ != nullptr) {
+            SubscriberParameters parameters{sizeof(SubscriberParameters), "Bubblescope", holder.data(),
+                                            holder.size() - 1};
+            code = subscribe_v2_(&subscriber_, ignoreCallback, nullptr, &parameters);
+        } else {
+            code = subscribe_(&subscriber_, ignoreCallback, nullptr);
+        }
+        if (code == kHeldByAnother) {
+            told = holder.data();
+            return Subscription::Busy;
+        }
+        if (code != kSuccess) {
+            told = textOf(code);
+            return Subscription::Failed;
+        }
+        if (thread_ids_ != nullptr) thread_ids_(kSystemThreadIds);
+        return Subscription::Ours;
+    }
+    void unsubscribe() override { unsubscribe_(subscriber_); }
+
+    bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) override {
+        return register_(request, complete) == kSuccess;
+    }
+    bool enable(std::uint32_t kind) override { return enable_(static_cast<int>(kind)) == kSuccess; }
+    void disable(std::uint32_t kind) override { disable_(static_cast<int>(kind)); }
+    void flush(bool forced) override { flush_all_(forced ? kForced : 0); }
+    std::uint8_t* next(std::uint8_t* buffer, std::size_t valid, std::uint8_t* record) override {
+        void* at = record;
+        return next_record_(buffer, valid, &at) == kSuccess ? static_cast<std::uint8_t*>(at) : nullptr;
+    }
+    std::size_t dropped() override {
+        std::size_t count = 0;
+        return dropped_(nullptr, 0, &count) == kSuccess ? count : 0;
+    }
+    std::string callName(bool runtime, std::uint32_t number) override {
+        const char* name = nullptr;
+        if (callback_name_ == nullptr ||
+            callback_name_(runtime ? kRuntimeDomain : kDriverDomain, number, &name) != kSuccess)
+            return {};
+        std::string text = name == nullptr ? "" : name;
+        // "cudaLaunchKernel_v7000": the version says nothing to a reader.
+        const std::size_t version = text.rfind("_v");
+        if (runtime && version != std::string::npos &&
+            text.find_first_not_of("0123456789", version + 2) == std::string::npos)
+            text.resize(version);
+        return text;
+    }
+
+private:
+    [[nodiscard]] std::string textOf(Code code) const {
+        const char* text = nullptr;
+        if (result_text_ != nullptr) result_text_(code, &text);
+        return text != nullptr ? text : "error " + std::to_string(code);
+    }
+
+    void* handle_; ///< never closed: CUPTI has threads of its own
+    Subscriber subscriber_ = nullptr;
+    Code (*get_version_)(std::uint32_t*) = nullptr;
+    Code (*subscribe_)(Subscriber*, Callback, void*) = nullptr;
+    Code (*subscribe_v2_)(Subscriber*, Callback, void*, SubscriberParameters*) = nullptr;
+    Code (*unsubscribe_)(Subscriber) = nullptr;
+    Code (*register_)(RequestBuffer, CompleteBuffer) = nullptr;
+    Code (*enable_)(int) = nullptr;
+    Code (*disable_)(int) = nullptr;
+    Code (*flush_all_)(std::uint32_t) = nullptr;
+    Code (*next_record_)(std::uint8_t*, std::size_t, void**) = nullptr;
+    Code (*dropped_)(void*, std::uint32_t, std::size_t*) = nullptr;
+    Code (*callback_name_)(int, std::uint32_t, const char**) = nullptr;
+    Code (*result_text_)(Code, const char**) = nullptr;
+    Code (*thread_ids_)(int) = nullptr;
+};
+
+/// What the job has loaded fits the job; what the system has may be of another version.
+void* openCupti(const std::string& path) {
+    if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    static constexpr std::array<const char*, 4> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2",
+                                                       "libcupti.so"};
+    for (const char* name : kNames) {
+        if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
+    }
+    for (const char* name : kNames) {
+        if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
+    }
+    for (const char* place : {"/usr/local/cuda/lib64/libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}) {
+        if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return handle;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+std::unique_ptr<Api> loadCupti(const std::string& path, std::string& why_not) {
+    void* const handle = openCupti(path);
+    if (handle == nullptr) {
+        const char* const error = path.empty() ? nullptr : ::dlerror();
+        why_not = error != nullptr ? error : "CUPTI (libcupti.so) is neither loaded nor where libraries are looked for";
+        return nullptr;
+    }
+    auto library = std::make_unique<Library>(handle);
+    std::string missing;
+    if (!library->find(missing)) {
+        why_not = "this CUPTI has no " + missing;
+        return nullptr;
+    }
+    return library;
+}
+
+} // namespace bubblescope::profiler::cupti
