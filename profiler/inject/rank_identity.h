@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// A variable of the environment, nothing where it is not set.
+using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
+[[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
+
+/// Which process of which job this is, as far as its launcher says.
+struct RankIdentity {
+    std::optional<int> rank; ///< among all of the job
+    std::optional<int> size; ///< of the job
+    std::optional<int> local_rank;
+    std::string told_by;                           ///< the variable that told the rank
+    std::vector<std::pair<std::string, int>> mesh; ///< places by axis ("pp", 1), where variables such as PP_RANK tell
+};
+
+/// Asks the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
+/// order: a launcher within a launcher's job knows better. A variable that holds no number is as good as none.
+[[nodiscard]] RankIdentity identify(const ReadVariable& variable);
+
+/// Where a process runs.
+struct ProcessInfo {
+    std::string host;
+    std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
+    std::string program;
+    std::int64_t pid = 0;
+};
+[[nodiscard]] ProcessInfo thisProcess();
+
+/// What a process's trace is called: "rank3.4711", or "node7.4711" where its rank is not known; places are in it where
+/// they are known, "rank3-pp1-tp0.4711", which is where a reader looks for them. Letters that files should not have
+/// become "_".
+[[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
+
+} // namespace bubblescope::profiler

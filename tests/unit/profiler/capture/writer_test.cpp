@@ -1,0 +1,388 @@
+#include "profiler/inject/capture_writer.h"
+
+#include "core/io/read_trace.h"
+#include "profiler/nccl/abi.h"
+#include "profiler/nccl/plugin.h"
+#include "tests/support/scratch_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace bubblescope::profiler {
+namespace {
+
+using testing::ElementsAre;
+
+TimeNs us(std::int64_t count) {
+    return std::chrono::microseconds(count);
+}
+
+/// A process's trace, written by hand at times of our choice: a tick is a nanosecond of the monotonic clock, and the
+/// wall clock is a second ahead.
+class CaptureWriterTest : public testing::Test {
+protected:
+    static constexpr TimeNs kAhead{std::chrono::seconds(1)};
+    static constexpr std::uint32_t kThread = 11;
+
+    void open(const CaptureOptions& options = {}) {
+        CaptureFileInfo info;
+        info.dir = scratch_.path() / "traces";
+        info.identity.rank = 2;
+        info.process = {"node", "boot", "train", 77};
+        writer_ = std::make_unique<CaptureWriter>(options, info, names_, communicators_,
+                                                  [](bool, std::uint32_t) { return std::string("cudaLaunchKernel"); });
+        writer_->addReading({0, us(0), us(0) + kAhead});
+        writer_->addReading({1'000'000'000, us(1'000'000), us(1'000'000) + kAhead});
+    }
+
+    void tell(HostRecord record, std::int64_t at_us, bool after_gap = false, std::uint32_t thread = kThread) {
+        record.ticks = at_us * 1000;
+        writer_->take(thread, record, after_gap);
+    }
+    void push(std::string_view name, std::uint16_t depth, std::int64_t at_us, bool after_gap = false) {
+        HostRecord record;
+        record.type = HostRecord::Type::Push;
+        record.depth = depth;
+        record.text = name;
+        tell(record, at_us, after_gap);
+    }
+    void pop(std::uint16_t depth, std::int64_t at_us, bool after_gap = false) {
+        HostRecord record;
+        record.type = HostRecord::Type::Pop;
+        record.depth = depth;
+        tell(record, at_us, after_gap);
+    }
+    void flush(std::int64_t at_us) {
+        const Status written = writer_->flush(us(at_us));
+        ASSERT_TRUE(written.ok()) << written.error().text();
+    }
+    std::shared_ptr<const Trace> finished() {
+        const Status written = writer_->finish(us(2'000'000));
+        EXPECT_TRUE(written.ok()) << written.error().text();
+        return read();
+    }
+    std::shared_ptr<const Trace> read() {
+        JobControl control;
+        auto read = readTraces({scratch_.path() / "traces"}, control);
+        EXPECT_TRUE(read.ok()) << read.error().text();
+        problems_ = std::move(read.value().problems);
+        return std::move(read.value().trace);
+    }
+    /// "name start-end" in microseconds from the trace's first event.
+    static std::vector<std::string> slices(const Trace& trace, std::string_view category) {
+        std::multimap<TimeNs, std::string> sorted;
+        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+            if (trace.category(slice) != category) continue;
+            const auto start = (trace.start(slice) + trace.origin()).count() / 1000;
+            const auto end = (trace.end(slice) + trace.origin()).count() / 1000;
+            sorted.emplace(trace.start(slice),
+                           std::string(trace.name(slice)) + " " + std::to_string(start) + "-" + std::to_string(end));
+        }
+        std::vector<std::string> out;
+        for (auto& [start, text] : sorted)
+            out.push_back(text);
+        return out;
+    }
+    static std::int64_t total(const Trace& trace, std::string_view name) {
+        std::int64_t last = 0;
+        for (const Instant& instant : trace.instants()) {
+            if (trace.text(instant.name) == kCaptureTotals) last = trace.intArg(instant.args, name).value_or(0);
+        }
+        return last;
+    }
+
+    test::ScratchFolder scratch_;
+    nvtx::Names names_;
+    nccl::Communicators communicators_;
+    std::unique_ptr<CaptureWriter> writer_;
+    std::vector<Diagnostic> problems_;
+};
+
+cupti::Activity activity(cupti::Activity::Kind kind, std::int64_t start_us, std::int64_t end_us,
+                         std::uint32_t correlation) {
+    cupti::Activity out;
+    out.kind = kind;
+    out.start = us(start_us) + us(1'000'000); // the wall clock's second
+    out.end = us(end_us) + us(1'000'000);
+    out.correlation = correlation;
+    out.thread = 11;
+    out.stream = 7;
+    return out;
+}
+
+TEST_F(CaptureWriterTest, CreatesNothingBeforeThereIsSomething) {
+    open();
+    flush(10);
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "traces"));
+    push("F0", 0, 100);
+    flush(200);
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "traces" / "rank2.77.pftrace"));
+}
+
+TEST_F(CaptureWriterTest, WritesNestedRangesMarksAndWhatTheySay) {
+    open();
+    names_.nameThread(kThread, "main");
+    push("step 0", 0, 100);
+    push("F0", 1, 110);
+    pop(1, 120);
+    HostRecord mark;
+    mark.type = HostRecord::Type::Mark;
+    mark.text = "loss";
+    mark.payload = HostRecord::Payload::Signed;
+    mark.value = static_cast<std::uint64_t>(-3);
+    tell(mark, 130);
+    pop(0, 140);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("step 0 100-140", "F0 110-120"));
+    EXPECT_EQ(trace->files().front().rank, 2);
+    EXPECT_EQ(total(*trace, "ranges"), 2);
+    EXPECT_EQ(total(*trace, "marks"), 1);
+    bool found = false;
+    for (const Instant& instant : trace->instants()) {
+        if (trace->text(instant.name) != "loss") continue;
+        found = true;
+        EXPECT_EQ(trace->intArg(instant.args, "payload"), -3);
+        EXPECT_EQ(trace->text(trace->tracks()[instant.track].thread_name), "main (thread 11)");
+    }
+    EXPECT_TRUE(found);
+    EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(CaptureWriterTest, AFileIsReadableWithoutItsEnd) {
+    open();
+    push("F0", 0, 100);
+    pop(0, 110);
+    push("F1", 0, 120);
+    flush(130);
+    const auto trace = read(); // as after a kill: F1 is open
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("F0 100-110"));
+}
+
+TEST_F(CaptureWriterTest, AGapMakesNoRangeLonger) {
+    open();
+    push("a", 0, 100);
+    push("b", 1, 110);
+    // Lost: the ends of both, and the begin of another.
+    pop(0, 500, true);
+    push("c", 0, 510);
+    pop(0, 520);
+    writer_->counts().lost_in_rings = 3;
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("c 510-520"));
+    EXPECT_EQ(total(*trace, "lost_in_rings"), 3);
+    EXPECT_EQ(total(*trace, "unmatched"), 3) << "two begins given up, one end without a begin";
+}
+
+TEST_F(CaptureWriterTest, RangesThatStartAndEndMayOverlapAndCrossThreads) {
+    open();
+    const auto at = [&](HostRecord::Type type, std::uint64_t id, std::string_view name, std::int64_t time,
+                        std::uint32_t thread) {
+        HostRecord record;
+        record.type = type;
+        record.id = id;
+        record.text = name;
+        tell(record, time, false, thread);
+    };
+    at(HostRecord::Type::Start, 1, "x", 100, 11);
+    at(HostRecord::Type::Start, 2, "y", 110, 11);
+    at(HostRecord::Type::End, 1, {}, 130, 12);
+    at(HostRecord::Type::End, 3, {}, 150, 12); // of a thread that is drained before the one that began it
+    at(HostRecord::Type::Start, 3, "z", 140, 13);
+    at(HostRecord::Type::End, 2, {}, 160, 12);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("x 100-130", "y 110-160", "z 140-150"));
+}
+
+TEST_F(CaptureWriterTest, KeepsToItsSizeAndLosesNoOpenRange) {
+    CaptureOptions options;
+    options.size = 40'000;
+    open(options);
+    push("all", 0, 50);
+    std::int64_t time = 100;
+    for (int i = 0; i < 4000; ++i, time += 10) {
+        push("F" + std::to_string(i), 1, time);
+        pop(1, time + 5);
+        if (i % 100 == 99) flush(time + 6);
+    }
+    pop(0, time);
+    const auto trace = finished();
+    std::uintmax_t bytes = 0;
+    std::size_t parts = 0;
+    for (const auto& file : std::filesystem::directory_iterator(scratch_.path() / "traces")) {
+        bytes += file.file_size();
+        ++parts;
+    }
+    EXPECT_LE(parts, 5U);
+    EXPECT_GE(parts, 3U);
+    EXPECT_LE(bytes, 80'000U);
+    EXPECT_GT(total(*trace, "parts_removed"), 0);
+    EXPECT_EQ(total(*trace, "ranges"), 4001);
+    const std::vector<std::string> kept = slices(*trace, "nvtx");
+    EXPECT_EQ(kept.front(), "all 50-" + std::to_string(time)) << "begun again in the last part, with its own begin";
+    EXPECT_EQ(kept.back(), "F3999 " + std::to_string(time - 10) + "-" + std::to_string(time - 5));
+}
+
+TEST_F(CaptureWriterTest, WritesTheDevicesWorkAsReadersKnowIt) {
+    open();
+    using Kind = cupti::Activity::Kind;
+    push("F0", 0, 100);
+    pop(0, 150);
+    std::vector<GpuActivity> work;
+    cupti::Activity kernel = activity(Kind::Kernel, 140, 180, 5);
+    kernel.grid = {4, 1, 1};
+    work.push_back({kernel, "_Z4gemmPf", 9});
+    work.push_back({activity(Kind::Runtime, 110, 112, 5), ""});
+    cupti::Activity copy = activity(Kind::Copy, 190, 195, 6);
+    copy.what = 1;
+    copy.bytes = 4096;
+    work.push_back({copy, ""});
+    cupti::Activity lost = activity(Kind::Kernel, 0, 0, 8);
+    lost.start = lost.end = TimeNs{0};
+    work.push_back({lost, "lost"});
+    writer_->take(work);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "kernel"), ElementsAre("gemm(float*) 140-180"));
+    EXPECT_THAT(slices(*trace, "cuda_runtime"), ElementsAre("cudaLaunchKernel 110-112"));
+    EXPECT_THAT(slices(*trace, "gpu_memcpy"), ElementsAre("Memcpy HtoD 190-195"));
+    EXPECT_EQ(total(*trace, "untimed"), 1);
+    for (SliceId slice = 0; slice < trace->sliceCount(); ++slice) {
+        if (trace->category(slice) != "kernel") continue;
+        EXPECT_EQ(trace->intArg(trace->sliceArgs()[slice], "correlation"), 5);
+        EXPECT_EQ(trace->intArg(trace->sliceArgs()[slice], "External id"), 9);
+        EXPECT_EQ(trace->textArg(trace->sliceArgs()[slice], "grid"), "[4, 1, 1]");
+    }
+}
+
+TEST_F(CaptureWriterTest, PipelineModeKeepsAnOpsFirstAndLastKernel) {
+    CaptureOptions options;
+    options.mode = CaptureOptions::Mode::Pipeline;
+    open(options);
+    using Kind = cupti::Activity::Kind;
+    push("step 0", 0, 90);
+    push("F0", 1, 100);
+    pop(1, 150);
+    std::vector<GpuActivity> work;
+    for (std::uint32_t i = 0; i < 10; ++i) {
+        const std::int64_t at = 101 + i;
+        work.push_back({activity(Kind::Runtime, at, at, i + 1), ""});
+        work.push_back({activity(Kind::Kernel, 200 + 10 * at, 205 + 10 * at, i + 1), "k" + std::to_string(i)});
+    }
+    work.push_back({activity(Kind::Runtime, 170, 171, 99), ""});
+    work.push_back({activity(Kind::Kernel, 5000, 5001, 99), "outside"});
+    work.push_back({activity(Kind::Kernel, 300, 301, 50), "ncclDevKernel_SendRecv"});
+    writer_->take(work);
+    pop(0, 180);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "kernel"),
+                ElementsAre("ncclDevKernel_SendRecv 300-301", "k0 1210-1215", "k9 1300-1305", "outside 5000-5001"));
+    EXPECT_THAT(slices(*trace, "cuda_runtime"), testing::SizeIs(3));
+    EXPECT_EQ(total(*trace, "thinned_out"), 8);
+}
+
+TEST_F(CaptureWriterTest, RecordsTheStepsThatWereAskedFor) {
+    CaptureOptions options;
+    options.first_step = 1;
+    options.last_step = 1;
+    open(options);
+    for (int step = 0; step < 3; ++step) {
+        push("step " + std::to_string(step), 0, 100 * step);
+        push("F0", 1, 100 * step + 10);
+        pop(1, 100 * step + 20);
+        pop(0, 100 * step + 90);
+    }
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("step 1 100-190", "F0 110-120"));
+    EXPECT_EQ(total(*trace, "outside_window"), 4);
+    EXPECT_TRUE(writer_->isOver(us(200)));
+}
+
+/// NCCL's part, as it calls a plugin, of each version.
+template <class Head, class Body>
+void* started(const auto& table, void* context, std::uint32_t type, void* parent, const Body& body) {
+    nccl::abi::Descriptor<Head, Body> descriptor{};
+    descriptor.head.type = static_cast<decltype(descriptor.head.type)>(type);
+    descriptor.head.parent = parent;
+    descriptor.head.rank = 1;
+    descriptor.body = body;
+    void* handle = nullptr;
+    EXPECT_EQ(table.start_event(context, &handle, &descriptor), nccl::abi::kSuccess);
+    EXPECT_NE(handle, nullptr);
+    return handle;
+}
+
+TEST_F(CaptureWriterTest, TakesNcclsEventsOfEveryVersion) {
+    namespace abi = nccl::abi;
+    HostRecorder recorder(1024);
+    nccl::sendEventsTo(&recorder, communicators_, abi::kGroup | abi::kColl | abi::kP2p | abi::kProxyOp);
+    int mask = 0;
+    void* context = nullptr;
+
+    ASSERT_EQ(nccl::kTableV5.init(&context, 0xabcd, &mask, "pp", 1, 4, 1, nullptr), abi::kSuccess);
+    EXPECT_EQ(mask, 15);
+    struct Empty {};
+    void* group = started<abi::HeadV5>(nccl::kTableV5, context, abi::kGroup, nullptr, Empty{});
+    abi::P2pV4 send{"Send", nullptr, "ncclFloat32", 256, 3, 2};
+    void* event = started<abi::HeadV5>(nccl::kTableV5, context, abi::kP2p, group, send);
+    abi::ProxyOp proxy{1, 0, 3, 4, 1024, 1};
+    void* proxied = started<abi::HeadV5>(nccl::kTableV5, context, abi::kProxyOp, event, proxy);
+    for (void* handle : {proxied, event, group})
+        EXPECT_EQ(nccl::kTableV5.stop_event(handle), abi::kSuccess);
+    EXPECT_EQ(nccl::kTableV5.finalize(context), abi::kSuccess);
+
+    ASSERT_EQ(nccl::kTableV4.init(&context, &mask, "dp0", 0xef, 1, 2, 0, nullptr), abi::kSuccess);
+    abi::CollV4 reduce{17, "AllReduce", nullptr, nullptr, 100, 0, "ncclBfloat16", 8, 4, "RING", "SIMPLE"};
+    nccl::kTableV4.stop_event(started<abi::HeadV1>(nccl::kTableV4, context, abi::kColl, nullptr, reduce));
+
+    ASSERT_EQ(nccl::kTableV1.init(&context, &mask), abi::kSuccess);
+    abi::CollV3 of_v3{"c", 5, 1, "AllGather", nullptr, nullptr, 10, 0, "ncclInt8", 1, 1, "TREE", "LL"};
+    nccl::kTableV3.stop_event(started<abi::HeadV1>(nccl::kTableV3, context, abi::kColl, nullptr, of_v3));
+    abi::P2pV2 of_v2{"c", 5, "Recv", nullptr, "ncclFloat16", 10, 6};
+    nccl::kTableV2.stop_event(started<abi::HeadV1>(nccl::kTableV2, context, abi::kP2p, nullptr, of_v2));
+    abi::CollV1 of_v1{};
+    of_v1.comm = 5;
+    of_v1.function = 4;
+    of_v1.count = 10;
+    of_v1.datatype = 7;
+    nccl::kTableV1.stop_event(started<abi::HeadV1>(nccl::kTableV1, context, abi::kColl, nullptr, of_v1));
+
+    open();
+    const TickClock& clock = recorder.clock();
+    writer_ = nullptr;
+    CaptureFileInfo info;
+    info.dir = scratch_.path() / "traces";
+    info.process = {"node", "boot", "train", 78};
+    writer_ = std::make_unique<CaptureWriter>(CaptureOptions{}, info, names_, communicators_, CallName{});
+    writer_->addReading(readAllClocks(clock));
+    recorder.drain([&](std::uint32_t tid, const HostRecord& record, bool gap) { writer_->take(tid, record, gap); });
+    ASSERT_TRUE(writer_->finish(readSystemClock(CLOCK_MONOTONIC)).ok());
+    const auto trace = read();
+
+    std::map<std::string, std::vector<SliceId>> by_name;
+    for (SliceId slice = 0; slice < trace->sliceCount(); ++slice) {
+        if (trace->category(slice) == "nccl") by_name[std::string(trace->name(slice))].push_back(slice);
+    }
+    const auto number = [&](const char* name, const char* arg, std::size_t which = 0) {
+        return trace->intArg(trace->sliceArgs()[by_name.at(name).at(which)], arg);
+    };
+    const auto text = [&](const char* name, const char* arg) {
+        return std::string(trace->textArg(trace->sliceArgs()[by_name.at(name).at(0)], arg).value_or(""));
+    };
+    EXPECT_EQ(number("Send", "peer"), 3);
+    EXPECT_EQ(number("Send", "bytes"), 1024);
+    EXPECT_EQ(number("Send", "parent"), number("group", "event"));
+    EXPECT_EQ(number("proxy send", "parent"), number("Send", "event"));
+    EXPECT_EQ(number("proxy send", "chunk_bytes"), 1024);
+    EXPECT_EQ(text("Send", "comm_name"), "pp");
+    ASSERT_EQ(by_name.at("AllReduce").size(), 2U);
+    std::set<std::int64_t> bytes{*number("AllReduce", "bytes", 0), *number("AllReduce", "bytes", 1)};
+    EXPECT_EQ(bytes, (std::set<std::int64_t>{40, 200})) << "version 1 tells types by number";
+    EXPECT_EQ(text("AllGather", "algorithm"), "TREE");
+    EXPECT_EQ(number("Recv", "peer"), 6);
+    EXPECT_EQ(number("Recv", "bytes"), 20);
+}
+
+} // namespace
+} // namespace bubblescope::profiler
