@@ -37,5 +37,8 @@ void addWhatIfCommand(Command app, Action& action);
 void addAadiffCommand(Command app, Action& action);
 void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);
+void addRecordCommand(Command app, Action& action);
+void addEnvCommand(Command app, Action& action);
+void addAttachCommand(Command app, Action& action);
 
 } // namespace bubblescope::cli

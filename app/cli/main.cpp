@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -51,8 +52,21 @@ bool joinsByItself(std::span<char*> words) {
     return false;
 }
 
+/// A process that is not part of any job, whatever started it.
+class NoSession final : public LaunchSession {
+public:
+    NoSession() : LaunchSession(0, 1) {}
+};
+
+Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
+    // Of a launcher's job the program that is recorded is part, not the one that records it: MPI cannot start twice.
+    if (words.size() > 1 && std::string_view(words[1]) == "record")
+        return std::unique_ptr<LaunchSession>(std::make_unique<NoSession>());
+    return LaunchSession::start(joinsByItself(words));
+}
+
 int run(int argc, char** argv) {
-    const auto started = LaunchSession::start(joinsByItself(std::span(argv, static_cast<std::size_t>(argc))));
+    const auto started = startSession(std::span(argv, static_cast<std::size_t>(argc)));
     if (!started.ok()) {
         printError(started.error().text());
         return exitCode(started.error().kind);
@@ -84,6 +98,9 @@ int run(int argc, char** argv) {
     addAadiffCommand(app, action);
     addMonitorCommand(app, action);
     addViewCommand(app, action);
+    addRecordCommand(app, action);
+    addEnvCommand(app, action);
+    addAttachCommand(app, action);
     if (const auto ended = line.parse(argc, argv, session.isRoot())) return session.isRoot() ? *ended : 0;
     if (!session.isRoot() && !isTogether(line)) return 0;
     if (session.size() > 1 && session.team() == nullptr) {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/cli/command_line.h"
+#include "app/cli/output.h"
+#include "profiler/inject/capture_options.h"
+#include "profiler/job/report.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bubblescope::cli {
+
+/// The options of what is recorded of a job, for `record` and `env`.
+class CaptureCommandOptions {
+public:
+    void addTo(const Command& command);
+    /// With the folder that is given, or else the usual one. Error: Usage.
+    [[nodiscard]] Result<profiler::CaptureOptions> options() const;
+
+private:
+    std::string dir_ = "capture";
+    bool pipeline_ = false;
+    std::string kinds_;
+    std::string steps_;
+    std::string step_name_;
+    std::string delay_;
+    std::string duration_;
+    std::string size_;
+    std::string more_;
+};
+
+/// What was recorded and what was lost, for people.
+[[nodiscard]] std::string captureText(const profiler::CaptureReport& report, const std::string& dir);
+[[nodiscard]] Json captureJson(const profiler::CaptureReport& report);
+
+} // namespace bubblescope::cli

@@ -1,0 +1,53 @@
+#include "app/cli/capture_output.h"
+#include "app/cli/command.h"
+#include "profiler/job/environment.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    CaptureCommandOptions capture;
+    bool json = false;
+};
+
+/// As a POSIX shell takes it for one word.
+std::string quoted(const std::string& text) {
+    std::string out = "'";
+    for (const char c : text)
+        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+CommandResult env(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
+    BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
+    Json document = Json::object();
+    std::string text;
+    for (const auto& [name, value] : profiler::captureEnvironment(library, capture)) {
+        document[name] = value;
+        text += fmt::format("export {}={}\n", name, quoted(value));
+    }
+    if (options.json)
+        printJson(document);
+    else
+        printText(text);
+    return 0;
+}
+
+} // namespace
+
+void addEnvCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("env", "Prints the environment in which jobs record themselves, for a cluster's launcher");
+    const auto options = std::make_shared<Options>();
+    options->capture.addTo(command);
+    command.addFlag("--json", options->json, "As a JSON document; otherwise for a shell's eval");
+    command.onParsed([&action, options] { action = [options] { return env(*options); }; });
+}
+
+} // namespace bubblescope::cli

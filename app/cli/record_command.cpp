@@ -1,0 +1,88 @@
+#include "app/cli/capture_output.h"
+#include "app/cli/command.h"
+#include "profiler/inject/rank_identity.h"
+#include "profiler/job/child.h"
+#include "profiler/job/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+namespace {
+
+struct Options {
+    CaptureCommandOptions capture;
+    std::string report_file;
+    std::vector<std::string> command;
+};
+
+/// Of a job's processes, each with a `record` of its own, the first one speaks.
+bool speaks() {
+    return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
+}
+
+/// Traces of an earlier job would be read as part of this one.
+Status mustBeFresh(const std::filesystem::path& dir) {
+    if (profiler::identify(profiler::ownVariable).rank) return {}; // the others of this job write there, too
+    JobControl control;
+    std::error_code ignored;
+    if (!std::filesystem::exists(dir, ignored)) return {};
+    BUBBLESCOPE_ASSIGN(const profiler::CaptureReport there, profiler::reportCapture(dir, control));
+    if (there.processes.empty()) return {};
+    return usageError(fmt::format("{} holds what an earlier job recorded", dir.string()),
+                      "give another folder with --out, or remove it");
+}
+
+/// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
+void report(const Options& options, const std::filesystem::path& dir) {
+    JobControl control;
+    const auto recorded = profiler::reportCapture(dir, control);
+    if (!recorded.ok()) return printError(recorded.error().text());
+    printProblems(recorded.value().problems);
+    // On stderr: stdout is the job's.
+    fmt::print(stderr, "{}", captureText(recorded.value(), dir.string()));
+    if (options.report_file.empty()) return;
+    std::ofstream file(options.report_file);
+    file << captureJson(recorded.value()).dump(2) << '\n';
+    if (!file.flush()) printError(options.report_file + ": the report cannot be written");
+}
+
+CommandResult record(const Options& options) {
+    BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
+    BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
+    BUBBLESCOPE_TRY(mustBeFresh(capture.dir));
+    const auto variables = profiler::captureEnvironment(library, capture);
+    for (const auto& [name, value] : variables) {
+        const auto before = profiler::ownVariable(name);
+        if (before && *before != value && speaks())
+            fmt::print(stderr, "bubblescope: {} was '{}'; for the job it names this recording\n", name, *before);
+    }
+    std::string why_not;
+    const int exit_code = profiler::runChild(options.command, variables, why_not);
+    if (!why_not.empty()) {
+        printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
+    } else if (speaks()) {
+        report(options, capture.dir);
+    }
+    return exit_code;
+}
+
+} // namespace
+
+void addRecordCommand(Command app, Action& action) {
+    const Command command = app.addCommand(
+        "record", "Runs a job and records it: bubblescope record [options] -- COMMAND…; its exit code is the job's");
+    const auto options = std::make_shared<Options>();
+    options->capture.addTo(command);
+    command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
+        .typeName("FILE");
+    command.addOption("COMMAND", options->command, "The job, behind --").required();
+    command.onParsed([&action, options] { action = [options] { return record(*options); }; });
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "profiler/inject/capture_counts.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// What one process of a job recorded.
+struct CapturedProcess {
+    std::vector<std::filesystem::path> files; ///< the parts that are left
+    std::optional<std::int64_t> rank;
+    std::string host;
+    std::int64_t pid = 0;
+    std::string program;
+    CaptureCounts counts; ///< as it told them last: a process that was killed may have recorded a little more
+    std::vector<std::string> messages;
+};
+
+struct CaptureReport {
+    std::vector<CapturedProcess> processes;     ///< by rank, then by host and number
+    std::map<std::string, std::int64_t> slices; ///< by category, as they are in the files
+    std::vector<std::string> log;               ///< lines of capture.log
+    std::vector<Diagnostic> problems;           ///< of reading the files
+};
+
+/// Reads what jobs wrote into a folder. No files are no error: then nothing was recorded. Error: Input, where the
+/// folder cannot be read; Cancelled.
+[[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control);
+
+} // namespace bubblescope::profiler
