@@ -1,5 +1,7 @@
 #include "profiler/inject/capture_file.h"
 
+#include "profiler/inject/host_offset.h"
+
 #include <algorithm>
 #include <system_error>
 
@@ -76,6 +78,7 @@ void CaptureFile::setClocks(TimeNs monotonic, TimeNs realtime) {
 void CaptureFile::beginPart() {
     if (begun_) return;
     begun_ = true;
+    if (!offset_) offset_ = agreedOffset(info_.dir, info_.process.clock, realtime_ - monotonic_);
     const ProcessInfo& process = info_.process;
     const RankIdentity& identity = info_.identity;
     const auto pid = static_cast<std::int32_t>(process.pid);
@@ -84,11 +87,9 @@ void CaptureFile::beginPart() {
     name += std::to_string(pid) + ")";
     encoder_.process(processUuid(), pid, name, identity.rank.value_or(pid));
     encoder_.clockSnapshot(monotonic_, realtime_);
-    OwnedArgs args{{"host", process.host},
-                   {"clock", process.clock},
-                   {"pid", process.pid},
-                   {"program", process.program},
-                   {"part", parts_made_}};
+    OwnedArgs args{{"host", process.host}, {"clock", process.clock},
+                   {"pid", process.pid},   {"program", process.program},
+                   {"part", parts_made_},  {std::string(perfetto::kCaptureOffset), offset_->count()}};
     if (identity.rank) args.push_back({"rank", std::int64_t{*identity.rank}});
     if (identity.size) args.push_back({"world_size", std::int64_t{*identity.size}});
     if (identity.local_rank) args.push_back({"local_rank", std::int64_t{*identity.local_rank}});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/io/perfetto/capture_names.h"
 #include "core/io/perfetto/encoder.h"
 #include "profiler/inject/rank_identity.h"
 #include "profiler/spool/spool_file.h"
@@ -42,8 +43,8 @@ public:
     using TrackNumber = std::uint32_t;
     using Args = std::span<const OwnedArg>;
 
-    static constexpr std::string_view kCategory = "capture"; ///< of what a trace says of itself
-    static constexpr std::string_view kBegins = "capture begins";
+    static constexpr std::string_view kCategory = perfetto::kCaptureCategory;
+    static constexpr std::string_view kBegins = perfetto::kCaptureBegins;
 
     explicit CaptureFile(CaptureFileInfo info);
 
@@ -94,7 +95,8 @@ private:
     std::vector<perfetto::Arg> views_;
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
-    bool begun_ = false; ///< this part has its beginning
+    std::optional<TimeNs> offset_; ///< of the host's wall clock, see agreedOffset()
+    bool begun_ = false;           ///< this part has its beginning
     std::optional<SpoolFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;

@@ -81,6 +81,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control) {
     report.log = linesOf(dir / "capture.log");
     std::error_code failed;
     const bool any = holdsTraces(dir, failed);
+    if (failed == std::errc::no_such_file_or_directory) return report; // made with the first event of a job
     if (failed)
         return inputError(dir.string(), "cannot be read: " + failed.message(), "name the folder of a recording");
     if (!any) return report;

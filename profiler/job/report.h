@@ -32,8 +32,8 @@ struct CaptureReport {
     std::vector<Diagnostic> problems;           ///< of reading the files
 };
 
-/// Reads what jobs wrote into a folder. No files are no error: then nothing was recorded. Error: Input, where the
-/// folder cannot be read; Cancelled.
+/// Reads what jobs wrote into a folder. No files, or no folder, are no error: then nothing was recorded. Error: Input,
+/// where the folder cannot be read; Cancelled.
 [[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control);
 
 } // namespace bubblescope::profiler

@@ -1,6 +1,7 @@
 #include "core/io/perfetto/reader.h"
 
 #include "core/io/perfetto/annotation.h"
+#include "core/io/perfetto/capture_names.h"
 #include "core/io/perfetto/clock_table.h"
 #include "core/io/perfetto/field_reader.h"
 #include "core/io/perfetto/fields.h"
@@ -56,6 +57,7 @@ private:
     void addCategory(Event& event, StringId category);
     void addCounters();
     void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
+    void putOnWallClock(const std::vector<StoredArg>& args);
     void assignFiles();
 
     struct CounterPoint {
@@ -242,6 +244,8 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
             addSource(uuid, event.args);
             break;
         }
+        if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureBegins)
+            putOnWallClock(event.args);
         builder_.addInstant(
             {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
         break;
@@ -293,6 +297,14 @@ void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args
         if (builder_.text(arg.name) == "rank") source.rank = static_cast<std::int32_t>(arg.number & INT32_MAX);
     }
     sources_.emplace_back(process, source);
+}
+
+/// Recorded jobs have one file a process, and hosts have but the wall clock in common.
+void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
+    for (const StoredArg& arg : args) {
+        if (arg.type == StoredArg::Type::Int && builder_.text(arg.name) == kCaptureOffset)
+            builder_.setFileOffset(builder_.currentFile(), TimeNs{arg.number});
+    }
 }
 
 void Reader::assignFiles() {

@@ -1,6 +1,7 @@
 #include "profiler/inject/capture_writer.h"
 
 #include "core/io/read_trace.h"
+#include "profiler/inject/host_offset.h"
 #include "profiler/nccl/abi.h"
 #include "profiler/nccl/plugin.h"
 #include "tests/support/scratch_folder.h"
@@ -76,8 +77,9 @@ protected:
         std::multimap<TimeNs, std::string> sorted;
         for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
             if (trace.category(slice) != category) continue;
-            const auto start = (trace.start(slice) + trace.origin()).count() / 1000;
-            const auto end = (trace.end(slice) + trace.origin()).count() / 1000;
+            // A trace of a recorded job is on the wall clock.
+            const auto start = (trace.start(slice) + trace.origin() - kAhead).count() / 1000;
+            const auto end = (trace.end(slice) + trace.origin() - kAhead).count() / 1000;
             sorted.emplace(trace.start(slice),
                            std::string(trace.name(slice)) + " " + std::to_string(start) + "-" + std::to_string(end));
         }
@@ -149,6 +151,16 @@ TEST_F(CaptureWriterTest, WritesNestedRangesMarksAndWhatTheySay) {
     }
     EXPECT_TRUE(found);
     EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(CaptureWriterTest, ProcessesOfAHostAgreeOnItsWallClock) {
+    const auto dir = scratch_.path() / "agreed";
+    EXPECT_EQ(agreedOffset(dir, "one", TimeNs{500}), TimeNs{500});
+    EXPECT_EQ(agreedOffset(dir, "one", TimeNs{900}), TimeNs{500}) << "the wall clock was set meanwhile";
+    EXPECT_EQ(agreedOffset(dir, "two", TimeNs{900}), TimeNs{900}) << "another host";
+    EXPECT_EQ(agreedOffset(dir, "", TimeNs{7}), TimeNs{7});
+    const auto file = scratch_.write("file", "");
+    EXPECT_EQ(agreedOffset(file / "below", "one", TimeNs{7}), TimeNs{7}) << "no folder can be there";
 }
 
 TEST_F(CaptureWriterTest, AFileIsReadableWithoutItsEnd) {
