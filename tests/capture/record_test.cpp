@@ -1,0 +1,179 @@
+#include "core/io/read_trace.h"
+#include "tests/cli/program.h"
+#include "tests/support/scratch_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bubblescope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+class Record : public testing::Test {
+protected:
+    ProgramResult record(const std::string& what, std::vector<std::string> options = {}) {
+        std::vector<std::string> words{"record", "--out", dir(), "--report", scratch_.file("report")};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {"--", BUBBLESCOPE_TEST_JOB, what});
+        return runProgram(words);
+    }
+    [[nodiscard]] std::string dir() const { return scratch_.file("traces"); }
+    [[nodiscard]] nlohmann::json report() const {
+        std::ifstream file(scratch_.file("report"));
+        return nlohmann::json::parse(file);
+    }
+    [[nodiscard]] std::map<std::string, int> slices() const {
+        JobControl control;
+        const auto read = readTraces({dir()}, control);
+        EXPECT_TRUE(read.ok()) << read.error().text();
+        std::map<std::string, int> names;
+        for (SliceId slice = 0; slice < read.value().trace->sliceCount(); ++slice)
+            ++names[std::string(read.value().trace->name(slice))];
+        return names;
+    }
+    [[nodiscard]] std::size_t files() const {
+        if (!std::filesystem::exists(dir())) return 0;
+        std::size_t count = 0;
+        for (const auto& file : std::filesystem::directory_iterator(dir()))
+            count += file.path().extension() == ".pftrace" ? 1 : 0;
+        return count;
+    }
+
+    ScratchFolder scratch_;
+};
+
+TEST_F(Record, AJobsRangesAreThereAndAnalyzeKnowsThem) {
+    const ProgramResult recorded = record("threads");
+    EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_EQ(recorded.out, "the job's own output\n");
+    EXPECT_THAT(recorded.err, HasSubstr("nothing lost"));
+    EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 3}, {"F1", 3}, {"B0", 3}, {"B1", 3}, {"other", 1}}));
+    const auto told = report();
+    ASSERT_EQ(told["processes"].size(), 1U);
+    EXPECT_EQ(told["processes"][0]["recorded"]["ranges"], 13);
+    EXPECT_EQ(told["slices"]["nvtx"], 13);
+
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["schedule"], "fthenb") << analysis.dump().substr(0, 400);
+    EXPECT_EQ(analysis["steps"].size(), 3U);
+    const auto attached = runProgram({"attach", dir(), "--json"}).json();
+    EXPECT_EQ(attached["processes"], told["processes"]);
+}
+
+TEST_F(Record, TheExitCodeIsTheJobs) {
+    EXPECT_EQ(record("exit").exit_code, 42);
+    EXPECT_EQ(slices().size(), 4U);
+    const ProgramResult missing = runProgram({"record", "--out", dir() + "2", "--", scratch_.file("no_program")});
+    EXPECT_EQ(missing.exit_code, 127);
+    EXPECT_THAT(missing.err, HasSubstr("no_program: cannot be started"));
+}
+
+TEST_F(Record, AJobThatUsesNothingLeavesNothing) {
+    const ProgramResult recorded = record("quiet");
+    EXPECT_EQ(recorded.exit_code, 0);
+    EXPECT_EQ(files(), 0U);
+    EXPECT_THAT(recorded.err, HasSubstr("nothing was recorded"));
+}
+
+TEST_F(Record, AKilledJobsFileIsReadable) {
+    const ProgramResult recorded = record("killed");
+    EXPECT_EQ(recorded.exit_code, 128 + 9);
+    EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 2}, {"F1", 2}, {"B0", 2}, {"B1", 2}}));
+    EXPECT_THAT(recorded.err, HasSubstr("slices begin but never end")) << "the one that was open";
+}
+
+TEST_F(Record, AForkHasATraceOfItsOwnIfItRecords) {
+    EXPECT_EQ(record("forks").exit_code, 0);
+    EXPECT_EQ(files(), 2U);
+    EXPECT_EQ(slices(), (std::map<std::string, int>{{"F0", 3}, {"F1", 3}, {"B0", 3}, {"B1", 3}, {"of the child", 1}}));
+}
+
+TEST_F(Record, PassesSignalsOn) {
+    EXPECT_EQ(record("wait").exit_code, 43);
+    EXPECT_EQ(slices().size(), 4U);
+}
+
+TEST_F(Record, LosesNothingOfAFastJobUncounted) {
+    EXPECT_EQ(record("fast").exit_code, 0);
+    const auto process = report()["processes"][0];
+    EXPECT_EQ(slices()["F0"], process["recorded"]["ranges"]);
+    // A range that is missing lost its begin, its end or both.
+    const std::int64_t lost = process["lost"]["lost_in_rings"].get<std::int64_t>();
+    EXPECT_GE(process["recorded"]["ranges"].get<std::int64_t>() + lost, 100'000);
+}
+
+TEST_F(Record, KeepsJobsApart) {
+    EXPECT_EQ(record("exit").exit_code, 42);
+    const ProgramResult again = record("exit");
+    EXPECT_EQ(again.exit_code, 2);
+    EXPECT_THAT(again.err, HasSubstr("earlier job"));
+    EXPECT_EQ(again.out, "") << "the job was not started";
+}
+
+TEST_F(Record, ChecksItsOptionsBeforeTheJobStarts) {
+    const ProgramResult wrong = record("exit", {"--steps", "9-3"});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_EQ(wrong.out, "");
+    EXPECT_THAT(wrong.err, HasSubstr("9-3"));
+}
+
+TEST_F(Record, EnvSaysWhatALauncherMustSet) {
+    const auto variables = runProgram({"env", "--out", dir(), "--pipeline", "--record", "nvtx+nccl", "--json"}).json();
+    EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE_DIR"], dir());
+    EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "mode=pipeline,record=nvtx+nccl");
+    EXPECT_THAT(variables["NVTX_INJECTION64_PATH"].get<std::string>(), HasSubstr("libbubblescope_inject.so"));
+    EXPECT_EQ(variables["NVTX_INJECTION64_PATH"], variables["NCCL_PROFILER_PLUGIN"]);
+    EXPECT_FALSE(variables.contains("CUDA_INJECTION64_PATH"));
+    const ProgramResult shell = runProgram({"env", "--out", dir()});
+    EXPECT_THAT(shell.out, HasSubstr("export CUDA_INJECTION64_PATH='"));
+}
+
+std::string outputOf(const std::string& command) {
+    std::string out;
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return out;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe))
+        out.append(piece.data(), count);
+    ::pclose(pipe);
+    return out;
+}
+
+TEST(InjectLibrary, ExportsItsEntryPointsAlone) {
+    const std::string symbols = outputOf("nm -D --defined-only --format=posix '" BUBBLESCOPE_TEST_LIBRARY "' 2>&1");
+    std::vector<std::string> names;
+    std::istringstream lines(symbols);
+    for (std::string line; std::getline(lines, line);)
+        names.push_back(line.substr(0, line.find(' ')));
+    if (names.empty() || symbols.find("not found") != std::string::npos) GTEST_SKIP() << "nm is not installed";
+    EXPECT_THAT(names, UnorderedElementsAre("InitializeInjection", "InitializeInjectionNvtx2",
+                                            "InitializeInjectionNvtxExtension", "ncclProfiler_v1", "ncclProfiler_v2",
+                                            "ncclProfiler_v3", "ncclProfiler_v4", "ncclProfiler_v5"));
+}
+
+TEST(InjectLibrary, NeedsLibcAlone) {
+    const std::string dynamic = outputOf("readelf -d '" BUBBLESCOPE_TEST_LIBRARY "' 2>&1");
+    if (dynamic.find("NEEDED") == std::string::npos) GTEST_SKIP() << "readelf is not installed";
+    std::istringstream lines(dynamic);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find("NEEDED") == std::string::npos) continue;
+        const std::string name = line.substr(line.find('[') + 1);
+        const bool of_libc = name.starts_with("libc.so") || name.starts_with("libm.so") ||
+                             name.starts_with("libdl.so") || name.starts_with("libpthread.so") ||
+                             name.starts_with("ld-linux");
+        EXPECT_TRUE(of_libc) << line;
+    }
+}
+
+} // namespace
+} // namespace bubblescope::test
