@@ -39,7 +39,7 @@ StageTask DataPlan::taskOf(Stage stage, int replica) const {
     std::vector<Piece> pieces = routes_[static_cast<std::size_t>(routeOf(stage))].pieces;
     for (Piece& piece : pieces)
         piece.sample.value += replica * samples_;
-    return {stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}};
+    return {stage.value / routes(), places_, std::move(pieces), slices_, replicas_ * microbatches_, {}, nullptr};
 }
 
 } // namespace bubblescope::runtime

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
+#include "runtime/model/layer_watch.h"
 #include "runtime/model/tensor_shard.h"
 
 #include <vector>
@@ -18,12 +19,13 @@ struct Piece {
 /// What the model must know of one stage. Two pipelines side by side hold each part of the model twice: two
 /// stages with equal places.
 struct StageTask {
-    int place = 0;             ///< in its pipeline
-    int places = 1;            ///< of its pipeline
-    std::vector<Piece> pieces; ///< that pass it, in the order in which their gradients are summed
-    int slices = 1;            ///< of each micro-batch's rows
-    int microbatches = 1;      ///< of the whole step, all replicas; the gradient and the loss are means over them
-    TensorShard shard{};       ///< what of the stage; whole by default
+    int place = 0;               ///< in its pipeline
+    int places = 1;              ///< of its pipeline
+    std::vector<Piece> pieces;   ///< that pass it, in the order in which their gradients are summed
+    int slices = 1;              ///< of each micro-batch's rows
+    int microbatches = 1;        ///< of the whole step, all replicas; the gradient and the loss are means over them
+    TensorShard shard{};         ///< what of the stage; whole by default
+    LayerWatch* watch = nullptr; ///< looks on while ops run; null = nobody
 };
 
 /// How a schedule's micro-batches map to the data, and in what order gradients are summed, which floats do

@@ -21,6 +21,15 @@ std::uint64_t hashBytes(std::uint64_t hash, const Dense& values) {
     return hash;
 }
 
+/// What an op takes of the slices before its own.
+void keepSlices(std::span<TransformerBlock<float>::Kept* const> earlier, GptReplay& replay) {
+    for (const auto* const slice : earlier) {
+        auto& copy = replay.earlier.emplace_back();
+        copy.columns = slice->columns;
+        copy.later_grad = slice->later_grad;
+    }
+}
+
 } // namespace
 
 GptStage::GptStage(const ModelConfig& config, StageTask task)
@@ -41,18 +50,32 @@ void GptStage::initialise() {
     }
 }
 
-GptStage::Block GptStage::block(int i) const {
-    const std::size_t first = firstBlock() + static_cast<std::size_t>(i) * Block::kParts;
-    return {std::span(parameters_).subspan(first, Block::kParts),
-            {config_.batch, config_.heads / task_.shard.size},
-            task_.shard.size > 1 ? task_.shard.sums : nullptr};
+GptStage::Block GptStage::block(int i, ShardSums<float>* sums, LayerProbe* probe) const {
+    return {blockWeights(i), shape(), sums, probe};
 }
 
-GptStage::Tokens GptStage::tokensOf(Piece piece) const {
+std::span<Weights<float>> GptStage::partsOf(int layer) {
+    const std::span all(parameters_);
+    if (layer == 0) return all.first(2);
+    const int i = layer - 1 - config_.layersBefore(task_.place);
+    if (i >= config_.layersAt(task_.place)) return all.last(2);
+    return all.subspan(firstBlock() + static_cast<std::size_t>(i) * Block::kParts, Block::kParts);
+}
+
+LayerRange GptStage::layers() const {
+    const int first = first_ ? 0 : 1 + config_.layersBefore(task_.place);
+    return {first, config_.layersAt(task_.place) + (first_ ? 1 : 0) + (last_ ? 1 : 0)};
+}
+
+void GptStage::showWeights(int layer, LayerProbe& probe) {
+    runtime::showWeights(&probe, CheckedTensor::Weights, partsOf(layer));
+}
+
+PieceTokens GptStage::tokensOf(Piece piece) const {
     const auto data = config_.text->sequences(config_.seed, step_, piece.sample.value, config_.batch, config_.sequence);
     const int begin = config_.sequence * piece.slice / task_.slices;
     const int end = config_.sequence * (piece.slice + 1) / task_.slices;
-    Tokens result;
+    PieceTokens result;
     for (int sequence = 0; sequence < config_.batch; ++sequence) {
         for (int position = begin; position < end; ++position) {
             const auto at = static_cast<std::size_t>(sequence * config_.sequence + position);
@@ -64,46 +87,128 @@ GptStage::Tokens GptStage::tokensOf(Piece piece) const {
     return result;
 }
 
-Matrix<float> GptStage::embed(Piece piece) const {
-    const Tokens tokens = tokensOf(piece);
-    Matrix<float> output(static_cast<Eigen::Index>(tokens.tokens.size()), config_.width);
-    for (std::size_t i = 0; i < tokens.tokens.size(); ++i) {
-        output.row(static_cast<Eigen::Index>(i)) =
-            parameters_[0].weight.row(tokens.tokens[i]) + parameters_[1].weight.row(tokens.positions[i]);
+class GptStage::Watched {
+public:
+    Watched(GptStage& stage, LayerPart part, GptReplay::Layer layer, int number,
+            std::span<const Weights<float>> weights)
+        : watch_(stage.task_.watch), sums_(stage.task_.shard.size > 1 ? stage.task_.shard.sums : nullptr) {
+        if (watch_ == nullptr || !watch_->begin({part, number})) return;
+        replay_ = std::make_unique<GptReplay>(part, layer, weights);
+        replay_->shape = stage.shape();
+        if (sums_ == nullptr) return;
+        replay_->shared = true;
+        sums_ = &recorded_.emplace(*sums_, replay_->sums);
     }
-    return output;
+
+    /// To be filled with the inputs; null where nothing is kept.
+    [[nodiscard]] GptReplay* replay() { return replay_.get(); }
+    [[nodiscard]] LayerProbe* probe() { return watch_; }
+    [[nodiscard]] ShardSums<float>* sums() { return sums_; }
+
+    template <class Computed>
+    Computed end(Computed computed) {
+        if (watch_ != nullptr) watch_->end(std::move(replay_));
+        return computed;
+    }
+
+private:
+    LayerWatch* watch_;
+    std::unique_ptr<GptReplay> replay_;
+    ShardSums<float>* sums_;
+    std::optional<RecordedSums> recorded_;
+};
+
+Matrix<float> GptStage::forwardEmbedding(Piece piece) {
+    const PieceTokens data = tokensOf(piece);
+    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Embedding, 0, tables());
+    if (auto* const replay = watched.replay()) replay->tokens = data;
+    return watched.end(embed(tables(), data, watched.probe()));
 }
 
-Parameters<float> GptStage::embeddingGradient(Piece piece, const Matrix<float>& grad) const {
-    const Tokens tokens = tokensOf(piece);
-    Parameters<float> result(2);
-    for (std::size_t table = 0; table < 2; ++table) {
-        result[table].weight = Matrix<float>::Zero(parameters_[table].weight.rows(), config_.width);
-        const std::vector<int>& rows = table == 0 ? tokens.tokens : tokens.positions;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            result[table].weight.row(rows[i]) += grad.row(static_cast<Eigen::Index>(i));
+Matrix<float> GptStage::forwardBlock(Piece piece, int i, Matrix<float> input, Kept& keep) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::vector<Block::Kept*> earlier = earlierSlices(piece, at);
+    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
+    if (auto* const replay = watched.replay()) {
+        replay->input = input;
+        keepSlices(earlier, *replay);
     }
-    return result;
+    return watched.end(block(i, watched.sums(), watched.probe()).forward(std::move(input), earlier, keep.blocks[at]));
 }
 
-void GptStage::finish(Piece piece, const Matrix<float>& output, Kept& keep) {
-    const std::size_t head = parameters_.size() - 1;
-    keep.normalised = normalise(output);
+void GptStage::forwardHead(Piece piece, const Matrix<float>& output, Kept& keep) {
     const float share = 1.0F / static_cast<float>(config_.batch * config_.sequence);
-    auto loss = crossEntropy(apply(parameters_[head], scaled(parameters_[head - 1], keep.normalised.values)),
-                             tokensOf(piece).targets, share);
-    losses_[piece] = loss.sum / static_cast<double>(config_.batch * config_.sequence);
-    keep.logits_grad = std::move(loss.logits_grad);
+    const PieceTokens data = tokensOf(piece);
+    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Head, headNumber(), headParts());
+    if (auto* const replay = watched.replay()) {
+        replay->input = output;
+        replay->tokens = data;
+        replay->share = share;
+    }
+    const double sum = watched.end(headForward(headParts(), data, share, output, keep.head, watched.probe()));
+    losses_[piece] = sum / static_cast<double>(config_.batch * config_.sequence);
+}
+
+Matrix<float> GptStage::backwardHead(Kept& keep) {
+    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Head, headNumber(), headParts());
+    if (auto* const replay = watched.replay()) replay->head = keep.head;
+    return watched.end(headInputGradient(headParts(), keep.head, watched.probe()));
+}
+
+Matrix<float> GptStage::backwardBlock(Piece piece, int i, Matrix<float> grad, Kept& keep) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::vector<Block::Kept*> earlier = earlierSlices(piece, at);
+    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
+    if (auto* const replay = watched.replay()) {
+        replay->input = grad;
+        replay->kept = keep.blocks[at];
+        keepSlices(earlier, *replay);
+    }
+    for (Block::Kept* const slice : earlier)
+        kept_bytes_ -= bytesOf(slice->later_grad);
+    grad = block(i, watched.sums(), watched.probe()).backwardInput(std::move(grad), earlier, keep.blocks[at]);
+    for (Block::Kept* const slice : earlier)
+        kept_bytes_ += bytesOf(slice->later_grad);
+    return watched.end(std::move(grad));
+}
+
+Matrix<float> GptStage::backwardEmbedding(Matrix<float> grad) {
+    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Embedding, 0, tables());
+    if (auto* const replay = watched.replay()) replay->input = grad;
+    return watched.end(embeddingInputGradient(std::move(grad), watched.probe()));
+}
+
+Parameters<float> GptStage::weightsOfEmbedding(Piece piece, const Kept& keep) {
+    const PieceTokens data = tokensOf(piece);
+    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Embedding, 0, tables());
+    if (auto* const replay = watched.replay()) {
+        replay->tokens = data;
+        replay->input = keep.embedding_grad;
+    }
+    return watched.end(embeddingWeightGradient(tables(), data, keep.embedding_grad, watched.probe()));
+}
+
+Parameters<float> GptStage::weightsOfBlock(int i, const Kept& keep) {
+    const Block::Kept& of_block = keep.blocks[static_cast<std::size_t>(i)];
+    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
+    if (auto* const replay = watched.replay()) replay->kept = of_block;
+    return watched.end(block(i, watched.sums(), watched.probe()).backwardWeight(of_block));
+}
+
+Parameters<float> GptStage::weightsOfHead(const Kept& keep) {
+    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Head, headNumber(), headParts());
+    if (auto* const replay = watched.replay()) replay->head = keep.head;
+    return watched.end(headWeightGradient(headParts(), keep.head, watched.probe()));
 }
 
 Tensor GptStage::forward(Piece piece, Tensor input) {
-    Matrix<float> x = first_ ? embed(piece) : std::move(input).host();
+    Matrix<float> x = first_ ? forwardEmbedding(piece) : std::move(input).host();
     Kept keep;
     keep.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
-    for (std::size_t i = 0; i < keep.blocks.size(); ++i)
-        x = block(static_cast<int>(i)).forward(std::move(x), earlierSlices(piece, i), keep.blocks[i]);
+    for (int i = 0; i < config_.layersAt(task_.place); ++i)
+        x = forwardBlock(piece, i, std::move(x), keep);
     if (last_) {
-        finish(piece, x, keep);
+        forwardHead(piece, x, keep);
         x.resize(0, 0);
     }
     kept_bytes_ += keep.bytes();
@@ -115,23 +220,11 @@ Tensor GptStage::backwardInput(Piece piece, Tensor output_grad) {
     Kept& keep = kept(piece);
     // Later slices' gradients may have grown what earlier ones keep: count it where it is used.
     kept_bytes_ -= keep.bytes();
-    Matrix<float> grad = std::move(output_grad).host();
-    if (last_) {
-        const std::size_t head = parameters_.size() - 1;
-        keep.normalised_grad = inputGradient(parameters_[head], keep.logits_grad);
-        grad = normInputGradient(parameters_[head - 1], keep.normalised, keep.normalised_grad);
-        keep.normalised.inverse_deviations.resize(0);
-    }
-    for (std::size_t i = keep.blocks.size(); i-- > 0;) {
-        const std::vector<Block::Kept*> earlier = earlierSlices(piece, i);
-        for (Block::Kept* const slice : earlier)
-            kept_bytes_ -= bytesOf(slice->later_grad);
-        grad = block(static_cast<int>(i)).backwardInput(std::move(grad), earlier, keep.blocks[i]);
-        for (Block::Kept* const slice : earlier)
-            kept_bytes_ += bytesOf(slice->later_grad);
-    }
+    Matrix<float> grad = last_ ? backwardHead(keep) : std::move(output_grad).host();
+    for (int i = config_.layersAt(task_.place); i-- > 0;)
+        grad = backwardBlock(piece, i, std::move(grad), keep);
     keep.returned = true;
-    if (first_) keep.embedding_grad = std::exchange(grad, {});
+    if (first_) keep.embedding_grad = backwardEmbedding(std::exchange(grad, {}));
     kept_bytes_ += keep.bytes();
     return grad;
 }
@@ -141,14 +234,10 @@ void GptStage::backwardWeight(Piece piece) {
     if (!keep.returned) throw std::logic_error("the weight gradient was asked for before the input's");
     Parameters<float> gradients;
     const auto append = [&](Parameters<float> more) { std::ranges::move(more, std::back_inserter(gradients)); };
-    if (first_) append(embeddingGradient(piece, keep.embedding_grad));
-    for (std::size_t i = 0; i < keep.blocks.size(); ++i)
-        append(block(static_cast<int>(i)).backwardWeight(keep.blocks[i]));
-    if (last_) {
-        const Weights<float>& norm = parameters_[parameters_.size() - 2];
-        gradients.push_back(normWeightGradient(keep.normalised.values, keep.normalised_grad));
-        gradients.push_back(weightGradient(scaled(norm, keep.normalised.values), keep.logits_grad));
-    }
+    if (first_) append(weightsOfEmbedding(piece, keep));
+    for (int i = 0; i < config_.layersAt(task_.place); ++i)
+        append(weightsOfBlock(i, keep));
+    if (last_) append(weightsOfHead(keep));
     gradients_.add(piece, std::move(gradients));
     kept_bytes_ -= keep.bytes();
     kept_.erase(piece);
@@ -234,7 +323,7 @@ std::int64_t GptStage::parameterCount() const {
 }
 
 std::int64_t GptStage::Kept::bytes() const {
-    std::int64_t sum = bytesOf(embedding_grad) + normalised.bytes() + bytesOf(logits_grad) + bytesOf(normalised_grad);
+    std::int64_t sum = bytesOf(embedding_grad) + head.bytes();
     for (const Block::Kept& block : blocks)
         sum += block.bytes();
     return sum;

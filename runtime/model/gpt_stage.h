@@ -1,11 +1,15 @@
 #pragma once
 
+#include "runtime/model/gpt_layers.h"
+#include "runtime/model/gpt_replay.h"
 #include "runtime/model/gradient_sum.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 #include "runtime/model/transformer_block.h"
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +33,8 @@ public:
     [[nodiscard]] double takeLoss() override;
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
+    [[nodiscard]] LayerRange layers() const override;
+    void showWeights(int layer, LayerProbe& probe) override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     /// As stageLayout() lists them.
@@ -40,29 +46,43 @@ private:
     /// What a piece leaves behind between its ops.
     struct Kept {
         std::vector<Block::Kept> blocks;
-        Matrix<float> embedding_grad;  ///< first stage, I to W
-        Normalised<float> normalised;  ///< last stage, F to W; its deviations to I
-        Matrix<float> logits_grad;     ///< last stage, F to W
-        Matrix<float> normalised_grad; ///< last stage, I to W
-        bool returned = false;         ///< I has run
+        Matrix<float> embedding_grad; ///< first stage, I to W
+        HeadKept head;                ///< last stage
+        bool returned = false;        ///< I has run
 
         [[nodiscard]] std::int64_t bytes() const;
     };
 
     void initialise();
-    [[nodiscard]] Block block(int i) const;
+    [[nodiscard]] Block block(int i, ShardSums<float>* sums, LayerProbe* probe) const;
     [[nodiscard]] std::size_t firstBlock() const { return first_ ? 2 : 0; }
-    [[nodiscard]] Matrix<float> embed(Piece piece) const;
-    [[nodiscard]] Parameters<float> embeddingGradient(Piece piece, const Matrix<float>& grad) const;
+    [[nodiscard]] std::span<const Weights<float>> tables() const { return std::span(parameters_).first(2); }
+    [[nodiscard]] std::span<const Weights<float>> headParts() const { return std::span(parameters_).last(2); }
+    [[nodiscard]] std::span<const Weights<float>> blockWeights(int i) const {
+        return std::span(parameters_)
+            .subspan(firstBlock() + static_cast<std::size_t>(i) * Block::kParts, Block::kParts);
+    }
+    [[nodiscard]] std::span<Weights<float>> partsOf(int layer);
+    [[nodiscard]] AttentionShape shape() const { return {config_.batch, config_.heads / task_.shard.size}; }
+    // Numbers of layers, see LayerCall.
+    [[nodiscard]] int blockNumber(int i) const { return 1 + config_.layersBefore(task_.place) + i; }
+    [[nodiscard]] int headNumber() const { return 1 + config_.layersBefore(task_.places); }
+    /// Of this piece's slice.
+    [[nodiscard]] PieceTokens tokensOf(Piece piece) const;
+
+    /// A part of a layer while it is computed, and what is kept of it if the watch wants that.
+    class Watched;
+    /// Each with what the watch is to be told. Blocks count from the stage's first.
+    [[nodiscard]] Matrix<float> forwardEmbedding(Piece piece);
+    [[nodiscard]] Matrix<float> forwardBlock(Piece piece, int i, Matrix<float> input, Kept& keep);
     /// Loss and its gradient, from the last block's output.
-    void finish(Piece piece, const Matrix<float>& output, Kept& keep);
-    /// Of this piece's slice, token by token; positions count within the sequence.
-    struct Tokens {
-        std::vector<int> tokens;
-        std::vector<int> targets;
-        std::vector<int> positions;
-    };
-    [[nodiscard]] Tokens tokensOf(Piece piece) const;
+    void forwardHead(Piece piece, const Matrix<float>& output, Kept& keep);
+    [[nodiscard]] Matrix<float> backwardHead(Kept& keep);
+    [[nodiscard]] Matrix<float> backwardBlock(Piece piece, int i, Matrix<float> grad, Kept& keep);
+    [[nodiscard]] Matrix<float> backwardEmbedding(Matrix<float> grad);
+    [[nodiscard]] Parameters<float> weightsOfEmbedding(Piece piece, const Kept& keep);
+    [[nodiscard]] Parameters<float> weightsOfBlock(int i, const Kept& keep);
+    [[nodiscard]] Parameters<float> weightsOfHead(const Kept& keep);
     [[nodiscard]] Kept& kept(Piece piece);
     /// Of one block, the slices before this piece's.
     [[nodiscard]] std::vector<Block::Kept*> earlierSlices(Piece piece, std::size_t block);

@@ -62,6 +62,12 @@ public:
     /// At this moment, between two calls; takes no time to speak of.
     [[nodiscard]] virtual MemoryUse memory() const = 0;
 
+    /// Those that a watch (see StageTask) is told of; none where the backend cannot run a layer by itself.
+    [[nodiscard]] virtual LayerRange layers() const { return {}; }
+
+    /// Shows a layer's weights as they are.
+    virtual void showWeights(int /*layer*/, LayerProbe& /*probe*/) {}
+
     /// Continues an FNV-1a hash with the bytes of all parameters.
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
 };

@@ -1,5 +1,6 @@
 #include "runtime/model/transformer_block.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -16,9 +17,18 @@ std::int64_t TransformerBlock<Scalar>::Kept::bytes() const {
 }
 
 template <class Scalar>
+template <class Values>
+void TransformerBlock<Scalar>::show(CheckedTensor tensor, Values& values) const {
+    if constexpr (std::is_same_v<Scalar, float>) {
+        if (probe_ != nullptr && values.size() > 0) probe_->touch(tensor, values.data(), values.size());
+    }
+}
+
+template <class Scalar>
 Matrix<Scalar> TransformerBlock<Scalar>::applyRows(const Weights<Scalar>& linear, const Matrix<Scalar>& input) const {
     if (sums_ == nullptr) return apply(linear, input);
     Matrix<Scalar> output = input * linear.weight;
+    show(CheckedTensor::Part, output);
     sums_->addUp(output);
     output.rowwise() += linear.bias; // once, not once a rank
     return output;
@@ -28,7 +38,9 @@ template <class Scalar>
 Matrix<Scalar> TransformerBlock<Scalar>::columnsInputGradient(const Weights<Scalar>& linear,
                                                               const Matrix<Scalar>& output_grad) const {
     Matrix<Scalar> grad = inputGradient(linear, output_grad);
-    if (sums_ != nullptr) sums_->addUp(grad);
+    if (sums_ == nullptr) return grad;
+    show(CheckedTensor::Part, grad);
+    sums_->addUp(grad);
     return grad;
 }
 
@@ -36,16 +48,26 @@ template <class Scalar>
 Matrix<Scalar> TransformerBlock<Scalar>::forward(Matrix<Scalar> input, std::span<Kept* const> earlier,
                                                  Kept& kept) const {
     kept.before = normalise(input);
+    show(CheckedTensor::Normalised, kept.before.values);
+    show(CheckedTensor::Deviations, kept.before.inverse_deviations);
     kept.columns = apply(parameters_[kColumns], scaled(parameters_[kNormBefore], kept.before.values));
+    show(CheckedTensor::Columns, kept.columns);
     std::vector<const Matrix<Scalar>*> columns;
     for (const Kept* const slice : earlier)
         columns.push_back(&slice->columns);
     kept.attended = attend<Scalar>(kept.columns, columns, shape_, kept.weights);
+    for (Matrix<Scalar>& one : kept.weights)
+        show(CheckedTensor::Attention, one);
+    show(CheckedTensor::Attended, kept.attended);
     Matrix<Scalar> between = std::move(input);
     between += applyRows(parameters_[kProjection], kept.attended);
     kept.between = normalise(between);
+    show(CheckedTensor::Normalised, kept.between.values);
+    show(CheckedTensor::Deviations, kept.between.inverse_deviations);
     kept.up = apply(parameters_[kUp], scaled(parameters_[kNormBetween], kept.between.values));
+    show(CheckedTensor::Hidden, kept.up);
     between += applyRows(parameters_[kDown], gelu(kept.up));
+    show(CheckedTensor::Output, between);
     return between;
 }
 
@@ -54,9 +76,12 @@ Matrix<Scalar> TransformerBlock<Scalar>::backwardInput(Matrix<Scalar> output_gra
                                                        Kept& kept) const {
     auto& grads = kept.output_grads;
     grads[kUp] = inputGradient(parameters_[kDown], output_grad).cwiseProduct(geluDerivative(kept.up));
+    show(CheckedTensor::HiddenGradient, grads[kUp]);
     grads[kNormBetween] = columnsInputGradient(parameters_[kUp], grads[kUp]);
+    show(CheckedTensor::NormalisedGradient, grads[kNormBetween]);
     Matrix<Scalar> between = output_grad;
     between += normInputGradient(parameters_[kNormBetween], kept.between, grads[kNormBetween]);
+    show(CheckedTensor::AttendedGradient, between);
     grads[kDown] = std::move(output_grad);
 
     std::vector<const Matrix<Scalar>*> columns;
@@ -70,9 +95,14 @@ Matrix<Scalar> TransformerBlock<Scalar>::backwardInput(Matrix<Scalar> output_gra
     grads[kColumns] = attendGradient<Scalar>(inputGradient(parameters_[kProjection], between), kept.columns, columns,
                                              shape_, kept.weights, columns_grads);
     if (kept.later_grad.size() > 0) grads[kColumns] += kept.later_grad;
+    show(CheckedTensor::ColumnsGradient, grads[kColumns]);
+    for (Matrix<Scalar>* const one : columns_grads)
+        show(CheckedTensor::EarlierGradient, *one);
     grads[kNormBefore] = columnsInputGradient(parameters_[kColumns], grads[kColumns]);
+    show(CheckedTensor::NormalisedGradient, grads[kNormBefore]);
     Matrix<Scalar> input_grad = between;
     input_grad += normInputGradient(parameters_[kNormBefore], kept.before, grads[kNormBefore]);
+    show(CheckedTensor::InputGradient, input_grad);
     grads[kProjection] = std::move(between);
 
     kept.columns.resize(0, 0);
@@ -94,6 +124,10 @@ Parameters<Scalar> TransformerBlock<Scalar>::backwardWeight(const Kept& kept) co
     result[kNormBetween] = normWeightGradient(kept.between.values, grads[kNormBetween]);
     result[kUp] = weightGradient(scaled(parameters_[kNormBetween], kept.between.values), grads[kUp]);
     result[kDown] = weightGradient(gelu(kept.up), grads[kDown]);
+    for (Weights<Scalar>& part : result) {
+        show(CheckedTensor::WeightGradient, part.weight);
+        show(CheckedTensor::WeightGradient, part.bias);
+    }
     return result;
 }
 

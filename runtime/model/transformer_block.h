@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/model/layer_watch.h"
 #include "runtime/model/layers.h"
 #include "runtime/model/tensor_shard.h"
 
@@ -39,9 +40,10 @@ public:
 
     /// `parameters` are the block's own: kParts entries; they must outlive the block. Where ranks share it they are
     /// this rank's share, `shape` has its heads, and `sums` joins it to the others; null where the block is whole.
+    /// `probe` is shown what is computed in single precision; null for none.
     TransformerBlock(std::span<const Weights<Scalar>> parameters, AttentionShape shape,
-                     ShardSums<Scalar>* sums = nullptr)
-        : parameters_(parameters), shape_(shape), sums_(sums) {}
+                     ShardSums<Scalar>* sums = nullptr, LayerProbe* probe = nullptr)
+        : parameters_(parameters), shape_(shape), sums_(sums), probe_(probe) {}
 
     /// `earlier` are those of the same sequences' slices before this one.
     [[nodiscard]] Matrix<Scalar> forward(Matrix<Scalar> input, std::span<Kept* const> earlier, Kept& kept) const;
@@ -52,6 +54,8 @@ public:
     [[nodiscard]] Parameters<Scalar> backwardWeight(const Kept& kept) const;
 
 private:
+    template <class Values>
+    void show(CheckedTensor tensor, Values& values) const;
     /// Of a linear whose rows are shared out: each rank has part of the sum that a product is.
     [[nodiscard]] Matrix<Scalar> applyRows(const Weights<Scalar>& linear, const Matrix<Scalar>& input) const;
     /// Of a linear whose columns are shared out.
@@ -61,6 +65,7 @@ private:
     std::span<const Weights<Scalar>> parameters_;
     AttentionShape shape_;
     ShardSums<Scalar>* sums_;
+    LayerProbe* probe_;
 };
 
 } // namespace bubblescope::runtime
