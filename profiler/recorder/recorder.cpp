@@ -154,6 +154,14 @@ void Recorder::addPings(std::span<const Ping> pings) {
     }
 }
 
+void Recorder::addCheck(Rank rank, const CheckRecord& check) {
+    std::vector<CheckRecord> checks{check};
+    std::vector<DigestRecord> digests;
+    const std::lock_guard lock(files_mutex_);
+    Status appended = spools_[placeOf(rank)].append(checks, digests);
+    if (!appended.ok()) keepError(std::move(appended).error());
+}
+
 Status Recorder::close() {
     stopThread();
     [[maybe_unused]] const Status kept = flush(); // status() tells

@@ -66,6 +66,9 @@ public:
     /// Writes exchanges of clocks into the file of the rank that asked, which must be one of those recorded here.
     void addPings(std::span<const Ping> pings);
 
+    /// Writes a check that found something, see RankSpool; `rank` must be one of those recorded here.
+    void addCheck(Rank rank, const CheckRecord& check);
+
     /// Records lost because a ring was full.
     [[nodiscard]] std::int64_t dropped() const;
     [[nodiscard]] std::vector<std::filesystem::path> files() const;

@@ -177,6 +177,8 @@ std::size_t RankSpool::trackOf(const SliceRecord& record) {
     case SliceRecord::Category::Receive: return 3 + gradient;
     case SliceRecord::Category::Wait: return kWaitTrack;
     case SliceRecord::Category::Collective: return kCollectiveTrack;
+    case SliceRecord::Category::Check:
+    case SliceRecord::Category::Digest: return kReplayTrack;
     }
     return kWaitTrack;
 }
@@ -211,6 +213,10 @@ std::uint64_t RankSpool::laneFor(std::size_t track, TimeNs start, TimeNs end) {
 
 void RankSpool::encode(const SliceRecord& record) {
     const std::uint64_t track = laneFor(trackOf(record), record.start, record.end);
+    if (record.category == SliceRecord::Category::Check)
+        return perfetto::writeCheck(encoder_, track, record.asCheck(), record.stage);
+    if (record.category == SliceRecord::Category::Digest)
+        return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
     if (record.category == SliceRecord::Category::Op) {
         // Replicas, and ranks that share stages, run the same ops: their transfers are told apart as if each had steps
         // of its own.
