@@ -71,8 +71,8 @@ private:
         }
         for (const auto& [chunk, kind] : kinds) {
             const Stage stage = stageOf(chunk);
-            const int layers = limits_.layers.empty() ? 1 : std::max(1, limits_.layers[stage.index()]);
-            const TimeNs cost = costs_.opTime(kind, stage) / layers;
+            const int layers = limits_.layers.empty() ? 1 : limits_.layers[stage.index()];
+            const TimeNs cost = costs_.opTime(kind, stage) / std::max(1, layers);
             for (int layer = 0; layer < layers; ++layer)
                 plan_.units.push_back({rank_, chunk, kind, layer, cost});
         }

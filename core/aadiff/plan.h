@@ -23,7 +23,8 @@ struct CheckUnit {
 
 /// How checks are to be planned.
 struct PlanLimits {
-    /// Layers of each stage; empty = chunks are checked as a whole. A chunk's layers take equal shares of its time.
+    /// Layers of each stage; empty = chunks are checked as a whole. A chunk's layers take equal shares of its time;
+    /// one without layers has nothing to check.
     std::vector<int> layers;
     double margin = 0.1; ///< share of its cost by which a check may take longer and still delay nobody
     TimeNs latency{0};   ///< from the decision to the first work, for every check
