@@ -45,6 +45,8 @@ Status checkNumbers(const RunConfig& config) {
     if (config.steps < 1) return usageError("a run needs at least one step");
     if (config.replicas < 1) return usageError("a run needs at least one replica");
     if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
+    if (config.backend && config.aadiff)
+        return usageError("checks in bubbles run on the CPU", "leave out --aadiff, or use --backend cpu");
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
     if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");
@@ -64,6 +66,20 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
+/// Layers that faults name, which only the model tells.
+Status checkFaultLayers(const RunConfig& config) {
+    const int places = DataPlan(config.schedule).places();
+    const int last = config.model.layersBefore(places) + 1;
+    for (const Fault& fault : config.faults) {
+        if (!fault.layer || *fault.layer <= last) continue;
+        Error error = usageError(fmt::format("there is no layer {}", *fault.layer),
+                                 fmt::format("0 is the embedding, 1 to {} are blocks, {} is the head", last - 1, last));
+        error.where = "--inject " + fault.text;
+        return error;
+    }
+    return {};
+}
+
 /// What can be planted on a device: its thread only queues, so what happens between its ops is out of reach.
 Status checkFaultsOnDevice(const RunConfig& config) {
     for (const Fault& fault : config.faults) {
@@ -77,6 +93,7 @@ Status checkFaultsOnDevice(const RunConfig& config) {
         case FaultKind::Stall:
         case FaultKind::Pause:
         case FaultKind::Flip:
+        case FaultKind::Nondet:
             return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text), "use --backend cpu");
         case FaultKind::Drop:
         case FaultKind::Die:
@@ -97,6 +114,7 @@ Status checkConfig(const RunConfig& config) {
     }
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
+    BUBBLESCOPE_TRY(checkFaultLayers(config));
     if (config.backend) {
         BUBBLESCOPE_TRY(checkFaultsOnDevice(config));
     }

@@ -33,8 +33,23 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
     return profiler::Recorder::open(recording);
 }
 
+Result<std::unique_ptr<CheckSetup>> planChecksOf(const RunConfig& config, std::size_t ranks_here,
+                                                 profiler::Recorder* recorder) {
+    if (!config.aadiff) return std::unique_ptr<CheckSetup>();
+    const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, ranks_here, config.out_dir};
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> checks, CheckSetup::make(of, *config.aadiff));
+    if (recorder == nullptr) return checks;
+    checks->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };
+    return checks;
+}
+
+std::optional<RunSummary::Checks> summaryOf(const CheckSetup* checks) {
+    if (checks == nullptr) return std::nullopt;
+    return RunSummary::Checks{checks->study.plan().stepsToFull(), checks->holds};
+}
+
 EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
-                          profiler::Recorder* recorder) {
+                          profiler::Recorder* recorder, CheckSetup* checks) {
     EngineConfig engine{.schedule = config.schedule,
                         .times = config.times,
                         .steps = config.steps,
@@ -50,7 +65,8 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .faults = config.faults,
                         .die = {},
                         .after_step = {},
-                        .bubble_hook = config.bubble_hook};
+                        .bubble_hook = config.bubble_hook,
+                        .checks = checks};
     if (config.backend) {
         engine.devices = {[&config] { return config.backend->openRank(); },
                           [&config](RankDevice& device, const StageTask& task) {

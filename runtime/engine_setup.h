@@ -2,6 +2,7 @@
 
 #include "profiler/recorder/recorder.h"
 #include "runtime/engine/engine.h"
+#include "runtime/replay/check_setup.h"
 #include "runtime/run.h"
 
 #include <memory>
@@ -14,9 +15,16 @@ namespace bubblescope::runtime {
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
 
+/// What a run that checks itself plans, for so many ranks here; null where it does not. Writes to the recorder, if
+/// there is one.
+[[nodiscard]] Result<std::unique_ptr<CheckSetup>> planChecksOf(const RunConfig& config, std::size_t ranks_here,
+                                                               profiler::Recorder* recorder);
+
 /// What the engine needs to run the ranks at these ends. Everything must outlive the run.
 [[nodiscard]] EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
-                                        profiler::Recorder* recorder);
+                                        profiler::Recorder* recorder, CheckSetup* checks);
+
+[[nodiscard]] std::optional<RunSummary::Checks> summaryOf(const CheckSetup* checks);
 
 /// A step's loss from its shares, in the one order that all ways to run use.
 [[nodiscard]] double lossOf(const std::vector<double>& shares);

@@ -19,8 +19,11 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
     const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks,
+                       planChecksOf(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
     InProcessWires wires(mesh.ranks(), clock, config.timeout);
-    Result<EngineResult> ran = runEngine(engineConfig(config, clock, wires.ends(), recorder.get()), control);
+    Result<EngineResult> ran =
+        runEngine(engineConfig(config, clock, wires.ends(), recorder.get(), checks.get()), control);
     // Whatever became of the run, what it recorded gets written; its own error tells more than this one.
     Status written = recorder ? recorder->close() : Status();
     if (!ran.ok()) return std::move(ran).error();
@@ -36,6 +39,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;
     summary.max_lateness = result.max_lateness;
+    summary.checks = summaryOf(checks.get());
     if (recorder) {
         summary.dropped_records = recorder->dropped();
         summary.files = recorder->files();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/study.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
@@ -9,10 +10,12 @@
 #include "runtime/fault/fault.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
+#include "runtime/replay/aadiff_options.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -37,9 +40,10 @@ struct RunConfig {
     /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
     /// it. The default is above what any op of a model that fits a CPU takes.
     TimeNs timeout{60'000'000'000};
-    std::shared_ptr<Backend> backend; ///< where ranks compute; null = on the host
-    BubbleHook bubble_hook;           ///< see there; empty = none
-    std::filesystem::path out_dir;    ///< one trace file per rank goes here; empty = record nothing
+    std::shared_ptr<Backend> backend;    ///< where ranks compute; null = on the host
+    BubbleHook bubble_hook;              ///< see there; empty = none
+    std::optional<AadiffOptions> aadiff; ///< the run checks itself in its bubbles; none = it does not
+    std::filesystem::path out_dir;       ///< one trace file per rank goes here; empty = record nothing
 };
 
 struct RunSummary {
@@ -51,6 +55,12 @@ struct RunSummary {
     std::vector<MemoryUse> memory;    ///< by rank, at the moment when its total was largest; empty for a reference
     std::int64_t dropped_records = 0; ///< records lost because a ring was full
     std::vector<std::filesystem::path> files;
+    /// Of a run that checks itself, what was planned, and whether ops were held back for it.
+    struct Checks {
+        std::optional<int> steps_to_full; ///< none where some layers are never covered
+        bool retimed = false;
+    };
+    std::optional<Checks> checks;
 };
 
 /// Trains for `steps` steps, one thread per rank, and records the run; any valid schedule, from the registry or

@@ -138,7 +138,8 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     // Those of the start at once, for who watches the run; at its end there are more.
     const std::size_t pings_written = wires->pings().size();
     if (recorder) recorder->addPings(wires->pings());
-    EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get());
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks, planChecksOf(config, 1, recorder.get()));
+    EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get(), checks.get());
     if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
     engine.die = [] { std::raise(SIGKILL); };
     Result<EngineResult> ran = runEngine(engine, control);
@@ -148,7 +149,9 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     if (const auto error = wires->error()) return *error; // here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));
-    return summarise(ran.value(), recorder.get(), config, team);
+    BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
+    summary.checks = summaryOf(checks.get());
+    return summary;
 }
 
 } // namespace

@@ -14,12 +14,17 @@ bool hasTimes(const CostModel& times) {
 
 } // namespace
 
-std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times) {
+CostModel timesOrUnits(const CostModel& times) {
     constexpr TimeNs kUnit{1'000'000};
+    if (hasTimes(times)) return times;
     CostModel units;
     units.times = {kUnit, 2 * kUnit, kUnit, kUnit, TimeNs{0}};
+    return units;
+}
+
+std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times) {
     std::vector<std::vector<BubblePlace>> places(schedule.ranks.size());
-    const Result<StepTimeline> step = simulate(schedule, hasTimes(times) ? times : units);
+    const Result<StepTimeline> step = simulate(schedule, timesOrUnits(times));
     if (!step.ok()) return places;
     const auto bubbles = findBubbles(step.value());
     for (std::size_t r = 0; r < places.size(); ++r) {

@@ -30,8 +30,11 @@ struct BubbleMoment {
 /// waits for it. Several ranks may call at once. An exception ends the run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
+/// The model itself, or if it gives no times one in which a forward takes as long as each half of a backward.
+[[nodiscard]] CostModel timesOrUnits(const CostModel& times);
+
 /// By rank, in the list's order: the bubbles of a valid schedule as the simulation has them, also that before the first
-/// op and that behind the last. Where the cost model gives no times a forward takes as long as each half of a backward.
+/// op and that behind the last. See timesOrUnits().
 [[nodiscard]] std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times);
 
 } // namespace bubblescope::runtime

@@ -21,6 +21,8 @@
 
 namespace bubblescope::runtime {
 
+class CheckSetup;
+
 /// What the engine executes and with what. References must outlive the call.
 struct EngineConfig {
     const Schedule& schedule; ///< must be valid; optimizer ops in it are ignored, since each step ends with one
@@ -45,7 +47,8 @@ struct EngineConfig {
     std::function<void()> die;
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
     std::function<Status()> after_step;
-    BubbleHook bubble_hook{}; ///< empty = none
+    BubbleHook bubble_hook{};     ///< empty = none
+    CheckSetup* checks = nullptr; ///< of a run that checks itself
 };
 
 struct EngineResult {

@@ -37,6 +37,12 @@ RankLoop::RankLoop(RunState& state, std::size_t local)
       record_(state.config.rings.empty() ? nullptr : state.config.rings[local], faults_, state.mesh),
       ends_steps_(local == 0) {
     if (state.config.bubble_hook) bubbles_ = bubblePlaces(schedule_, state.config.times)[place_.rank.index()];
+    if (state.config.checks != nullptr || faults_.inLayers()) {
+        checker_ = std::make_unique<RankChecker>(state.config.checks, faults_, schedule_, state.config.times,
+                                                 RankChecker::Place{wires_.rank(), state.mesh, place_},
+                                                 state.config.rings.empty() ? nullptr : state.config.rings[local],
+                                                 wires_.ended());
+    }
     if (state.mesh.tensor_ranks > 1) sums_.emplace(wires_, state.config.clock, wiring_.tensorGroup());
 }
 
@@ -59,6 +65,9 @@ void RankLoop::runSteps() {
     clock_.alignTo(meet(state_.config.clock.now()));
     for (step_ = 0; step_ < state_.config.steps; ++step_)
         runStep();
+    if (state_.config.checks == nullptr) return;
+    static_cast<void>(meet(freeAt())); // what was asked in the last step is there for all
+    checker_->endStep();
 }
 
 void RankLoop::buildStages() {
@@ -67,28 +76,84 @@ void RankLoop::buildStages() {
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = wiring_.stageOf(Chunk{c});
         StageTask task = state_.plan.taskOf(stage, place_.replica);
+        task.watch = checker_.get();
         if (sums_) task.shard = {state_.mesh.tensor_ranks, place_.tensor, &*sums_, &*sums_};
         state_.stages[lane_][stage.index()] =
             device_ ? state_.config.devices->make_stage(device_->device(), task) : state_.config.make_stage(task);
     }
+    if (!checker_) return;
+    std::vector<std::pair<Stage, StageModel*>> stages;
+    for (int c = 0; c < schedule_.vpp; ++c)
+        stages.emplace_back(wiring_.stageOf(Chunk{c}), &model(wiring_.stageOf(Chunk{c})));
+    checker_->watch(std::move(stages));
 }
 
 void RankLoop::runStep() {
     if (device_) device_->beginStep(clock_.freeAt());
+    if (checker_) checker_->beginStep(step_, clock_.freeAt());
     const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
+        index_ = i;
         meetBubbles(i);
+        checkBefore(i);
         if (ops[i].kind != OpKind::Optimizer) runTogether(ops.subspan(i, togetherFrom(ops, i)));
     }
     current_.reset();
     meetBubbles(ops.size());
     next_bubble_ = 0;
+    checkBefore(ops.size());
     clock_.alignTo(meet(freeAt()));
+    if (checks()) checker_->ended(ops.size(), clock_.freeAt());
     runOptimizer();
     current_.reset();
     if (step_ + 1 < state_.config.steps) wires_.expect(expected_);
     clock_.alignTo(meet(freeAt()));
+    if (checker_) checker_->endStep();
     endStep();
+}
+
+class RankLoop::BubbleClock final : public SlotClock {
+public:
+    BubbleClock(RankLoop& loop, std::span<const Op> next) : loop_(loop), next_(next) {}
+
+    [[nodiscard]] TimeNs now() const override { return loop_.clock_.begin(loop_.clock_.freeAt(), kEmulated); }
+
+    [[nodiscard]] bool arrived() override {
+        if (next_.empty()) return false; // the others' ends cannot be seen from here
+        const TimeNs now = this->now();
+        const std::optional<TimeNs> held = loop_.checker_->heldUntil(loop_.index_);
+        if (held && *held > now) return false;
+        return std::ranges::all_of(next_, [&](const Op& op) {
+            const std::optional<Wiring::Route> input = loop_.wiring_.inputOf(op);
+            if (!input) return true;
+            const std::optional<TimeNs> sent = loop_.wires_.peek(input->peer, input->key);
+            const bool travels = loop_.clock_.paced() && input->peer != loop_.wires_.rank();
+            return sent && *sent + (travels ? loop_.state_.config.times.comm : TimeNs{0}) <= now;
+        });
+    }
+
+    std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) override {
+        const TimeNs begin = now();
+        work();
+        if (emulates() && nominal == TimeNs{0}) return {begin, begin};
+        const TimeNs end = loop_.clock_.end(begin, nominal).time;
+        static_cast<void>(loop_.clock_.hold(begin, nominal));
+        return {begin, end};
+    }
+
+    [[nodiscard]] bool emulates() const override { return loop_.clock_.paced(); }
+
+private:
+    static constexpr TimeNs kEmulated{1}; ///< any nominal time
+    RankLoop& loop_;
+    std::span<const Op> next_;
+};
+
+void RankLoop::checkBefore(std::size_t index) {
+    if (!checks()) return;
+    const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
+    BubbleClock clock(*this, index < ops.size() ? ops.subspan(index, togetherFrom(ops, index)) : ops.first(0));
+    checker_->fill(index, clock);
 }
 
 void RankLoop::meetBubbles(std::size_t index) {
@@ -114,14 +179,24 @@ void RankLoop::runTogether(std::span<const Op> ops) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (inputs[i]) record_.received(ops[i], *inputs[i], clock_.freeAt(), ready, step_);
     }
-    const TimeNs begin = clock_.begin(ready, nominal);
+    TimeNs start = ready;
+    if (checks()) {
+        const TimeNs held = checker_->heldUntil(index_).value_or(TimeNs{0});
+        TimeNs there = held;
+        for (const std::optional<Arrival>& input : inputs)
+            there = input ? std::max(there, input->time) : there;
+        if (there > TimeNs{0}) checker_->ended(index_, there);
+        start = std::max(start, held);
+    }
+    const TimeNs begin = clock_.begin(start, nominal);
     report(Activity::Kind::Computing, ops.front(), {}, begin + nominal);
     beginSums(ops, begin, nominal);
     DeviceClock::End end;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
         const std::size_t sums = sums_ ? sums_->spans().size() : 0;
-        Tensor output = compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor());
+        if (checker_) checker_->beginOp(ops[i], wiring_.stageOf(ops[i]), begin);
+        Tensor output = compute(ops[i], std::move(inputs[i]));
         recordSums(ops[i], sums);
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
         end = clock_.end(begin, withSums(nominal));
@@ -175,7 +250,7 @@ void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals i
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
         const std::size_t before = sums_ ? sums_->spans().size() : 0;
-        outputs.push_back(compute(ops[i], inputs[i] ? std::move(inputs[i]->tensor) : Tensor()));
+        outputs.push_back(compute(ops[i], std::move(inputs[i])));
         sums.push_back(sums_ ? sums_->spans().size() - before : 0);
     }
     device_->end(ops, inputs, std::move(sums));
@@ -257,7 +332,13 @@ Arrival RankLoop::receive(const Op& op, Rank from, const MessageKey& key) {
     std::optional<Taken> taken = wires_.receive(from, key);
     if (!taken) throw RunEnded{};
     const TimeNs time = arrivalOf(*taken, from);
-    return {key, std::move(taken->message.tensor), from, taken->message.sent, time, from == wires_.rank()};
+    return {key,
+            std::move(taken->message.tensor),
+            from,
+            taken->message.sent,
+            time,
+            from == wires_.rank(),
+            taken->message.digests};
 }
 
 TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
@@ -274,10 +355,13 @@ TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
     return planted;
 }
 
-Tensor RankLoop::compute(const Op& op, Tensor input) {
+Tensor RankLoop::compute(const Op& op, std::optional<Arrival> arrival) {
     StageModel& stage = model(wiring_.stageOf(op));
     const Piece piece = state_.plan.pieceOf(op, place_.replica);
+    Tensor input = arrival ? std::move(arrival->tensor) : Tensor();
     if (!faults_.none() && input.size() > 0) faults_.flip(op, step_, FaultTensor::Input, input);
+    if (checks() && arrival && !arrival->local && arrival->digests)
+        checker_->received(op, wiring_.stageOf(op), input, *arrival->digests, arrival->time);
     Tensor output;
     switch (op.kind) {
     case OpKind::Forward: output = stage.forward(piece, std::move(input)); break;
@@ -296,7 +380,9 @@ Tensor RankLoop::compute(const Op& op, Tensor input) {
 void RankLoop::sendOutput(const Op& op, Tensor output, TimeNs end) {
     const std::optional<Wiring::Route> route = wiring_.outputOf(op);
     if (!route) return;
-    wires_.send(route->peer, route->key, {std::move(output), end});
+    Message message{std::move(output), end};
+    if (checks()) message.digests = checker_->digestsOf(message.tensor);
+    wires_.send(route->peer, route->key, std::move(message));
     if (route->peer == wires_.rank()) return;
     if (device_) return device_->sent(op, *route, paced(state_.config.times.comm).value_or(TimeNs{0}));
     // Paced, the transfer is as long as its latency; otherwise as long as the hand-over took.
@@ -313,7 +399,9 @@ std::vector<Tensor> RankLoop::sumGradients(const Op& op, TimeNs& ready) {
             if (copy.own) continue;
             Tensor sum = own.back();
             if (device_) sum = device_->handOver(std::move(sum));
-            wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), {std::move(sum), ready});
+            Message message{std::move(sum), ready};
+            if (checks()) message.digests = checker_->digestsOf(stage, message.tensor);
+            wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), std::move(message));
         }
     }
     std::vector<Tensor> sums;
@@ -333,6 +421,8 @@ Tensor RankLoop::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& read
             Arrival arrival = receive(op, copy.holder, Wiring::sumKey(copy.stage, stage));
             ready = std::max(ready, arrival.time);
             if (device_) device_->receive(arrival, paced(state_.config.times.comm));
+            if (checks() && arrival.digests)
+                checker_->receivedGradients(stage, arrival.tensor, *arrival.digests, arrival.time);
             part = std::move(arrival.tensor);
         }
         if (std::exchange(first, false)) {
@@ -358,6 +448,7 @@ void RankLoop::runOptimizer() {
     if (device_) device_->begin(op, paced(nominal));
     for (int c = 0; c < schedule_.vpp; ++c)
         model(wiring_.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
+    if (checker_) checker_->weightsWritten();
     if (device_) device_->end(op, {});
     for (int c = 0; c < schedule_.vpp; ++c)
         noteLoss(wiring_.stageOf(Chunk{c}));

@@ -7,6 +7,7 @@
 #include "runtime/engine/tensor_group.h"
 #include "runtime/engine/wiring.h"
 #include "runtime/fault/rank_faults.h"
+#include "runtime/replay/rank_checker.h"
 
 #include <optional>
 #include <span>
@@ -54,6 +55,10 @@ private:
     void runStep();
     /// Calls the hook for bubbles that end with the op at `index` of the list.
     void meetBubbles(std::size_t index);
+    /// Lets the rank check itself before the op at `index`.
+    void checkBefore(std::size_t index);
+    /// As checks see the rank's device.
+    class BubbleClock;
     /// One op, or both of an overlapped pair: they begin together, when the inputs of both are there, and
     /// end together. Their maths is done in the order of the list; each output is sent when it exists.
     void runTogether(std::span<const Op> ops);
@@ -78,7 +83,7 @@ private:
     [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key);
     /// When a message can be used that the wires handed out.
     [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from);
-    [[nodiscard]] Tensor compute(const Op& op, Tensor input);
+    [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival> input);
     void sendOutput(const Op& op, Tensor output, TimeNs end);
     /// Hands the rank's gradients to the copies of its stages and adds theirs, if there are any: by chunk, the sums
     /// of all. `ready` grows to when the last of them is there.
@@ -102,6 +107,7 @@ private:
     void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0}) {
         wires_.report(activity(kind, op, peer, due));
     }
+    [[nodiscard]] bool checks() const { return checker_ && checker_->checks(); }
     [[nodiscard]] StageModel& model(Stage stage) { return *state_.stages[lane_][stage.index()]; }
     void checkStop();
     [[nodiscard]] TimeNs meet(TimeNs time);
@@ -117,11 +123,13 @@ private:
     DeviceClock clock_;
     RankFaults faults_;
     RankRecord record_;
-    std::optional<DeviceOps> device_;  ///< none = the host
-    std::optional<TensorGroup> sums_;  ///< none = stages are whole
-    bool ends_steps_;                  ///< calls after_step
-    std::vector<BubblePlace> bubbles_; ///< empty without a hook
-    std::size_t next_bubble_ = 0;      ///< in this step
+    std::optional<DeviceOps> device_;      ///< none = the host
+    std::optional<TensorGroup> sums_;      ///< none = stages are whole
+    bool ends_steps_;                      ///< calls after_step
+    std::vector<BubblePlace> bubbles_;     ///< empty without a hook
+    std::size_t next_bubble_ = 0;          ///< in this step
+    std::size_t index_ = 0;                ///< of the op at hand in the rank's list
+    std::unique_ptr<RankChecker> checker_; ///< null where nothing is checked, and nothing planted inside layers
     int step_ = 0;
     std::optional<Op> current_; ///< for messages about failures
     RankCounts counts_;

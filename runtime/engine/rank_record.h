@@ -16,6 +16,7 @@ struct Arrival {
     TimeNs sent{0};
     TimeNs time{0};
     bool local = false; ///< from the rank itself, which is no transfer
+    std::optional<MessageDigests> digests{};
 };
 
 /// What a rank writes down of its ops and transfers; peers are written as ranks of the pipeline. Loses what faults say.

@@ -31,8 +31,8 @@ bool hasTensor(const Schedule& schedule, Rank rank, const Op& op, FaultTensor te
 }
 
 Status checkOps(const Fault& fault, const Schedule& schedule) {
-    const bool flips = fault.kind == FaultKind::Flip;
-    bool met = fault.ops.matches({OpKind::Optimizer, {}, {}}) && !flips; // every step ends with one
+    const bool flips = fault.kind == FaultKind::Flip && !fault.layer && !fault.shown; // between stages
+    bool met = fault.ops.matches({OpKind::Optimizer, {}, {}}) && !flips;              // every step ends with one
     bool tensor_met = false;
     for (int r = 0; r < schedule.pp; ++r) {
         if (!fault.ranks.holds(r)) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/checked_tensor.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
@@ -45,11 +46,20 @@ enum class FaultKind : std::uint8_t {
     Pause,  ///< the rank does nothing for `time` before an op
     Drop,   ///< a `share` of a rank's records is lost
     Flip,   ///< a bit of a tensor changes
+    Nondet, ///< a layer's op gives other bits each time, wherever it runs
     Die,    ///< the rank's process dies before an op
     Hang,   ///< the rank stops before an op and never goes on
 };
 
 enum class FaultTensor : std::uint8_t { Input, Output };
+
+/// When a flip inside a layer strikes.
+enum class FaultStay : std::uint8_t {
+    Transient, ///< the first execution
+    Replay,    ///< the second, which only checks it
+    Sticky,    ///< every execution on this rank, each time another number
+    Fixed,     ///< every execution on this rank, each time the same bit: to this rank both executions look equal
+};
 
 /// Something planted into a run. What is not given has the value that changes nothing.
 struct Fault {
@@ -63,6 +73,11 @@ struct Fault {
     double share = 0;
     TimeNs time{0};
     FaultTensor tensor = FaultTensor::Output;
+    // Inside a layer (see LayerCall) in place of `tensor`, which is between stages; weights are struck before the op.
+    // What answers are known for is struck by its tensor alone.
+    std::optional<int> layer;
+    std::optional<CheckedTensor> shown; ///< none = what the op hands on
+    FaultStay stay = FaultStay::Transient;
     std::int64_t bit = 0;
     std::uint64_t seed = 1;
     std::string text; ///< as it was given
@@ -74,6 +89,7 @@ struct Fault {
 ///     op:F3.1,rank=1,add=5ms   (or factor=2)  pause:rank=1,for=30ms[,op=B0]
 ///     link:0>1,latency=2ms                    stall:1>2,for=50ms
 ///     drop:rank=1[,op=W][,share=10%]          flip:B2,rank=1,tensor=out,bit=17
+///     flip:F2,rank=1,layer=3,tensor=hidden,bit=9,stay=sticky      nondet:F,layer=3
 ///     die:rank=3,op=F1                        hang:rank=3,op=F1
 ///
 /// Ranks are a number, a range such as 1-3, or * (the default where a kind does not need one). All kinds take
@@ -84,6 +100,7 @@ struct Fault {
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
 /// Whether what the faults name is there: ranks, steps, ops of a rank, tensors. Errors: Usage.
+/// The layers of a stage are not known here.
 [[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
                                  int tensor_ranks = 1);
 

@@ -38,7 +38,8 @@ const std::vector<KindRule>& kindRules() {
          FaultKind::Flip,
          "op",
          "flip:B2,rank=1,step=3,tensor=out,bit=17",
-         {{"op", true}, {"rank", true}, {"tensor"}, {"bit", true}}},
+         {{"op", true}, {"rank", true}, {"layer"}, {"tensor"}, {"bit", true}, {"stay"}}},
+        {"nondet", FaultKind::Nondet, "op", "nondet:F,layer=3", {{"op", true}, {"layer"}, {"rank"}, {"tensor"}}},
         {"die", FaultKind::Die, "", "die:rank=3,step=2,op=F1", {{"rank", true}, {"op"}}},
         {"hang", FaultKind::Hang, "", "hang:rank=3,step=2,op=F1", {{"rank", true}, {"op"}}},
     };
@@ -143,6 +144,42 @@ Status parseLink(const FaultText& text, std::string_view word, Fault& fault) {
     return {};
 }
 
+Status parseFaultTensor(const FaultText& text, std::string_view value, Fault& fault) {
+    if (value == "in" || value == "out") {
+        fault.tensor = value == "in" ? FaultTensor::Input : FaultTensor::Output;
+        return {};
+    }
+    fault.shown = parseTensor(value);
+    if (fault.shown) return {};
+    return text.wrong(
+        value, "is no tensor of an op",
+        "give in, what the op takes, or out, what it hands on; with layer=N what the layer computes, such "
+        "as hidden, output, input-gradient or weight-gradient, or weights");
+}
+
+Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
+    constexpr std::array<std::string_view, 4> kNames{"transient", "replay", "sticky", "fixed"};
+    const auto found = std::ranges::find(kNames, value);
+    if (found == kNames.end()) {
+        return text.wrong(value, "is no way to stay",
+                          "give transient (the first execution), replay (the one that checks it), sticky (every one, "
+                          "each time another number) or fixed (every one, the same bit)");
+    }
+    fault.stay = static_cast<FaultStay>(found - kNames.begin());
+    return {};
+}
+
+/// Inside a layer, or in what answers are known for.
+bool needsNoLayer(CheckedTensor tensor) {
+    return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
+}
+
+Status checkFlip(const FaultText& text, const Fault& fault) {
+    if (fault.shown && !fault.layer && !needsNoLayer(*fault.shown))
+        return text.wrong(tensorName(*fault.shown), "is a tensor inside a layer", "say which: layer=3");
+    return {};
+}
+
 Status applyKey(const FaultText& text, std::string_view key, std::string_view value, Fault& fault) {
     if (key == "rank") {
         BUBBLESCOPE_ASSIGN(fault.ranks, parseRange(text, value, "rank"));
@@ -166,9 +203,13 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "add" || key == "for" || key == "latency") {
         BUBBLESCOPE_ASSIGN(fault.time, parseDuration(text, value));
     } else if (key == "tensor") {
-        if (value != "in" && value != "out")
-            return text.wrong(value, "is no tensor of an op", "give in, what the op takes, or out, what it hands on");
-        fault.tensor = value == "in" ? FaultTensor::Input : FaultTensor::Output;
+        BUBBLESCOPE_TRY(parseFaultTensor(text, value, fault));
+    } else if (key == "stay") {
+        BUBBLESCOPE_TRY(parseStay(text, value, fault));
+    } else if (key == "layer") {
+        fault.layer = wholeNumber<int>(value);
+        if (!fault.layer || *fault.layer < 0)
+            return text.wrong(value, "is no layer", "0 is the embedding, then come the blocks, the last is the head");
     } else if (key == "bit") {
         const auto bit = wholeNumber<std::int64_t>(value);
         if (!bit || *bit < 0) return text.wrong(value, "is no bit", "bits of a tensor are counted from 0, 32 a number");
@@ -253,6 +294,7 @@ Result<Fault> parseFault(std::string_view given) {
     BUBBLESCOPE_TRY(checkComplete(text, *rule, values));
     for (const auto& [key, value] : values)
         BUBBLESCOPE_TRY(applyKey(text, key, value, fault));
+    if (fault.kind == FaultKind::Flip) BUBBLESCOPE_TRY(checkFlip(text, fault));
     if (fault.steps.last < fault.steps.first)
         return text.wrong(values.contains("to") ? values["to"] : given, "is before the first step", "swap from and to");
     return fault;

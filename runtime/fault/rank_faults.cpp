@@ -1,5 +1,6 @@
 #include "runtime/fault/rank_faults.h"
 
+#include "runtime/model/number_hash.h"
 #include "runtime/model/synthetic.h"
 
 #include <fmt/format.h>
@@ -32,6 +33,49 @@ std::pair<double, double> chances(const Fault& fault, Rank rank, const Op& op, i
 /// By Box and Muller.
 double normal(std::pair<double, double> uniform) {
     return std::sqrt(-2 * std::log(uniform.first)) * std::cos(2 * std::numbers::pi * uniform.second);
+}
+
+constexpr std::int64_t kBits = 32; // of a number
+
+void flipBit(float& value, std::int64_t bit) {
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (std::uint32_t{1} << (bit % kBits)));
+}
+
+/// Inside layers and known answers.
+bool isInLayer(const Fault& fault) {
+    return fault.kind == FaultKind::Nondet || (fault.kind == FaultKind::Flip && (fault.layer || fault.shown));
+}
+
+bool isKnownAnswer(CheckedTensor tensor) {
+    return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
+}
+
+/// What an op hands on, or the weights' gradient.
+bool isResult(const Op& op, CheckedTensor tensor) {
+    switch (op.kind) {
+    case OpKind::Forward: return tensor == CheckedTensor::Output;
+    case OpKind::Backward:
+    case OpKind::BackwardInput: return tensor == CheckedTensor::InputGradient;
+    case OpKind::BackwardWeight: return tensor == CheckedTensor::WeightGradient;
+    case OpKind::Optimizer: break;
+    }
+    return false;
+}
+
+bool strikesTensor(const Fault& fault, const LayerRun& run, CheckedTensor tensor) {
+    if (isKnownAnswer(tensor)) return fault.shown == tensor;
+    if (!fault.ops.matches(run.op) || fault.layer.value_or(run.layer) != run.layer) return false;
+    return fault.shown ? *fault.shown == tensor : isResult(run.op, tensor);
+}
+
+bool strikesTime(const Fault& fault, const LayerRun& run) {
+    switch (fault.stay) {
+    case FaultStay::Transient: return run.again == 0;
+    case FaultStay::Replay: return run.again == 1;
+    case FaultStay::Sticky:
+    case FaultStay::Fixed: return true;
+    }
+    return false;
 }
 
 } // namespace
@@ -83,17 +127,50 @@ bool RankFaults::drops(const Op& op, int step) const {
 }
 
 void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const {
-    constexpr std::int64_t kBits = 32;
     for (const Fault& fault : faults_) {
-        if (!strikes(fault, FaultKind::Flip, op, step) || fault.tensor != which) continue;
+        if (!strikes(fault, FaultKind::Flip, op, step) || isInLayer(fault) || fault.tensor != which) continue;
         const std::int64_t element = fault.bit / kBits;
         if (element >= tensor.size()) {
             throw std::out_of_range(
                 fmt::format("{}: the tensor has {} bits, the first of which is 0", fault.text, tensor.size() * kBits));
         }
-        float& value = tensor.host().data()[element];
-        value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (std::uint32_t{1} << (fault.bit % kBits)));
+        flipBit(tensor.host().data()[element], fault.bit);
     }
+}
+
+bool RankFaults::inLayers() const {
+    return std::ranges::any_of(faults_, isInLayer);
+}
+
+void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, float* values, std::int64_t count,
+                        std::int64_t before) const {
+    for (const Fault& fault : faults_) {
+        if (!isInLayer(fault) || !fault.steps.holds(run.step) || !strikesTensor(fault, run, tensor)) continue;
+        const std::uint64_t chance = Synthetic(fault.seed + static_cast<std::uint64_t>(rank_.value))
+                                         .number(Synthetic::Stream::Faults, run.number);
+        const auto anywhere =
+            static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1)));
+        if (fault.kind == FaultKind::Nondet) {
+            for (std::int64_t i = 0; i < count; ++i) { // as another order of additions would
+                if ((mixBits(chance + static_cast<std::uint64_t>(i)) & 1U) != 0) flipBit(values[i], 0);
+            }
+            continue;
+        }
+        if (!strikesTime(fault, run)) continue;
+        if (fault.stay == FaultStay::Sticky) {
+            if (count > 0) flipBit(values[anywhere], fault.bit);
+            continue;
+        }
+        const std::int64_t element = fault.bit / kBits - before;
+        if (0 <= element && element < count) flipBit(values[element], fault.bit);
+    }
+}
+
+bool RankFaults::strikesWeights(const Op& op, int step, int layer) const {
+    return std::ranges::any_of(faults_, [&](const Fault& fault) {
+        return strikes(fault, FaultKind::Flip, op, step) && fault.shown == CheckedTensor::Weights &&
+               fault.layer == layer;
+    });
 }
 
 std::optional<FaultKind> RankFaults::endsBefore(const Op& op, int step) const {

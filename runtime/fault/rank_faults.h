@@ -12,6 +12,15 @@
 
 namespace bubblescope::runtime {
 
+/// An execution of an op of one layer.
+struct LayerRun {
+    Op op;
+    int step = 0;
+    int layer = 0;
+    int again = 0;            ///< 0 for the first, then how often the rank has repeated it
+    std::uint64_t number = 0; ///< of all that the rank executes; what varies from time to time varies with it
+};
+
 /// The faults of a run as one rank meets them. All follow from the faults, their seeds and the names of ops and steps
 /// alone, so that a run with the same faults meets the same. For the rank's thread.
 class RankFaults {
@@ -38,6 +47,16 @@ public:
     /// Flips the bits of the op's tensor that are to be flipped. Throws std::out_of_range for one beyond its end.
     void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
 
+    /// True where something strikes inside layers, or known answers.
+    [[nodiscard]] bool inLayers() const;
+
+    /// Strikes what an execution has just computed: `before` numbers of the same tensor were shown already.
+    void strike(const LayerRun& run, CheckedTensor tensor, float* values, std::int64_t count,
+                std::int64_t before) const;
+
+    /// Whether a layer's weights are struck before the op.
+    [[nodiscard]] bool strikesWeights(const Op& op, int step, int layer) const;
+
     /// Die or Hang, if the rank goes no further than this op.
     [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
 
@@ -53,6 +72,24 @@ private:
         TimeNs until{0};
     };
     std::map<std::pair<std::size_t, Rank>, Stalled> stalled_; ///< by fault and sender
+};
+
+/// The faults of one execution, which shows its tensors one after the other.
+class LayerStrikes {
+public:
+    LayerStrikes(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
+
+    void strike(CheckedTensor tensor, float* values, std::int64_t count) {
+        if (faults_.none()) return;
+        std::int64_t& before = seen_[tensor];
+        faults_.strike(run_, tensor, values, count, before);
+        before += count;
+    }
+
+private:
+    const RankFaults& faults_;
+    LayerRun run_;
+    std::map<CheckedTensor, std::int64_t> seen_;
 };
 
 } // namespace bubblescope::runtime

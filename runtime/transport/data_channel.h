@@ -14,6 +14,7 @@ public:
     struct Arrived {
         Tensor tensor;
         std::optional<TimeNs> sent; ///< as the sender said; nothing where only a device knows
+        std::optional<MessageDigests> digests{};
     };
 
     DataChannel() = default;
@@ -29,6 +30,8 @@ public:
     virtual void progress() = 0;
     /// A message that has come; of a device's, one whose transfer is queued.
     [[nodiscard]] virtual std::optional<Arrived> take(Rank from, const MessageKey& key) = 0;
+    /// When a message was sent that has come and was not taken yet; nothing where it has not, or cannot be told.
+    [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) const { return {}; }
     /// True while something is under way that needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     /// The run has ended early: whatever still waits, for a device or on it, is let go. May be called again.

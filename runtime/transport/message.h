@@ -5,6 +5,7 @@
 #include "runtime/model/tensor.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace bubblescope::runtime {
 
@@ -30,9 +31,16 @@ struct MessageKey {
 /// one.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
+/// What the sender says of a message where a run checks itself.
+struct MessageDigests {
+    std::uint64_t content = 0; ///< of the tensor, when it had been computed
+    std::uint64_t weights = 0; ///< with gradients: of the weights that all copies of the stage must have
+};
+
 struct Message {
     Tensor tensor;
     TimeNs sent{0}; ///< the producing op's end on its device clock
+    std::optional<MessageDigests> digests{};
 };
 
 /// A message as its receiver finds it.

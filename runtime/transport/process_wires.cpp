@@ -139,11 +139,23 @@ std::optional<Taken> ProcessWires::receive(Rank from, const MessageKey& key) {
             taken.waited = true;
             return false;
         }
-        taken.message = {std::move(message->tensor), message->sent ? fromRoot(*message->sent) : clock_.now()};
+        taken.message = {std::move(message->tensor), message->sent ? fromRoot(*message->sent) : clock_.now(),
+                         message->digests};
         return true;
     };
     if (!waitFor(look) || end_.ended()) return std::nullopt;
     return taken;
+}
+
+std::optional<TimeNs> ProcessWires::peek(Rank from, const MessageKey& key) {
+    const std::lock_guard lock(mutex_);
+    if (from == rank_) {
+        const auto found = to_self_.find(key);
+        return found == to_self_.end() ? std::nullopt : std::optional(found->second.sent);
+    }
+    progress();
+    const std::optional<TimeNs> sent = data_->peek(from, key);
+    return sent ? std::optional(fromRoot(*sent)) : std::nullopt;
 }
 
 std::optional<TimeNs> ProcessWires::meet(TimeNs time) {

@@ -49,6 +49,7 @@ public:
     void expect(std::span<const Expected> messages) override;
     void send(Rank to, const MessageKey& key, Message message) override;
     [[nodiscard]] std::optional<Taken> receive(Rank from, const MessageKey& key) override;
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> meet(TimeNs time) override;
     void report(const Activity& activity) override;
     void fail(Error error) override;

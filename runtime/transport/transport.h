@@ -35,6 +35,10 @@ public:
     /// Waits for the message; nothing when the run has ended.
     [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
 
+    /// When a message was sent that receive() would hand out at once; nothing where it would wait, or it cannot be
+    /// told. Never waits.
+    [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) { return {}; }
+
     /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
     /// ended.
     [[nodiscard]] virtual std::optional<TimeNs> meet(TimeNs time) = 0;

@@ -23,6 +23,13 @@ std::optional<Taken> Mailbox::take(Rank from, const MessageKey& key) {
     return taken;
 }
 
+std::optional<TimeNs> Mailbox::peek(Rank from, const MessageKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = messages_.find({from, key});
+    if (found == messages_.end()) return std::nullopt;
+    return found->second.sent;
+}
+
 void Mailbox::abort() {
     {
         const std::lock_guard lock(mutex_);

@@ -19,6 +19,9 @@ public:
     /// Waits for the message; nothing when the run was aborted.
     [[nodiscard]] std::optional<Taken> take(Rank from, const MessageKey& key);
 
+    /// When the message was sent, if it is there.
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key);
+
     /// Wakes the waiting rank; from now on nothing is taken.
     void abort();
 

@@ -18,6 +18,9 @@ public:
     [[nodiscard]] std::optional<Taken> receive(Rank from, const MessageKey& key) override {
         return wires_.mailboxes_[rank_.index()].take(from, key);
     }
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override {
+        return wires_.mailboxes_[rank_.index()].peek(from, key);
+    }
     [[nodiscard]] std::optional<TimeNs> meet(TimeNs time) override { return wires_.barrier_.meet(time); }
     void report(const Activity& activity) override {
         if (wires_.watchdog_) wires_.watchdog_->report(rank_, activity);

@@ -15,6 +15,8 @@ struct Header {
     std::int64_t sent = 0;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+    std::int64_t checked = 0; ///< whether the digests say something
+    MessageDigests digests;
 };
 
 void check(int code, const char* tried) {
@@ -46,7 +48,8 @@ Message unpack(const std::vector<std::byte>& buffer) {
     Matrix<float> values(header.rows, header.columns);
     const auto bytes = static_cast<std::size_t>(bytesOf(values));
     if (bytes != 0) std::memcpy(values.data(), buffer.data() + sizeof header, bytes);
-    return {Tensor(std::move(values)), TimeNs{header.sent}};
+    return {Tensor(std::move(values)), TimeNs{header.sent},
+            header.checked != 0 ? std::optional(header.digests) : std::nullopt};
 }
 
 } // namespace
@@ -97,7 +100,8 @@ void MpiData::send(Rank to, const MessageKey& key, Message message) {
     Matrix<float> copy; // of what is not on the host
     if (!message.tensor.onHost()) copy = message.tensor.toHost();
     const Matrix<float>& values = message.tensor.onHost() ? message.tensor.host() : copy;
-    const Header header{message.sent.count(), values.rows(), values.cols()};
+    const Header header{message.sent.count(), values.rows(), values.cols(), message.digests ? 1 : 0,
+                        message.digests.value_or(MessageDigests{})};
     const auto bytes = static_cast<std::size_t>(bytesOf(values));
     const Label label = labelOf(to, key);
     Send& send = sends_.emplace_back();
@@ -152,13 +156,18 @@ void MpiData::findUnexpected() {
     }
 }
 
+std::optional<TimeNs> MpiData::peek(Rank from, const MessageKey& key) const {
+    const auto found = arrived_.find(labelOf(from, key));
+    return found == arrived_.end() ? std::nullopt : std::optional(found->second.sent);
+}
+
 std::optional<DataChannel::Arrived> MpiData::take(Rank from, const MessageKey& key) {
     const Label label = labelOf(from, key);
     const auto found = arrived_.find(label);
     if (found == arrived_.end()) return std::nullopt;
     // One that was quicker than its receive is not waited for again. It is near the front: messages come as expected.
     if (const auto place = std::ranges::find(expected_, label); place != expected_.end()) expected_.erase(place);
-    Arrived arrived{std::move(found->second.tensor), found->second.sent};
+    Arrived arrived{std::move(found->second.tensor), found->second.sent, found->second.digests};
     arrived_.erase(found);
     return arrived;
 }

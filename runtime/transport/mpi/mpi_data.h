@@ -30,6 +30,7 @@ public:
     void send(Rank to, const MessageKey& key, Message message) override;
     void progress() override;
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
     /// A message that comes needs progress too, but it is looked for by whoever waits for it.
     [[nodiscard]] bool busy() const override { return !sends_.empty(); }
     void closeTogether() override { comm_.freeAtEnd(); }

@@ -3,6 +3,7 @@
 #include "core/simulate/simulate.h"
 #include "runtime/engine/engine.h"
 #include "runtime/model/gpt_stage.h"
+#include "runtime/replay/check_setup.h"
 #include "runtime/transport/inproc/wires.h"
 #include "tests/unit/runtime/fake_clock.h"
 
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,10 +43,20 @@ struct EngineRun {
     }
 
     Result<EngineResult> run() {
-        const int ranks = schedule.pp * tensor_ranks;
+        const int ranks = schedule.pp * replicas * tensor_ranks;
         for (int r = 0; r < ranks; ++r)
-            rings.push_back(std::make_unique<profiler::RecordRing>(1 << 12));
+            rings.push_back(std::make_unique<profiler::RecordRing>(aadiff ? 1 << 16 : 1 << 12));
         InProcessWires wires(ranks, clock, std::nullopt);
+        if (aadiff) {
+            auto made = CheckSetup::make(
+                {schedule, costs, model, tolerance.has_value(), static_cast<std::size_t>(ranks), {}}, *aadiff);
+            if (!made.ok()) return std::move(made).error();
+            checks = std::move(made).value();
+            checks->write = [this](Rank, const CheckRecord& check) {
+                const std::lock_guard lock(mutex);
+                mismatches.push_back(check);
+            };
+        }
         EngineConfig config{.schedule = schedule,
                             .times = costs,
                             .steps = steps,
@@ -53,12 +65,14 @@ struct EngineRun {
                             .make_stage = make_stage,
                             .devices = devices,
                             .ranks = wires.ends(),
+                            .replicas = replicas,
                             .tensor_ranks = tensor_ranks,
                             .rings = {},
                             .faults = faults,
                             .die = {},
                             .after_step = after_step,
-                            .bubble_hook = bubble_hook};
+                            .bubble_hook = bubble_hook,
+                            .checks = checks.get()};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
         Result<EngineResult> result = runEngine(config, control);
@@ -71,7 +85,12 @@ struct EngineRun {
     CostModel costs;
     std::vector<Fault> faults;
     int steps = 2;
+    int replicas = 1;
     int tensor_ranks = 1;
+    std::optional<AadiffOptions> aadiff;
+    std::unique_ptr<CheckSetup> checks;
+    std::mutex mutex;
+    std::vector<CheckRecord> mismatches; ///< of checks; those that found nothing are in `records`
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;

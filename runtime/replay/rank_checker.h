@@ -1,0 +1,168 @@
+#pragma once
+
+#include "profiler/recorder/ring.h"
+#include "runtime/engine/wiring.h"
+#include "runtime/fault/rank_faults.h"
+#include "runtime/model/stage_model.h"
+#include "runtime/replay/check_setup.h"
+#include "runtime/replay/slot_clock.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// One rank's checks: looks on while its stages compute, runs again in its bubbles what the plan says, and tells what
+/// it found. Where a run does not check itself it only lets faults strike inside layers. Used by the rank's thread.
+class RankChecker final : public LayerWatch {
+public:
+    struct Place {
+        Rank world;
+        const RunMesh& run;
+        MeshPlace mesh;
+    };
+
+    /// `setup` may be null: no checks. References must outlive it.
+    RankChecker(CheckSetup* setup, const RankFaults& faults, const Schedule& schedule, const CostModel& times,
+                const Place& place, profiler::RecordRing* ring, const std::atomic<bool>& ended);
+    ~RankChecker() override;
+
+    /// Whether the step at hand is checked.
+    [[nodiscard]] bool checks() const { return setup_ != nullptr && step_ % setup_->options.every == 0; }
+
+    /// The rank's stages, before the first step. They must outlive it.
+    void watch(std::vector<std::pair<Stage, StageModel*>> stages);
+
+    void beginStep(int step, TimeNs begin);
+    /// When the op at `index` of the rank's list may begin, at the earliest, where the plan holds ops back.
+    [[nodiscard]] std::optional<TimeNs> heldUntil(std::size_t index) const;
+    /// Fills the slot before the op at `index`, if there is one; `index` is the list's size behind the last op.
+    void fill(std::size_t index, SlotClock& clock);
+    /// When what the op at `index` waited for was there, checks aside.
+    void ended(std::size_t index, TimeNs ready);
+
+    /// An op begins on the rank at `now`; layers follow.
+    void beginOp(const Op& op, Stage stage, TimeNs now);
+    /// Of what the op that ran last hands on, when it had been computed.
+    [[nodiscard]] MessageDigests digestsOf(const Tensor& output) const;
+    /// What came for an op from another rank, with what the sender says of it.
+    void received(const Op& op, Stage stage, const Tensor& tensor, const MessageDigests& sent, TimeNs now);
+
+    /// Of the gradients that a copy of the stage is sent.
+    [[nodiscard]] MessageDigests digestsOf(Stage stage, const Tensor& gradients) const;
+    void receivedGradients(Stage stage, const Tensor& tensor, const MessageDigests& sent, TimeNs now);
+    /// The optimizer has written all weights.
+    void weightsWritten();
+
+    /// Behind the optimizer, when all ranks have met: settles verdicts.
+    void endStep();
+
+    // LayerWatch
+    [[nodiscard]] bool begin(const LayerCall& call) override;
+    void touch(CheckedTensor tensor, float* values, std::int64_t count) override;
+    void end(std::unique_ptr<LayerReplay> kept) override;
+
+private:
+    /// An op without what says how it runs.
+    using OpKey = std::tuple<OpKind, Microbatch, Chunk, std::int32_t>;
+    static OpKey keyOf(const Op& op) { return {op.kind, op.microbatch, op.chunk, op.sequence}; }
+    using LayerKey = std::pair<OpKey, int>;
+
+    /// A part of a layer that is kept to be run again, and what it came to.
+    struct Kept {
+        LayerRun run;
+        Stage stage;
+        LayerPart part = LayerPart::Forward;
+        std::shared_ptr<LayerReplay> replay;
+        LayerResult first;
+    };
+    /// A mismatch whose verdict waits for another rank.
+    struct Pending {
+        CheckRecord record;
+        std::shared_ptr<CheckBoard::Question> question;
+        std::optional<Rank> by; ///< of Elsewhere: who ran it again
+    };
+    struct PlacedSlot {
+        std::size_t before = 0;  ///< in the rank's list
+        TimeNs end{0};           ///< planned, counted from the step's begin
+        std::deque<TimeNs> seen; ///< the last ends, likewise
+    };
+
+    void placePlan();
+    /// Of the step at hand; empty where nothing is planned.
+    [[nodiscard]] std::span<const PlannedCheck> planned() const;
+    [[nodiscard]] std::optional<TimeNs> predictedEnd(const PlacedSlot& slot) const;
+    [[nodiscard]] TimeNs costOf(const Kept& part, TimeNs nominal) const;
+    void runPlanned(const PlannedCheck& check, TimeNs end, SlotClock& clock);
+    [[nodiscard]] LayerResult execute(const LayerReplay& replay, LayerRun run, int again);
+    void compare(const Kept& kept, const LayerResult& second, CheckRecord record, TimeNs nominal, SlotClock* clock);
+    /// `by`: the other rank that disagreed.
+    void settleLater(CheckRecord record, ShippedLayer layer, std::optional<Rank> by);
+    [[nodiscard]] ShippedLayer ship(const Kept& kept, TimeNs nominal) const;
+    void tryTwice(Kept& kept);
+    void knownAnswers(TimeNs end, SlotClock& clock);
+    void checkWeights(TimeNs end, SlotClock& clock);
+    /// Runs what another rank offers, if it fits; false if nothing does.
+    bool checkElsewhere(TimeNs end, SlotClock& clock);
+    /// In place of a check of what was checked in this step already: hands that to another rank, and takes up what one
+    /// offers. False where there is nothing.
+    bool swap(const PlannedCheck& check, TimeNs end, SlotClock& clock);
+    void offer(const Kept& kept, TimeNs nominal);
+    void answerOthers();
+    void settleElsewhere();
+    void settle(Pending& pending);
+
+    [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
+    void tell(CheckRecord record, CheckedTensor tensor, Stage stage);
+    void tellMismatch(CheckRecord record, Rank world);
+    void push(const profiler::SliceRecord& record);
+
+    CheckSetup* setup_;
+    const RankFaults& faults_;
+    const Schedule& schedule_;
+    const CostModel& times_;
+    Place place_;
+    profiler::RecordRing* ring_;
+    const std::atomic<bool>& ended_;
+    bool emulated_ = true;
+    std::vector<std::pair<Stage, StageModel*>> stages_;
+    std::vector<PlacedSlot> slots_;                                    ///< as the plan numbers them
+    std::vector<std::optional<TimeNs>> holds_;                         ///< by index, from the step's begin
+    std::map<std::pair<Stage, int>, std::uint64_t> weights_;           ///< as written, by layer
+    std::map<std::tuple<OpKind, LayerPart, int>, TimeNs> usual_;       ///< host's time of a part of a layer
+    std::set<std::pair<LayerPart, int>> tried_;                        ///< part, and what kind of layer
+    std::map<std::tuple<OpKind, LayerPart, Chunk, int>, int> offered_; ///< how often to others
+    std::uint64_t executions_ = 0;
+    int step_ = 0;
+    TimeNs begin_{0};
+
+    // Of the step at hand:
+    std::map<LayerKey, std::size_t> wanted_; ///< planned checks, by place in the plan's step
+    std::map<LayerKey, std::vector<Kept>> kept_;
+    std::int64_t kept_bytes_ = 0;
+    std::vector<Pending> pending_;
+    std::set<std::size_t> checked_; ///< units
+
+    // Of the op and the layer at hand:
+    Op op_;
+    Stage stage_;
+    TimeNs op_begin_{0};
+    LayerCall call_;
+    LayerRun run_;
+    std::optional<LayerStrikes> strikes_;
+    LayerResult shown_;
+    bool keeps_ = false;
+    bool tries_ = false;
+    std::optional<std::uint64_t> output_; ///< of the op
+    TimeNs layer_began_{0};
+};
+
+} // namespace bubblescope::runtime

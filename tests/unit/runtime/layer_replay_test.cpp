@@ -1,0 +1,106 @@
+// Layers run again: by the same code on the same inputs they come to the same bits, and leave no trace.
+
+#include "runtime/model/layer_watch.h"
+
+#include "core/schedule/registry.h"
+#include "runtime/replay/layer_result.h"
+#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// Takes down what is shown.
+class Taker final : public LayerProbe {
+public:
+    void touch(CheckedTensor tensor, float* values, std::int64_t count) override {
+        result.push_back({tensor, digestOf(values, count), {}});
+    }
+    LayerResult result;
+};
+
+struct Seen {
+    std::mutex mutex;
+    int layers = 0;
+    int different = 0;
+    std::set<std::pair<LayerPart, int>> parts;
+};
+
+/// Runs every layer again twice: at once, and detached when the step is nearly over.
+class TwiceWatch final : public LayerWatch {
+public:
+    explicit TwiceWatch(Seen& seen) : seen_(seen) {}
+    bool begin(const LayerCall& call) override {
+        call_ = call;
+        first_.result.clear();
+        return true;
+    }
+    void touch(CheckedTensor tensor, float* values, std::int64_t count) override {
+        first_.touch(tensor, values, count);
+    }
+    void end(std::unique_ptr<LayerReplay> kept) override {
+        const std::lock_guard lock(seen_.mutex);
+        ++seen_.layers;
+        seen_.parts.insert({call_.part, call_.layer});
+        EXPECT_GT(kept->bytes() + (call_.layer == 0 ? 1 : 0), 0);
+        for (int i = 0; i < 2; ++i) {
+            Taker again;
+            kept->run(again);
+            EXPECT_EQ(again.result.size(), first_.result.size());
+            seen_.different += firstDifference(first_.result, again.result) ? 1 : 0;
+            kept->detach();
+        }
+    }
+
+private:
+    Seen& seen_;
+    LayerCall call_;
+    Taker first_;
+};
+
+/// Digest of the weights after two steps, with and without a watch that runs everything again.
+std::uint64_t train(const Schedule& schedule, int tensor_ranks, Seen* seen) {
+    test::EngineRun run(schedule, test::someTimes(TimeNs{0}));
+    run.model.heads = 2;
+    run.model.layers_per_stage = 2;
+    run.tensor_ranks = tensor_ranks;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<TwiceWatch>> watches;
+    run.make_stage = [&](StageTask task) {
+        if (seen != nullptr) {
+            const std::lock_guard lock(mutex);
+            task.watch = watches.emplace_back(std::make_unique<TwiceWatch>(*seen)).get();
+        }
+        return std::make_unique<GptStage>(run.model, task);
+    };
+    const auto result = run.run();
+    EXPECT_TRUE(result.ok()) << result.error().text();
+    std::uint64_t hash = kFnvOffset;
+    for (const auto& lane : result.value().stages) {
+        for (const auto& stage : lane)
+            hash = stage->digest(hash);
+    }
+    return hash;
+}
+
+TEST(LayerReplay, ComesToTheSameBitsAndChangesNothing) {
+    for (const auto& [name, vpp, tensor_ranks] :
+         {std::tuple{"1f1b", 1, 1}, std::tuple{"zb-v", 2, 1}, std::tuple{"seq1f1b", 1, 1}, std::tuple{"1f1b", 1, 2}}) {
+        const Schedule schedule = test::scheduleOf(name, 2, 4, vpp);
+        Seen seen;
+        EXPECT_EQ(train(schedule, tensor_ranks, &seen), train(schedule, tensor_ranks, nullptr)) << name;
+        EXPECT_EQ(seen.different, 0) << name << ", tensor ranks " << tensor_ranks;
+        const int layers = 2 * schedule.stages() + 2;
+        EXPECT_EQ(seen.parts.size(), static_cast<std::size_t>(3 * layers)) << name;
+        EXPECT_GE(seen.layers, 2 * 4 * 3 * layers) << name;
+    }
+}
+
+} // namespace
+} // namespace bubblescope::runtime
