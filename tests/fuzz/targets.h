@@ -14,7 +14,9 @@ void jobLog(std::string_view bytes);           ///< Paddle's job profiler
 void jsonArgs(std::string_view bytes);         ///< a JSON object as args
 void layerTimes(std::string_view bytes);       ///< layers of a model, JSON and CSV
 void loadRun(std::string_view bytes);          ///< any trace file, through recognition and analysis
+void liveStream(std::string_view bytes);       ///< a trace file of our own, while it is written
 void memoryModel(std::string_view bytes);      ///< tensor sizes of a model
+void networkFrames(std::string_view bytes);    ///< messages between who has a run's files and who watches
 void nsysDatabase(std::string_view bytes);     ///< Nsight Systems' SQLite export
 void opCosts(std::string_view bytes);          ///< operators of a layer, through the cutting rules and the chart
 void perfettoTrace(std::string_view bytes);    ///< Perfetto protobuf

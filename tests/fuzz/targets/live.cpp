@@ -1,0 +1,79 @@
+// What is read while it is still written: trace files that grow, and messages of the network.
+
+#include "profiler/collect/live_engine.h"
+#include "profiler/net/frame.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+
+#include <algorithm>
+
+namespace bubblescope::fuzz {
+namespace {
+
+using profiler::LiveCounts;
+using profiler::LiveEngine;
+
+/// Two streams, of which the second is replaced by the first one's bytes.
+LiveCounts watch(std::string_view bytes, std::size_t piece) {
+    profiler::LiveOptions options;
+    options.board.open_steps = 4;
+    options.window = {2, 3};
+    options.history = 5;
+    LiveEngine engine(options);
+    const auto first = engine.open();
+    const auto second = engine.open();
+    TimeNs now{0};
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+        engine.feed(first, bytes.substr(at, piece), now);
+        require(engine.pending(first) <= bytes.size(), "no more waits than came");
+    }
+    engine.feed(second, bytes.substr(0, bytes.size() / 2), now);
+    engine.restart(second);
+    engine.feed(second, bytes, now);
+    engine.gone(second, "it was told so");
+    constexpr TimeNs kLong{std::chrono::minutes(1)};
+    for (int turn = 0; turn < 4; ++turn)
+        (void)engine.advance(now += kLong);
+    require(engine.steps().size() <= options.history, "old steps go");
+    for (const profiler::LiveStep& step : engine.steps()) {
+        require(step.complete || step.wall == TimeNs{0} || !step.fault.empty(), "what is incomplete says why");
+        require(step.bubble >= TimeNs{0} && step.busy >= TimeNs{0}, "times are not negative");
+    }
+    require(engine.counts().unheard >= 0 && engine.counts().dropped >= 0, "counts are not negative");
+    return engine.counts();
+}
+
+} // namespace
+
+void liveStream(std::string_view bytes) {
+    const LiveCounts whole = watch(bytes, std::max<std::size_t>(1, bytes.size()));
+    const LiveCounts parts = watch(bytes, 61);
+    require(whole.slices == parts.slices && whole.packets == parts.packets && whole.torn == parts.torn &&
+                whole.damaged == parts.damaged,
+            "how the bytes are cut makes no difference");
+}
+
+void networkFrames(std::string_view bytes) {
+    const auto read = [&](std::size_t piece) {
+        profiler::FrameReader reader;
+        std::string again;
+        for (std::size_t at = 0; at < bytes.size(); at += piece) {
+            reader.feed(bytes.substr(at, piece));
+            while (true) {
+                const auto frame = reader.next();
+                if (!frame.ok()) {
+                    require(!frame.error().message.empty(), "an error says what is wrong");
+                    return again;
+                }
+                if (!frame.value()) break;
+                again += encode(*frame.value());
+            }
+        }
+        return again;
+    };
+    const std::string whole = read(std::max<std::size_t>(1, bytes.size()));
+    require(bytes.starts_with(whole), "a message is written as it was read");
+    require(read(7) == whole, "how the bytes are cut makes no difference");
+}
+
+} // namespace bubblescope::fuzz
