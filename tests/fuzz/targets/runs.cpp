@@ -1,5 +1,6 @@
 // Whole files, as people open them.
 
+#include "core/aadiff/compare.h"
 #include "core/diagnose/report.h"
 #include "core/io/chrome/writer.h"
 #include "core/io/csv/writer.h"
@@ -57,7 +58,12 @@ void loadRun(std::string_view bytes) {
     for (const StepAnalysis& step : report.steps) {
         for (const RankAccount& account : step.ranks)
             require(account.busy + account.bubble == step.wall, "busy and bubble make up the step");
+        for (const RankAccount& account : step.ranks)
+            require(account.replay >= TimeNs{0} && account.replay <= account.bubble, "checks are part of a bubble");
     }
+    if (report.coverage) require(report.coverage->replayed <= report.coverage->work, "no work is checked twice over");
+    const DigestedRun digested{run.value().checks.digests, run.value().info};
+    require(compareDigests(digested, digested).differing == 0, "a run does not differ from itself");
 }
 
 void roundTrip(std::string_view bytes) {
