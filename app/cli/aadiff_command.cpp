@@ -234,9 +234,10 @@ CommandResult plan(const Options& options) {
 
 } // namespace
 
-void addAadiffCommand(Command app, Action& action) {
+void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     const Command aadiff = app.addCommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
     aadiff.needsCommand();
+    addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
     const auto options = std::make_shared<Options>();

@@ -26,6 +26,8 @@ void addOverlapCommand(Command app, Action& action);
 void addPartitionCommand(Command app, Action& action);
 /// `team`: the processes that are the ranks of a run, or null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
+/// `run --aadiff` as a command of `aadiff`.
+void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team);
 void addConvertCommand(Command app, Action& action);
 void addInfoCommand(Command app, Action& action);
 /// `team`: the processes that share the work, or null.
@@ -34,7 +36,7 @@ void addAnomaliesCommand(Command app, Action& action);
 void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);
 void addWhatIfCommand(Command app, Action& action);
-void addAadiffCommand(Command app, Action& action);
+void addAadiffCommand(Command app, Action& action, ProcessTeam* team);
 void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);
 void addRecordCommand(Command app, Action& action);

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <sstream>
 #include <utility>
 
 namespace bubblescope::cli {
@@ -143,7 +144,12 @@ std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
 }
 
 bool CommandLine::names(const std::string& command) const {
-    return app_->got_subcommand(command);
+    const CLI::App* at = app_.get();
+    std::istringstream words(command);
+    for (std::string word; words >> word; at = at->get_subcommand(word)) {
+        if (!at->got_subcommand(word)) return false;
+    }
+    return true;
 }
 
 } // namespace bubblescope::cli

@@ -86,7 +86,7 @@ public:
     /// wrong or asks for help or the version, returns the exit code that the process is to end with; if `speaks`, says
     /// on stdout or stderr what there is to say.
     [[nodiscard]] std::optional<int> parse(int argc, char** argv, bool speaks);
-    /// After parse(): whether the line names this command.
+    /// After parse(): whether the line names this command, "aadiff run" for one of another's.
     [[nodiscard]] bool names(const std::string& command) const;
 
 private:

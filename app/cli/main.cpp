@@ -18,7 +18,7 @@ namespace {
 constexpr int kRunFailed = 4;
 
 /// Commands in which all processes of a job take part. Of the others the root does all.
-constexpr std::array<std::string_view, 2> kTogether{"analyze", "run"};
+constexpr std::array<std::string_view, 3> kTogether{"analyze", "run", "aadiff run"};
 
 bool isTogether(const CommandLine& line) {
     return std::ranges::any_of(kTogether, [&line](std::string_view name) { return line.names(std::string(name)); });
@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
     addConvertCommand(app, action);
     addMemoryCommand(app, action);
     addValidateCommand(app, action);
-    addAadiffCommand(app, action);
+    addAadiffCommand(app, action, session.team());
     addMonitorCommand(app, action);
     addViewCommand(app, action);
     addRecordCommand(app, action);

@@ -1,15 +1,19 @@
 #include "app/cli/recorded_run.h"
 
 #include "app/cli/analysis_output.h"
+#include "app/cli/table.h"
+#include "core/aadiff/step_checks.h"
 #include "runtime/agree.h"
 #include "runtime/run_processes.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -118,6 +122,26 @@ Json toJson(const RecordedRun& recorded) {
                             {"late_ops", training.late_ops},
                             {"max_lateness_ns", training.max_lateness.count()},
                             {"dropped_records", training.dropped_records}};
+    if (training.checks) {
+        document["aadiff_plan"] = {
+            {"steps_to_full", training.checks->steps_to_full ? Json(*training.checks->steps_to_full) : Json()},
+            {"retimed", training.checks->retimed}};
+        const std::vector<StepChecks> steps = checksByStep(recorded.run.checks, recorded.run.steps);
+        const auto reached = stepsToCover(steps);
+        document["aadiff_plan"]["steps_reached"] = reached ? Json(*reached) : Json();
+        document["aadiff_plan"]["steps"] = Json::array();
+        for (const StepChecks& step : steps) {
+            document["aadiff_plan"]["steps"].push_back({{"index", step.step},
+                                                        {"replica", step.replica},
+                                                        {"planned", step.counts.planned()},
+                                                        {"done", step.counts.done()},
+                                                        {"aborted", step.counts.aborted},
+                                                        {"skipped", step.counts.skipped},
+                                                        {"mismatched", step.counts.mismatched},
+                                                        {"units_covered", step.units},
+                                                        {"delay_ns", step.delay.count()}});
+        }
+    }
     return document;
 }
 
@@ -125,7 +149,32 @@ std::string trainingText(const runtime::RunSummary& training) {
     std::string out = "Loss by step:";
     for (const double loss : training.losses)
         out += fmt::format(" {:.6f}", loss);
-    return out + fmt::format("\nWeights' digest: {}\n\n", digestText(training.weights_digest));
+    out += fmt::format("\nWeights' digest: {}\n", digestText(training.weights_digest));
+    return out + "\n";
+}
+
+std::string stepChecksText(const RecordedRun& recorded) {
+    const auto& plan = recorded.training.checks;
+    const std::vector<StepChecks> steps = checksByStep(recorded.run.checks, recorded.run.steps);
+    if (!plan || steps.empty()) return {};
+    constexpr std::size_t kShown = 12;
+    std::string out = "Checks by step\n";
+    Table table(
+        {{"step"}, {"planned"}, {"done"}, {"aborted"}, {"skipped"}, {"mismatched"}, {"units covered"}, {"delay"}});
+    for (const StepChecks& step : std::span(steps).first(std::min(kShown, steps.size()))) {
+        table.row({fmt::format("{}", step.step), fmt::format("{}", step.counts.planned()),
+                   fmt::format("{}", step.counts.done()), fmt::format("{}", step.counts.aborted),
+                   fmt::format("{}", step.counts.skipped), fmt::format("{}", step.counts.mismatched),
+                   fmt::format("{}", step.units), formatTime(step.delay)});
+    }
+    out += table.text();
+    if (steps.size() > kShown) out += fmt::format("  and {} steps more\n", steps.size() - kShown);
+    const auto reached = stepsToCover(steps);
+    out += fmt::format("Every layer of every op is planned within {}; all that was covered was within {}.{}\n\n",
+                       plan->steps_to_full ? fmt::format("{} steps", *plan->steps_to_full) : "no number of steps",
+                       reached ? fmt::format("{} steps", *reached) : "none",
+                       plan->retimed ? " Ops are held back within their slack." : "");
+    return out;
 }
 
 std::string digestText(std::uint64_t digest) {

@@ -27,6 +27,9 @@ struct RecordedRun {
 /// Loss and weights, for people.
 [[nodiscard]] std::string trainingText(const runtime::RunSummary& training);
 
+/// Of a run that checked itself: what it did step by step, for people; empty of others.
+[[nodiscard]] std::string stepChecksText(const RecordedRun& recorded);
+
 /// As it is shown and put into documents.
 [[nodiscard]] std::string digestText(std::uint64_t digest);
 

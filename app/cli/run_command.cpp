@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/backend_option.h"
+#include "app/cli/check_options.h"
 #include "app/cli/command.h"
 #include "app/cli/model_options.h"
 #include "app/cli/recorded_run.h"
@@ -26,6 +27,7 @@ struct Options {
     std::string out;
     int steps = 5;
     ModelOptions model;
+    CheckOptions checks;
     bool no_pace = false;
     std::string pace_tolerance;
     int replicas = 1;
@@ -69,6 +71,7 @@ Result<runtime::RunConfig> configure(const Options& options, const ProcessTeam* 
         BUBBLESCOPE_ASSIGN(config.faults.emplace_back(), runtime::parseFault(fault));
     }
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
+    BUBBLESCOPE_ASSIGN(config.aadiff, options.checks.options());
     config.replicas = options.replicas;
     config.tensor_ranks = options.tensor_ranks;
     BUBBLESCOPE_ASSIGN(config.backend, options.backend.open(severalProcesses(team)));
@@ -95,7 +98,8 @@ CommandResult runOne(runtime::RunConfig config, const Options& options, ProcessT
         printJson(toJson(recorded));
         return 0;
     }
-    printText(trainingText(recorded.training) + analysisText(recorded.run, recorded.report, {}));
+    printText(trainingText(recorded.training) + stepChecksText(recorded) +
+              analysisText(recorded.run, recorded.report, {}));
     if (!options.out.empty()) {
         printText(fmt::format("\nTrace written to {0}; look at it with `bubblescope view {0}`\n", options.out));
     }
@@ -139,9 +143,9 @@ CommandResult run(const Options& options, ProcessTeam* team) {
 
 } // namespace
 
-void addRunCommand(Command app, Action& action, ProcessTeam* team) {
-    const Command command =
-        app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
+namespace {
+
+void addOptions(const Command& command, Action& action, ProcessTeam* team, bool checks) {
     const auto options = std::make_shared<Options>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
@@ -185,10 +189,23 @@ void addRunCommand(Command app, Action& action, ProcessTeam* team) {
         .addOption("--timeout", options->timeout,
                    "End the run when a rank keeps the others waiting longer than this (60s)")
         .typeName("TIME");
+    options->checks.add(command, checks);
     options->model.add(command);
     options->svg.add(command);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options, team] { action = [options, team] { return run(*options, team); }; });
+}
+
+} // namespace
+
+void addRunCommand(Command app, Action& action, ProcessTeam* team) {
+    addOptions(app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles"),
+               action, team, false);
+}
+
+void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team) {
+    addOptions(aadiff.addCommand("run", "Train as `run` does, and check in its bubbles what was computed"), action,
+               team, true);
 }
 
 } // namespace bubblescope::cli

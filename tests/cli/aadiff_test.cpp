@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace bubblescope::test {
 namespace {
 
@@ -44,6 +46,42 @@ TEST(AadiffPlanCommand, RefusesWrongUsage) {
     EXPECT_EQ(plan({"--latency", "soon"}).exit_code, 2);
     EXPECT_EQ(plan({"--steps"}).exit_code, 2) << "only with --json";
     EXPECT_EQ(runProgram({"aadiff"}).exit_code, 2);
+}
+
+ProgramResult checkedRun(std::vector<std::string> more) {
+    std::vector<std::string> words{"aadiff",    "run", "--schedule", "1f1b", "--pp",    "3", "--microbatches", "6",
+                                   "--forward", "2ms", "--backward", "4ms",  "--steps", "2", "--layers",       "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return runProgram(words);
+}
+
+TEST(AadiffRunCommand, FindsAFlipSaysSoAndKeepsTheTensors) {
+    const ScratchFolder folder;
+    const auto fine = checkedRun({"--json", "--out", folder.file("clean")});
+    ASSERT_EQ(fine.exit_code, 0) << fine.err;
+    EXPECT_TRUE(fine.json()["aadiff_plan"]["steps_to_full"].is_number());
+    ASSERT_EQ(fine.json()["aadiff_plan"]["steps"].size(), 2U);
+    for (const auto& step : fine.json()["aadiff_plan"]["steps"]) {
+        EXPECT_GT(step["planned"], 0);
+        EXPECT_EQ(step["mismatched"], 0);
+        EXPECT_EQ(step["planned"].get<int>(),
+                  step["done"].get<int>() + step["aborted"].get<int>() + step["skipped"].get<int>());
+    }
+    EXPECT_EQ(fine.err.find("aadiff:"), std::string::npos) << fine.err;
+
+    const auto found = checkedRun({"--inject", "flip:F2,rank=1,step=1,tensor=in,bit=40", "--out", folder.file("flip")});
+    EXPECT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_NE(found.err.find("transfer check of step 1, rank 1, F2.0"), std::string::npos) << found.err;
+
+    const auto sticky = checkedRun(
+        {"--inject", "flip:F,rank=1,layer=3,tensor=hidden,bit=40,stay=sticky", "--out", folder.file("sticky")});
+    EXPECT_NE(sticky.err.find("layer 3: hidden differs (device)"), std::string::npos) << sticky.err;
+    EXPECT_TRUE(std::filesystem::exists(folder.file("sticky") + "/mismatches"));
+
+    EXPECT_EQ(checkedRun({"--inject", "flip:F2,rank=1,step=1,tensor=in,bit=40", "--on-mismatch", "stop"}).exit_code, 4);
+    EXPECT_EQ(checkedRun({"--inject", "flip:F2,rank=1,layer=99,bit=4"}).exit_code, 2);
+    EXPECT_EQ(checkedRun({"--inject", "flip:F2,rank=1,tensor=hidden,bit=4"}).exit_code, 2) << "which layer";
+    EXPECT_EQ(checkedRun({"--aadiff-memory", "much"}).exit_code, 2);
 }
 
 } // namespace
