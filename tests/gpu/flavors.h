@@ -20,8 +20,8 @@ struct Flavor {
     std::string family;
     std::string flavor;
 
-    friend std::ostream& operator<<(std::ostream& out, const Flavor& flavor) {
-        return out << flavor.family << '/' << flavor.flavor;
+    friend std::ostream& operator<<(std::ostream& out, const Flavor& order) {
+        return out << order.family << '/' << order.flavor;
     }
 };
 
