@@ -273,8 +273,7 @@ double GptStage::takeLoss() {
 }
 
 int GptStage::sumsIn(OpKind kind) const {
-    const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
-    return adds && task_.shard.size > 1 ? Block::kSums * config_.layersAt(task_.place) : 0;
+    return runtime::sumsIn(kind, config_, task_);
 }
 
 MemoryUse GptStage::memory() const {

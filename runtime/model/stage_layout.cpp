@@ -65,4 +65,9 @@ std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard) {
     return part.cut == PartLayout::Cut::Columns ? part.bias / shard.size : part.bias;
 }
 
+int sumsIn(OpKind kind, const ModelConfig& config, const StageTask& task) {
+    const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
+    return adds && task.shard.size > 1 ? TransformerBlock<float>::kSums * config.layersAt(task.place) : 0;
+}
+
 } // namespace bubblescope::runtime

@@ -33,4 +33,7 @@ struct PartLayout {
 [[nodiscard]] Matrix<float> shardOf(Matrix<float> whole, const PartLayout& part, const TensorShard& shard);
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
+/// How often an op of this kind adds up parts with the ranks that share the stage, see StageModel::sumsIn().
+[[nodiscard]] int sumsIn(OpKind kind, const ModelConfig& config, const StageTask& task);
+
 } // namespace bubblescope::runtime

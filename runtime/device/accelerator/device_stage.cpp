@@ -190,8 +190,7 @@ double DeviceStage<T>::takeLoss() {
 
 template <class T>
 int DeviceStage<T>::sumsIn(OpKind kind) const {
-    const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
-    return adds && task_.shard.size > 1 ? Block::Parts::kSums * config_.layersAt(task_.place) : 0;
+    return runtime::sumsIn(kind, config_, task_);
 }
 
 template <class T>
