@@ -69,7 +69,7 @@ public:
     /// Writes a check that found something, see RankSpool; `rank` must be one of those recorded here.
     void addCheck(Rank rank, const CheckRecord& check);
 
-    /// Records lost because a ring was full.
+    /// Records that were overwritten in a full ring before they could be written: the oldest ones.
     [[nodiscard]] std::int64_t dropped() const;
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
