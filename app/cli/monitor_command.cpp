@@ -1,6 +1,9 @@
 #include "app/cli/command.h"
 #include "app/cli/monitor_output.h"
+#include "app/cli/monitor_streams.h"
+#include "app/cli/stop_signals.h"
 #include "profiler/collect/alert.h"
+#include "profiler/collect/captured_run.h"
 #include "profiler/collect/spool_follower.h"
 #include "profiler/metrics/exposition.h"
 #include "profiler/metrics/metrics_endpoint.h"
@@ -9,7 +12,6 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 
 #include <poll.h>
 #include <unistd.h>
@@ -17,7 +19,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -37,35 +38,8 @@ struct Options {
     std::string alert;
     std::string alert_interval = "300s";
     std::string patience = "10s";
+    StreamOptions streams;
     bool json = false;
-};
-
-/// SIGINT and SIGTERM as something that can be waited for, so that a monitor that is stopped says what it saw.
-class StopSignals {
-public:
-    StopSignals() {
-        sigset_t wanted;
-        ::sigemptyset(&wanted);
-        ::sigaddset(&wanted, SIGINT);
-        ::sigaddset(&wanted, SIGTERM);
-        ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
-        descriptor_ = profiler::Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-    }
-    ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    StopSignals(const StopSignals&) = delete;
-    StopSignals& operator=(const StopSignals&) = delete;
-
-    [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-    [[nodiscard]] bool came() {
-        signalfd_siginfo info{};
-        came_ = came_ || ::read(descriptor_.get(), &info, sizeof info) > 0;
-        return came_;
-    }
-
-private:
-    sigset_t before_{};
-    profiler::Descriptor descriptor_;
-    bool came_ = false;
 };
 
 /// The last screen is overwritten by the next.
@@ -106,8 +80,10 @@ void allowManyFiles() {
 class Monitor {
 public:
     Monitor(const Options& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
-            std::optional<profiler::MetricsEndpoint> metrics, TimeNs alert_interval)
-        : options_(options), engine_(std::move(live)), follower_(std::move(follower)), metrics_(std::move(metrics)),
+            std::optional<profiler::StreamReceiver> receiver, std::optional<profiler::MetricsEndpoint> metrics,
+            TimeNs alert_interval, TimeNs patience)
+        : options_(options), engine_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
+          captured_({options.folders.begin(), options.folders.end()}, patience), metrics_(std::move(metrics)),
           alert_(options.alert, {alert_interval}), lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
     int run() {
@@ -118,6 +94,7 @@ public:
             printLine(liveSummaryJson(engine_));
         else
             screen_.show(engine_);
+        if (receiver_) receiver_->finish(std::chrono::seconds(2));
         alert_.finish();
         return exitCodeOf();
     }
@@ -126,6 +103,8 @@ private:
     /// True when there is nothing more to watch.
     bool turn(int stop) {
         const bool more = follower_.read(engine_, now());
+        if (receiver_) receiver_->turn(engine_, now());
+        captured_.look(engine_, now());
         const std::vector<LiveEvent> events = engine_.advance(now());
         for (const LiveEvent& event : events)
             take(event);
@@ -144,9 +123,10 @@ private:
         // Many ranks write all the time: what they wrote in some milliseconds is read together.
         constexpr int kTogether = 10;
         constexpr int kLongest = 200; ///< steps are closed, and files of other hosts looked at
-        std::array<pollfd, 3> waited{{{stop, POLLIN, 0},
+        std::array<pollfd, 4> waited{{{stop, POLLIN, 0},
                                       {metrics_ ? metrics_->descriptor() : -1, POLLIN, 0},
-                                      {follower_.descriptor(), POLLIN, 0}}};
+                                      {follower_.descriptor(), POLLIN, 0},
+                                      {receiver_ ? receiver_->descriptor() : -1, POLLIN, 0}}};
         ::poll(waited.data(), 2, kTogether);
         if (waited[0].revents == 0 && waited[1].revents == 0) ::poll(waited.data(), waited.size(), kLongest);
     }
@@ -202,6 +182,8 @@ private:
     const Options& options_;
     LiveEngine engine_;
     profiler::SpoolFollower follower_;
+    std::optional<profiler::StreamReceiver> receiver_;
+    profiler::CapturedRun captured_;
     std::optional<profiler::MetricsEndpoint> metrics_;
     profiler::Alert alert_;
     Screen screen_;
@@ -211,6 +193,8 @@ private:
 };
 
 CommandResult monitor(const Options& options) {
+    if (options.folders.empty() && options.streams.listen.empty())
+        return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
     profiler::LiveOptions live;
     live.own_clock = profiler::thisHost().clock;
     for (const std::string& assignment : options.thresholds)
@@ -233,7 +217,18 @@ CommandResult monitor(const Options& options) {
     }
     BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower,
                        profiler::SpoolFollower::open({options.folders.begin(), options.folders.end()}));
-    Monitor monitor(options, std::move(live), std::move(follower), std::move(metrics), alert_interval);
+    const bool forwards = !options.streams.forward.empty();
+    const bool reduces = !options.streams.replicas.empty();
+    if (reduces && !forwards) return usageError("--replicas is for --forward");
+    if (forwards && !reduces && !options.streams.listen.empty())
+        return usageError("--listen and --forward together need --replicas", "give --replicas 0-15, or all");
+    if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
+    BUBBLESCOPE_ASSIGN(live.replicas, options.streams.ownReplicas());
+    BUBBLESCOPE_ASSIGN(std::optional<profiler::StreamReceiver> receiver, options.streams.receiver());
+    if (forwards) return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver));
+    const TimeNs patience = live.board.patience;
+    Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
+                    alert_interval, patience);
     return monitor.run();
 }
 
@@ -250,7 +245,7 @@ void addMonitorCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("monitor", "Watch a run while it writes its trace: steps, bubbles, anomalies");
     const auto options = std::make_shared<Options>();
-    command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later").required();
+    command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later");
     command.addOption("--steps", options->steps, "End after so many steps (with the run)").typeName("N").positive();
     command.addOption("--metrics", options->metrics, "Serve metrics for Prometheus there, as HOST:PORT or PORT")
         .typeName("ADDRESS");
@@ -275,6 +270,7 @@ void addMonitorCommand(Command app, Action& action) {
     command
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
         .typeName("NAME=VALUE");
+    options->streams.add(command);
     command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");
     command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });
 }

@@ -1,9 +1,10 @@
 #include "profiler/collect/live_engine.h"
 
+#include "profiler/collect/live_source.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -14,97 +15,7 @@ constexpr std::size_t kMostMismatches = 100; ///< named of one step
 constexpr std::size_t kMostOpenChecks = 256; ///< steps whose checks are counted before they are closed
 constexpr std::size_t kMostTold = 4096;
 
-/// Whether an anomaly is about one step, and not about what holds from then on.
-bool isOfOneStep(AnomalyKind kind) {
-    switch (kind) {
-    case AnomalyKind::SlowOp:
-    case AnomalyKind::OrderDeparture:
-    case AnomalyKind::MissingOp:
-    case AnomalyKind::DuplicateOp:
-    case AnomalyKind::OutOfPlaceOp:
-    case AnomalyKind::CausalityViolation:
-    case AnomalyKind::AadiffMismatch: return true;
-    default: return false;
-    }
-}
-
-/// Equal for what is the same anomaly in two looks at a run that goes on. The step at which something is seen to have
-/// begun may move by a few between looks, and is left out.
-std::string identityOf(const Anomaly& anomaly) {
-    const auto number = [](const auto& id) { return id ? id->value : -1; };
-    return fmt::format("{}/{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank),
-                       number(anomaly.peer), anomaly.replica.value_or(-1), number(anomaly.chunk),
-                       anomaly.op ? opName(*anomaly.op) : "",
-                       isOfOneStep(anomaly.kind) ? anomaly.step.value_or(-1) : -1);
-}
-
-void addCounts(LiveCounts& to, const perfetto::StreamCounts& more) {
-    to.bytes += more.bytes;
-    to.packets += more.packets;
-    to.slices += more.slices;
-    to.torn += more.torn;
-    to.damaged += more.damaged + more.unmatched;
-}
-
 } // namespace
-
-/// One stream, and what it said of itself.
-class LiveEngine::Source : public RecordSink {
-public:
-    explicit Source(LiveEngine& engine) : engine_(engine), stream_(std::make_unique<RecordStream>(*this)) {}
-
-    void onRun(const OwnHome& home, const RunStatement& statement) override { engine_.onRun(*this, home, statement); }
-    void onOp(const OwnHome& home, const FoundOp& op) override { engine_.onOp(*this, home, op); }
-    void onComm(const OwnHome& home, const FoundComm& comm) override { engine_.onComm(*this, home, comm); }
-    void onCheck(const OwnHome& home, const SeenCheck& check) override { engine_.onCheck(home, check); }
-    void onDigest() override { ++engine_.checks_.digests; }
-    void onPing(const Ping& ping) override {
-        const auto clockOf = [this](int rank) {
-            const auto place = static_cast<std::size_t>(rank / std::max(1, engine_.info_ ? engine_.info_->tp : 1));
-            // Ranks of a run are numbered pp x dp x tp, the last one fastest.
-            const auto dp = static_cast<std::size_t>(engine_.info_ ? engine_.info_->dp : 1);
-            const auto pp = static_cast<std::size_t>(engine_.info_ ? engine_.info_->pp : 1);
-            const std::size_t index = place % dp * pp + place / dp;
-            return rank >= 0 && index < engine_.clock_of_rank_.size() ? engine_.clock_of_rank_[index] : std::string();
-        };
-        const std::string replier = clockOf(ping.replier);
-        if (!replier.empty()) engine_.clocks_.addPing(clockOf(ping.asker), replier, ping);
-    }
-    void onClocks(const perfetto::ClockReading& clocks) override {
-        last_clocks = clocks;
-        if (said) engine_.clocks_.addReading(said->clock, clocks.monotonic, clocks.realtime);
-    }
-    void onLost(const OwnHome& home, std::int64_t records) override {
-        engine_.counts_.dropped += std::max<std::int64_t>(0, records);
-        if (LiveRank* const rank = engine_.rankOf(home)) rank->dropped += std::max<std::int64_t>(0, records);
-    }
-    void onEnd(const OwnHome& home, const StreamEnd& end) override {
-        ended = true;
-        engine_.onEnd(home, end);
-    }
-    void onOther() override {}
-
-    void restart() {
-        addCounts(engine_.counts_, counts());
-        stream_ = std::make_unique<RecordStream>(*this);
-        returned = true;
-        ended = false;
-        said.reset();
-    }
-    [[nodiscard]] RecordStream& stream() { return *stream_; }
-    [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
-
-    std::optional<RunStatement> said; ///< at its beginning
-    std::optional<OwnHome> whose;
-    std::optional<perfetto::ClockReading> last_clocks;
-    bool ended = false;
-    bool returned = false; ///< it was restarted, and has not sent an op since
-    bool own_clock = false;
-
-private:
-    LiveEngine& engine_;
-    std::unique_ptr<RecordStream> stream_;
-};
 
 LiveEngine::LiveEngine(LiveOptions options) : options_(std::move(options)) {}
 LiveEngine::~LiveEngine() = default;
@@ -146,6 +57,12 @@ std::optional<RunStatement> LiveEngine::statementOf(Stream stream) const {
 
 void LiveEngine::gone(Stream stream, const std::string& why) {
     const Source& source = *sources_[stream];
+    for (LiveRank& rank : ranks_) {
+        const bool told = source.share && !source.ended && source.share->has(rank.replica);
+        if (!told || rank.state != RankState::Running) continue;
+        rank.why = "who told of it is no more: " + why;
+        setState(rank, RankState::Late);
+    }
     LiveRank* const rank = source.whose ? rankOf(*source.whose) : nullptr;
     if (rank == nullptr || source.ended || rank->state == RankState::Ended) return;
     rank->why = why;
@@ -160,9 +77,15 @@ LiveCounts LiveEngine::counts() const {
     return all;
 }
 
-/// Null for the further ranks of a tensor-parallel group: the first stands for it.
+std::pair<int, int> LiveEngine::replicas() const {
+    return {options_.replicas.first, std::min(options_.replicas.last, info_->dp - 1)};
+}
+
+/// Null for the further ranks of a tensor-parallel group, for which the first stands, and for those that others look
+/// after.
 LiveRank* LiveEngine::rankOf(const OwnHome& home) {
     if (!info_ || home.tensor_rank != 0 || home.rank >= info_->pp || home.replica >= info_->dp) return nullptr;
+    if (!options_.replicas.has(home.replica)) return nullptr;
     return &ranks_[board_->placeOf(home.rank, home.replica)];
 }
 
@@ -188,7 +111,8 @@ void LiveEngine::setState(LiveRank& rank, RankState state) {
 /// What begins anew with another run. Streams and what they counted stay.
 void LiveEngine::beginRun(const RunInfo& info) {
     info_ = info;
-    board_ = std::make_unique<StepBoard>(info, options_.board);
+    board_ = std::make_unique<StepBoard>(info, options_.board, options_.replicas);
+    shared_.reset();
     window_ = std::make_unique<StepWindow>(info, options_.thresholds, options_.window);
     ranks_.assign(board_->places(), {});
     for (std::size_t place = 0; place < ranks_.size(); ++place) {
@@ -214,11 +138,8 @@ void LiveEngine::onRun(Source& source, const OwnHome& home, const RunStatement& 
     source.said = statement;
     source.whose = home;
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
-    const auto sizes = [](const RunInfo& info) {
-        return std::tuple(info.pp, info.dp, info.tp, info.microbatches, info.vpp, info.placement, info.schedule);
-    };
-    if (!info_ || (source.returned && sizes(*info_) != sizes(statement.info))) beginRun(statement.info);
-    if (sizes(*info_) != sizes(statement.info)) {
+    if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
+    if (!sameSizes(*info_, statement.info)) {
         source.said.reset(); // of another run, whose files lie with this one's
         ++counts_.bad;
         return;
@@ -314,18 +235,20 @@ std::vector<LiveEvent> LiveEngine::advance(TimeNs now) {
     if (board_) {
         while (auto closed = board_->close(now))
             closeStep(std::move(*closed));
+        while (auto closed = shared_ ? shared_->close(now) : std::nullopt)
+            closeShared(std::move(*closed));
         watchRanks(now);
     }
     return std::exchange(events_, {});
 }
 
 void LiveEngine::watchRanks(TimeNs now) {
-    const auto over = [](const LiveRank& rank) {
-        return rank.state == RankState::Ended || rank.state == RankState::Gone;
+    const auto over = [this](const LiveRank& rank) {
+        return rank.state == RankState::Ended || rank.state == RankState::Gone || !options_.replicas.has(rank.replica);
     };
-    if (!run_ended_ && board_->open() == 0 && std::ranges::all_of(ranks_, over)) {
+    if (!run_ended_ && board_->open() == 0 && sharesOver() && std::ranges::all_of(ranks_, over)) {
         run_ended_ = true;
-        tell(LiveEvent::Kind::RunEnded, board_->lastClosed());
+        tell(LiveEvent::Kind::RunEnded, std::max(board_->lastClosed(), shared_ ? shared_->lastClosed() : -1));
     }
     // A share of the patience after which a step is given up: who watches is told before.
     const auto since = board_->waitingSince();
@@ -355,37 +278,50 @@ RunClocks LiveEngine::alignSteps(std::vector<StepTimeline>& timelines) {
 }
 
 void LiveEngine::closeStep(ClosedStep closed) {
-    ++counts_.steps;
     counts_.duplicates += closed.duplicates;
-    LiveStep step;
+    ReducedStep step;
     step.index = closed.index;
-    step.complete = static_cast<int>(closed.timelines.size()) == info_->dp;
-    step.fault = std::move(closed.fault);
-    for (const std::size_t place : closed.missing)
-        step.unknown.emplace_back(ranks_[place].replica, ranks_[place].rank);
     if (const auto node = checks_of_open_steps_.extract(closed.index)) step.checks = node.mapped();
     if (auto node = mismatches_of_open_steps_.extract(closed.index)) step.mismatches = std::move(node.mapped());
-    if (!step.complete) ++counts_.incomplete;
     const bool any = !closed.timelines.empty();
     const RunClocks clocks = alignSteps(closed.timelines);
-    window_->add(std::move(closed.timelines), clocks, step);
-    for (const StepAnalysis& analysis : window_->analyses()) {
-        if (analysis.index != step.index) continue;
-        for (const RankAccount& account : analysis.ranks) {
-            LiveRank& rank = ranks_[board_->placeOf(account.rank.value, analysis.replica)];
+    step.replicas = window_->add(std::move(closed.timelines), clocks);
+    const auto [first, last] = replicas();
+    for (int replica = first; replica <= last; ++replica) {
+        const auto at = std::ranges::lower_bound(step.replicas, replica, {}, &ReducedReplica::replica);
+        if (at != step.replicas.end() && at->replica == replica) continue;
+        ReducedReplica& lacking = *step.replicas.insert(at, ReducedReplica{});
+        lacking.replica = replica;
+        lacking.fault = closed.fault;
+        for (const std::size_t place : closed.missing) {
+            if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
+        }
+    }
+    if (any) tellAnomalies(window_->findings(), step.index);
+    keepStep(std::move(step));
+}
+
+/// What is known of a step is kept as a sum, and told.
+void LiveEngine::keepStep(ReducedStep reduced) {
+    const auto [first, last] = replicas();
+    for (const ReducedReplica& replica : reduced.replicas) {
+        for (const ReducedRank& account : replica.ranks) {
+            LiveRank& rank = ranks_[board_->placeOf(account.rank.value, replica.replica)];
             rank.busy += account.busy;
             rank.bubble += account.bubble;
         }
     }
-    if (any) findAnomalies(step.index);
-    steps_.push_back(std::move(step));
+    steps_.push_back(summed(reduced, last - first + 1));
+    ++counts_.steps;
+    if (!steps_.back().complete) ++counts_.incomplete;
     if (steps_.size() > options_.history) steps_.pop_front();
-    tell(LiveEvent::Kind::StepClosed, closed.index);
+    tell(LiveEvent::Kind::StepClosed, reduced.index);
+    events_.back().reduced = std::move(reduced);
 }
 
-void LiveEngine::findAnomalies(int step) {
+void LiveEngine::tellAnomalies(std::vector<Anomaly> found, int step) {
     anomalies_.clear();
-    for (Anomaly& anomaly : window_->findings()) {
+    for (Anomaly& anomaly : found) {
         const std::string identity = identityOf(anomaly);
         if (told_.size() >= kMostTold && !told_.contains(identity)) continue;
         auto [known, is_new] = told_.try_emplace(identity, LiveAnomaly{anomaly, step, step});
@@ -399,26 +335,6 @@ void LiveEngine::findAnomalies(int step) {
     // What is long over may be told again.
     const int long_ago = step - 2 * static_cast<int>(options_.window.last + options_.window.first);
     std::erase_if(told_, [long_ago](const auto& entry) { return entry.second.last_at < long_ago; });
-}
-
-std::string_view rankStateName(RankState state) {
-    switch (state) {
-    case RankState::Awaited: return "awaited";
-    case RankState::Running: return "running";
-    case RankState::Late: return "late";
-    case RankState::Gone: return "gone";
-    case RankState::Ended: return "ended";
-    }
-    return "awaited";
-}
-
-void CheckCounts::add(const CheckCounts& other) {
-    equal += other.equal;
-    mismatch += other.mismatch;
-    aborted += other.aborted;
-    skipped += other.skipped;
-    digests += other.digests;
-    time += other.time;
 }
 
 } // namespace bubblescope::profiler

@@ -3,6 +3,8 @@
 #include "profiler/collect/host_clocks.h"
 #include "profiler/collect/latency.h"
 #include "profiler/collect/live_view.h"
+#include "profiler/collect/reduced_step.h"
+#include "profiler/collect/share_records.h"
 #include "profiler/collect/step_board.h"
 #include "profiler/collect/step_window.h"
 #include "profiler/collect/stream_target.h"
@@ -22,6 +24,7 @@ struct LiveOptions {
     StepWindow::Limits window;
     Thresholds thresholds;
     std::size_t history = 2000; ///< reduced steps that are kept
+    ReplicaRange replicas;      ///< that are looked after here; of the others other collectors tell, or nobody
     /// CLOCK_MONOTONIC of this machine, as files name theirs: how long ops of such files took to be heard is measured.
     /// Empty = not.
     std::string own_clock;
@@ -52,10 +55,19 @@ public:
     void gone(Stream stream, const std::string& why) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
 
+    /// Whether some stream is of a job that knows nothing of us. What its ops are shows in all files together: who
+    /// reads those hands in what was recognised.
+    [[nodiscard]] bool captured() const { return captured_; }
+    /// The steps of such a job as they were recognised by now. Those that were handed in before, which their times
+    /// tell, are passed over, and so is the last one unless the trace is `settled`: it may go on.
+    void takeRun(const Run& run, bool settled);
+
     /// Closes steps whose time has come and looks at them. What happened since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
+    /// The first and the last that are looked after here. Not before the run began.
+    [[nodiscard]] std::pair<int, int> replicas() const;
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, the latest last
     [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const { return anomalies_; } ///< holding now, worst first
@@ -63,7 +75,8 @@ public:
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
     [[nodiscard]] const Latency& latency() const { return latency_; }
-    /// The last steps in full, for views that draw them; null before the first.
+    /// The last steps in full, for views that draw them; null before the first. It stays empty where other collectors
+    /// tell of the steps.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
     [[nodiscard]] HostClocks& clocks() { return clocks_; }
 
@@ -76,13 +89,21 @@ private:
     void onComm(Source& source, const OwnHome& home, const FoundComm& comm);
     void onCheck(const OwnHome& home, const SeenCheck& check);
     void onEnd(const OwnHome& home, const StreamEnd& end);
+    void onShare(Source& source, ShareRecord record);
+    void onShareBegin(Source& source, const ShareBegin& begin);
+    void onShareRank(const Source& source, const LiveRank& told);
+    void onShareStep(Source& source, ShareStep told);
+    [[nodiscard]] LiveRank* rankOfShare(const Source& source, const LiveRank& told);
+    [[nodiscard]] bool sharesOver() const;
+    void closeShared(ReducedStep step);
     void count(StepBoard::Taken taken);
     [[nodiscard]] LiveRank* rankOf(const OwnHome& home);
     void setState(LiveRank& rank, RankState state);
     void heard(LiveRank& rank);
     void watchRanks(TimeNs now);
     void closeStep(ClosedStep closed);
-    void findAnomalies(int step);
+    void keepStep(ReducedStep reduced);
+    void tellAnomalies(std::vector<Anomaly> found, int step);
     [[nodiscard]] RunClocks alignSteps(std::vector<StepTimeline>& timelines);
     void tell(LiveEvent::Kind kind, int step, std::string text = {});
 
@@ -91,6 +112,11 @@ private:
     std::optional<RunInfo> info_;
     std::unique_ptr<StepBoard> board_;
     std::unique_ptr<StepWindow> window_;
+    std::unique_ptr<ReducedBoard> shared_; ///< null where no other collector tells of the run
+    bool captured_ = false;
+    std::optional<TimeNs> captured_until_; ///< in the files' time: when the last step that was handed in began
+    int captured_steps_ = 0;
+    int shared_run_ = 0; ///< which of theirs it is
     std::vector<LiveRank> ranks_;
     std::vector<std::string> clock_of_rank_; ///< by place
     HostClocks clocks_;

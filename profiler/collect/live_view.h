@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// What a live view shows: plain values, for text, JSON, metrics and the desktop app alike.
@@ -74,12 +75,44 @@ struct LiveStep {
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and which check, with its verdict
 };
 
+/// A rank's step, reduced to what collectors tell each other of it.
+struct ReducedRank {
+    Rank rank;
+    TimeNs busy{0};
+    TimeNs bubble{0};
+    std::optional<TimeNs> expected_bubble; ///< of the closed form; none where no form applies
+    PerCause<TimeNs> causes{};             ///< of the bubble, see RankAccounting
+};
+
+/// The same of a replica. Where not all of it was recorded there are no times.
+struct ReducedReplica {
+    int replica = 0;
+    bool complete = false;
+    std::string fault; ///< why it is not
+    TimeNs wall{0};
+    double bubble_rate = 0;
+    std::optional<double> expected_rate;
+    std::vector<ReducedRank> ranks; ///< all of them, where it is complete
+    std::vector<Rank> unknown;      ///< of an incomplete one: those whose records lack
+};
+
+/// A step, or as much of it as one collector sees.
+struct ReducedStep {
+    int index = 0;
+    std::vector<ReducedReplica> replicas;
+    CheckCounts checks;
+    std::vector<std::pair<std::string, std::string>> mismatches; ///< as LiveStep has them
+};
+
 /// An anomaly that holds at present, or did once.
 struct LiveAnomaly {
     Anomaly anomaly;
     int found_at = 0; ///< the step after which it was first told
     int last_at = 0;  ///< the last after which it was
 };
+
+/// Equal for what is the same anomaly in two looks at a run that goes on, or in two collectors' eyes.
+[[nodiscard]] std::string identityOf(const Anomaly& anomaly);
 
 /// Counted over the whole run.
 struct LiveCounts {
@@ -111,6 +144,7 @@ struct LiveEvent {
     Kind kind = Kind::RunBegan;
     int step = 0;
     LiveRank rank;
+    ReducedStep reduced; ///< of StepClosed: the same step, not summed up
     std::optional<LiveAnomaly> anomaly;
     std::string text;
 };

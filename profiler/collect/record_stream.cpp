@@ -1,7 +1,11 @@
 #include "profiler/collect/record_stream.h"
 
+#include "core/io/perfetto/capture_names.h"
+#include "profiler/collect/share_records.h"
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace bubblescope::profiler {
 namespace {
@@ -19,6 +23,8 @@ RecordStream::RecordStream(RecordSink& sink)
     : sink_(sink), events_([this](const perfetto::StreamEvent& event) { take(event); },
                            [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }) {}
 
+RecordStream::~RecordStream() = default;
+
 const OwnHome* RecordStream::homeOf(std::uint64_t track) {
     if (const auto known = homes_.find(track); known != homes_.end()) return &known->second;
     const auto home = ownHome(events_.processOf(track));
@@ -28,6 +34,9 @@ const OwnHome* RecordStream::homeOf(std::uint64_t track) {
 
 void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
+    if (event.category == share_names::kCategory) return takeShare(event);
+    if (event.category == perfetto::kCaptureCategory && event.name == perfetto::kCaptureBegins)
+        return sink_.onCaptured();
     const OwnHome* const home = homeOf(event.track);
     if (home == nullptr) return sink_.onOther();
     if (event.category == trace_names::kRun) return takeRun(*home, event);
@@ -70,6 +79,16 @@ void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& e
     check.start = event.start;
     check.end = event.end;
     sink_.onCheck(home, check);
+}
+
+void RecordStream::takeShare(const perfetto::StreamEvent& event) {
+    if (share_ == nullptr) share_ = std::make_unique<ShareReader>();
+    ShareRecord record;
+    switch (share_->take(event, record)) {
+    case ShareReader::Took::Bad: return sink_.onOther();
+    case ShareReader::Took::Part: return;
+    case ShareReader::Took::Whole: return sink_.onShare(std::move(record));
+    }
 }
 
 void RecordStream::takePing(const perfetto::StreamEvent& event) {

@@ -6,6 +6,7 @@
 #include "core/recognise/own_args.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,9 @@ struct SeenCheck {
     TimeNs end{0};
 };
 
+struct ShareRecord;
+class ShareReader;
+
 /// Takes the records of one stream. Called from RecordStream::feed().
 class RecordSink {
 public:
@@ -51,6 +55,10 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
     virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
+    /// The stream is of a job that knows nothing of us: its ops are not told one by one.
+    virtual void onCaptured() = 0;
+    /// What another collector tells of the replicas that it sees.
+    virtual void onShare(ShareRecord record) = 0;
     /// An event that is none of ours, or lacks what it must say.
     virtual void onOther() = 0;
 };
@@ -60,6 +68,7 @@ class RecordStream {
 public:
     /// `sink` must outlive this.
     explicit RecordStream(RecordSink& sink);
+    ~RecordStream();
     RecordStream(const RecordStream&) = delete;
     RecordStream& operator=(const RecordStream&) = delete;
 
@@ -73,10 +82,12 @@ private:
     void takeRun(const OwnHome& home, const perfetto::StreamEvent& event);
     void takeCheck(const OwnHome& home, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
+    void takeShare(const perfetto::StreamEvent& event);
     [[nodiscard]] const OwnHome* homeOf(std::uint64_t track);
 
     RecordSink& sink_;
     std::unordered_map<std::uint64_t, OwnHome> homes_; ///< by track
+    std::unique_ptr<ShareReader> share_;               ///< null where the stream is a rank's
     perfetto::EventStream events_;
 };
 

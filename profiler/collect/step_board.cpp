@@ -61,10 +61,19 @@ bool StepBoard::sizesCanBe(const RunInfo& info) {
            slots(info) <= kMostSlots / info.microbatches;
 }
 
-StepBoard::StepBoard(const RunInfo& info, Limits limits) : info_(info), limits_(limits) {
+bool sameSizes(const RunInfo& a, const RunInfo& b) {
+    const auto sizes = [](const RunInfo& info) {
+        return std::tuple(info.pp, info.dp, info.tp, info.microbatches, info.vpp, info.placement, info.schedule);
+    };
+    return sizes(a) == sizes(b);
+}
+
+StepBoard::StepBoard(const RunInfo& info, Limits limits, ReplicaRange own) : info_(info), limits_(limits), own_(own) {
     const auto count = static_cast<std::size_t>(info.pp) * static_cast<std::size_t>(info.dp);
     latest_.assign(count, -1);
     ended_.assign(count, false);
+    for (std::size_t place = 0; place < count; ++place)
+        ended_[place] = !own_.has(static_cast<int>(place) / info.pp);
     usual_ops_.assign(count, 0);
     most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMostSlots / (slots(info) * info.microbatches));
 }
@@ -72,7 +81,7 @@ StepBoard::StepBoard(const RunInfo& info, Limits limits) : info_(info), limits_(
 template <class Record>
 StepBoard::Taken StepBoard::take(const Record& record, std::vector<Record> Share::*list) {
     const auto within = [](std::int64_t value, std::int64_t end) { return value >= 0 && value < end; };
-    if (!within(record.home, info_.pp) || !within(record.replica, info_.dp) ||
+    if (!within(record.home, info_.pp) || !within(record.replica, info_.dp) || !own_.has(record.replica) ||
         !within(record.step, std::numeric_limits<int>::max()) || !within(record.microbatch, info_.microbatches) ||
         !within(record.sequence, most_slices_)) {
         return Taken::Bad;
@@ -157,6 +166,7 @@ ClosedStep StepBoard::finish(int index, OpenStep step) {
     FoundOps found;
     found.parts = Parts::Chunks;
     for (std::size_t place = 0; place < places(); ++place) {
+        if (!own_.has(static_cast<int>(place) / info_.pp)) continue;
         Share& share = step.shares[place];
         closed.duplicates += dropDuplicates(share.ops) + dropDuplicates(share.comm);
         // A rank that has ended within the step is not done with it, unless its ops are all there.

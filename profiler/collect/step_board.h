@@ -4,12 +4,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace bubblescope::profiler {
+
+/// Replicas that somebody looks after; all of them unless said otherwise.
+struct ReplicaRange {
+    int first = 0;
+    int last = std::numeric_limits<int>::max();
+
+    [[nodiscard]] bool has(std::int64_t replica) const { return replica >= first && replica <= last; }
+};
+
+/// Whether they can be the same run's.
+[[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
 /// A step of which nothing more is waited for.
 struct ClosedStep {
@@ -43,7 +55,8 @@ public:
     };
 
     /// `info` must say sizes that can be, see sizesCanBe().
-    StepBoard(const RunInfo& info, Limits limits);
+    /// Nothing is waited for of replicas that are not among `own`, and nothing taken.
+    StepBoard(const RunInfo& info, Limits limits, ReplicaRange own = {});
 
     [[nodiscard]] static bool sizesCanBe(const RunInfo& info);
 
@@ -88,6 +101,7 @@ private:
 
     RunInfo info_;
     Limits limits_;
+    ReplicaRange own_;
     std::map<int, OpenStep> steps_;
     std::vector<int> latest_; ///< by place
     std::vector<bool> ended_;

@@ -5,25 +5,26 @@
 #include "core/timeline/typical_costs.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
 namespace bubblescope::profiler {
 namespace {
 
-void addTo(LiveStep& into, const StepAnalysis& analysis, double share) {
-    into.wall = std::max(into.wall, analysis.wall);
-    into.bubble_rate += share * analysis.rates.over_makespan;
-    for (const RankAccount& rank : analysis.ranks) {
-        into.busy += rank.busy;
-        into.bubble += rank.bubble;
+ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagnosis) {
+    ReducedReplica replica;
+    replica.replica = analysis.replica;
+    replica.complete = true;
+    replica.wall = analysis.wall;
+    replica.bubble_rate = analysis.rates.over_makespan;
+    if (analysis.form) replica.expected_rate = analysis.form->bubble_rate;
+    for (const RankAccount& account : analysis.ranks) {
+        const auto causes = std::ranges::find(diagnosis.accounting.ranks, account.rank, &RankAccounting::rank);
+        replica.ranks.push_back({account.rank, account.busy, account.bubble,
+                                 analysis.form ? account.expected_bubble : std::nullopt,
+                                 causes == diagnosis.accounting.ranks.end() ? PerCause<TimeNs>{} : causes->causes});
     }
-    if (!analysis.form) return;
-    into.expected_rate = into.expected_rate.value_or(0) + share * analysis.form->bubble_rate;
-    into.expected_bubble = into.expected_bubble.value_or(TimeNs{0});
-    for (const RankAccount& rank : analysis.ranks)
-        *into.expected_bubble += rank.expected_bubble.value_or(TimeNs{0});
+    return replica;
 }
 
 } // namespace
@@ -48,24 +49,21 @@ void StepWindow::nameSchedule(const StepTimeline& first) {
     analyzer_ = std::make_unique<StepAnalyzer>(run_.schedule);
 }
 
-void StepWindow::add(std::vector<StepTimeline> timelines, const RunClocks& clocks, LiveStep& into) {
-    if (timelines.empty()) return;
+std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines, const RunClocks& clocks) {
+    if (timelines.empty()) return {};
     if (analyzer_ == nullptr) nameSchedule(timelines.front());
     clocks_ = clocks;
-    const double share = 1 / static_cast<double>(timelines.size());
-    for (const StepTimeline& timeline : timelines) {
-        analyses_.push_back(analyzer_->analyze(timeline));
-        addTo(into, analyses_.back(), share);
-    }
     const std::size_t from = run_.steps.size();
-    std::ranges::move(timelines, std::back_inserter(run_.steps));
-    for (const StepDiagnosis& diagnosis : diagnoseSteps(run_, clocks_.bound(), from)) {
-        for (const RankAccounting& rank : diagnosis.accounting.ranks) {
-            for (std::size_t cause = 0; cause < kCauseCount; ++cause)
-                into.causes[cause] += rank.causes[cause];
-        }
+    for (StepTimeline& timeline : timelines) {
+        analyses_.push_back(analyzer_->analyze(timeline));
+        run_.steps.push_back(std::move(timeline));
     }
+    std::vector<ReducedReplica> replicas;
+    const std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
+    for (std::size_t i = 0; i < diagnoses.size(); ++i)
+        replicas.push_back(reduced(analyses_[from + i], diagnoses[i]));
     trim();
+    return replicas;
 }
 
 /// The first steps stay: without them nobody would know what was usual before something changed.

@@ -19,8 +19,8 @@ public:
     };
     StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits);
 
-    /// The timelines of one step number, one per replica, on one clock. Fills in the times of `into`.
-    void add(std::vector<StepTimeline> timelines, const RunClocks& clocks, LiveStep& into);
+    /// The timelines of one step number, one per replica, on one clock. What is to be kept of each.
+    std::vector<ReducedReplica> add(std::vector<StepTimeline> timelines, const RunClocks& clocks);
 
     /// What is found in the steps at hand, what costs a step most first. Empty before the third step.
     [[nodiscard]] std::vector<Anomaly> findings() const;

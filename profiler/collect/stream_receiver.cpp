@@ -2,8 +2,11 @@
 
 #include <sys/epoll.h>
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -63,6 +66,23 @@ void StreamReceiver::turn(LiveEngine& engine, TimeNs now) {
         const bool stranger =
             !peer->welcome && (now - peer->since > kGreetWithin || peer->link.received() > kBeforeGreeting);
         peer = peer->link.over() || stranger ? peers_.erase(peer) : std::next(peer);
+    }
+}
+
+void StreamReceiver::finish(TimeNs longest) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + longest;
+    listener_ = Descriptor();
+    for (Peer& peer : peers_)
+        peer.link.endAfterSending();
+    while (!peers_.empty() && Clock::now() < until) {
+        std::erase_if(peers_, [](Peer& peer) {
+            if (!peer.link.over()) peer.link.turn([](const Frame&) {});
+            return peer.link.over();
+        });
+        constexpr int kMilliseconds = 10; // what waits to be sent wakes nobody
+        pollfd wait{events_.get(), POLLIN, 0};
+        if (!peers_.empty()) ::poll(&wait, 1, kMilliseconds);
     }
 }
 

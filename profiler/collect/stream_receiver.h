@@ -28,6 +28,10 @@ public:
     /// Takes and sends what goes at once. `now` is CLOCK_MONOTONIC.
     void turn(LiveEngine& engine, TimeNs now);
 
+    /// Sends what waits, tells the senders that nothing more is taken, and waits until they know, but no longer than
+    /// this. The last call to make.
+    void finish(TimeNs longest);
+
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const Address& address() const { return options_.address; } ///< with the port that was taken

@@ -1,6 +1,7 @@
 #include "profiler/collect/stream_sender.h"
 
 #include "core/io/perfetto/packet.h"
+#include "profiler/collect/share_records.h"
 
 #include <fmt/format.h>
 
@@ -62,6 +63,11 @@ struct StreamSender::Source final : public RecordSink {
     }
     void onLost(const OwnHome&, std::int64_t) override {}
     void onEnd(const OwnHome&, const StreamEnd&) override { ended = true; }
+    void onShare(ShareRecord record) override {
+        if (auto* const begin = std::get_if<ShareBegin>(&record.what)) said = std::move(begin->said);
+        ended = ended || std::holds_alternative<ShareEnd>(record.what);
+    }
+    void onCaptured() override {}
     void onOther() override {}
 
     std::string name;
@@ -93,12 +99,16 @@ Status StreamSender::turn(TimeNs now) {
         if (now >= ping_at_) ping(now);
     }
     link_->turn([&](const Frame& frame) { take(frame, now); });
-    if (link_->over()) disconnect(now);
+    if (link_->over()) {
+        done_ = link_->why().empty() && allArrived();
+        disconnect(now);
+    }
     return refused_ ? Status(*refused_) : Status();
 }
 
 void StreamSender::connect(TimeNs now) {
     retry_at_ = now + options_.retry;
+    done_ = false;
     Result<Descriptor> socket = connectTo(options_.address);
     std::unique_ptr<TlsSession> tls;
     if (socket.ok() && options_.tls) {
@@ -142,8 +152,8 @@ void StreamSender::openThere(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // Its end is told behind all that it wrote.
-    if (source->why_gone.empty() || !isThrough(stream)) return;
+    // Its end is told behind all that it wrote; of a file that says itself that it has ended, nothing needs to be.
+    if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = Frame::Kind::Gone;
     frame.text = std::exchange(source->why_gone, {});
     link_->send(frame);
@@ -274,14 +284,19 @@ bool StreamSender::isThrough(Stream stream) const {
 }
 
 bool StreamSender::done() const {
+    return link_ ? link_->waiting() == 0 && allArrived() : done_;
+}
+
+bool StreamSender::allArrived() const {
     bool any = false;
     for (std::size_t stream = 0; stream < sources_.size(); ++stream) {
         if (!sources_[stream]) continue;
         any = true;
         const Source& source = *sources_[stream];
-        if ((!source.ended && !source.gone) || !source.why_gone.empty() || !isThrough(stream)) return false;
+        const bool told_gone = source.gone && source.why_gone.empty();
+        if ((!source.ended && !told_gone) || !isThrough(stream)) return false;
     }
-    return any && link_ && link_->waiting() == 0;
+    return any;
 }
 
 } // namespace bubblescope::profiler

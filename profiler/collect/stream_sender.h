@@ -37,7 +37,8 @@ public:
     [[nodiscard]] bool wantsToWrite() const { return link_ && link_->waiting() > 0; }
     [[nodiscard]] bool connected() const { return welcome_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
-    /// Whether all that was fed has arrived, and every stream has ended or its writer is no more.
+    /// Whether all that was fed has arrived, and every stream has ended or its writer is no more. It stays so when the
+    /// collector, which knows as well, then closes the connection.
     [[nodiscard]] bool done() const;
 
     [[nodiscard]] Stream open(const std::string& name) override;
@@ -59,11 +60,13 @@ private:
     void disconnect(TimeNs now);
     void take(const Frame& frame, TimeNs now);
     void openThere(std::size_t stream);
+    [[nodiscard]] bool allArrived() const;
     void ping(TimeNs now);
 
     Options options_;
     std::optional<Link> link_;
     bool welcome_ = false;
+    bool done_ = false; ///< when the connection ended
     std::optional<Error> refused_;
     std::string problem_;
     TimeNs retry_at_{0};

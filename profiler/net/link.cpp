@@ -30,7 +30,9 @@ void Link::turn(const std::function<void(const Frame&)>& take) {
     if (!over_) readSome(take);
     if (!over_ && tls_) out_ += tls_->takeBytes();
     if (!over_) sendSome();
-    if (ends_ && waiting() == 0) over_ = true;
+    if (!ends_ || told_end_ || over_ || waiting() > 0) return;
+    told_end_ = true;
+    if (::shutdown(socket_.get(), SHUT_WR) != 0) over_ = true;
 }
 
 void Link::sendSome() {

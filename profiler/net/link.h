@@ -20,7 +20,8 @@ public:
     /// Sends and reads what goes at once; calls `take` for each frame that is whole. Not to be called again once the
     /// link is over.
     void turn(const std::function<void(const Frame&)>& take);
-    /// No more is sent than what waits already, then the link is over.
+    /// No more is sent than what waits already. The link is over when the other end, which is told so behind that,
+    /// closes it: to close it first would take away what is still under way.
     void endAfterSending() { ends_ = true; }
 
     [[nodiscard]] bool over() const { return over_; }
@@ -41,6 +42,7 @@ private:
     std::size_t sent_ = 0;
     std::size_t received_ = 0;
     bool ends_ = false;
+    bool told_end_ = false;
     bool over_ = false;
     std::string why_;
 };

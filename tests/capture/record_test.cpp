@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,29 @@ TEST_F(Record, AJobsRangesAreThereAndAnalyzeKnowsThem) {
     EXPECT_EQ(analysis["steps"].size(), 3U);
     const auto attached = runProgram({"attach", dir(), "--json"}).json();
     EXPECT_EQ(attached["processes"], told["processes"]);
+}
+
+TEST_F(Record, MonitorRecognisesTheStepsThatAnalyzeDoes) {
+    ASSERT_EQ(record("threads").exit_code, 0);
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "3", "--patience", "100ms"});
+    EXPECT_EQ(watched.exit_code, 0) << watched.err;
+    std::istringstream lines(watched.out);
+    std::string schedule;
+    std::vector<nlohmann::json> steps;
+    for (std::string line; std::getline(lines, line);) {
+        auto document = nlohmann::json::parse(line);
+        if (document["event"] == "run") schedule = document["schedule"];
+        if (document["event"] == "step") steps.push_back(std::move(document));
+    }
+    EXPECT_EQ(schedule, "fthenb");
+    ASSERT_EQ(steps.size(), 3U) << watched.out;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        EXPECT_EQ(steps[i]["step"], i);
+        EXPECT_EQ(steps[i]["wall_ns"], analysis["steps"][i]["wall_ns"]);
+        EXPECT_EQ(steps[i]["busy_ns"], analysis["steps"][i]["ranks"][0]["busy_ns"]);
+        EXPECT_EQ(steps[i]["bubble_ns"], analysis["steps"][i]["ranks"][0]["bubble_ns"]);
+    }
 }
 
 TEST_F(Record, TheExitCodeIsTheJobs) {

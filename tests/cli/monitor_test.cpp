@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -25,10 +26,16 @@ using testing::HasSubstr;
 class Beside {
 public:
     Beside(const std::vector<std::string>& words, const std::string& out) {
+        std::array<int, 2> pipe{-1, -1};
+        EXPECT_EQ(::pipe(pipe.data()), 0);
         child_ = ::fork();
-        if (child_ != 0) return;
-        if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
-            ::_exit(1);
+        if (child_ != 0) {
+            ::close(pipe[1]);
+            err_ = pipe[0];
+            return;
+        }
+        ::close(pipe[0]);
+        if (std::freopen(out.c_str(), "w", stdout) == nullptr || ::dup2(pipe[1], STDERR_FILENO) < 0) ::_exit(1);
         std::vector<std::string> texts = words;
         texts.insert(texts.begin(), BUBBLESCOPE_PROGRAM);
         std::vector<char*> arguments;
@@ -39,6 +46,7 @@ public:
         ::_exit(1);
     }
     ~Beside() {
+        ::close(err_);
         if (child_ <= 0) return;
         ::kill(child_, SIGKILL);
         ::waitpid(child_, nullptr, 0);
@@ -47,6 +55,20 @@ public:
     Beside& operator=(const Beside&) = delete;
 
     void signal(int number) const { ::kill(child_, number); }
+    /// What follows `begin` in the next line on standard error that has it; waits for that.
+    [[nodiscard]] std::string said(const std::string& begin) const {
+        std::string line;
+        for (char c = 0; ::read(err_, &c, 1) == 1;) {
+            if (c != '\n') {
+                line += c;
+                continue;
+            }
+            if (line.starts_with(begin)) return line.substr(begin.size());
+            line.clear();
+        }
+        ADD_FAILURE() << "it never said: " << begin;
+        return {};
+    }
     int wait() {
         int status = 0;
         ::waitpid(child_, &status, 0);
@@ -56,6 +78,7 @@ public:
 
 private:
     pid_t child_ = 0;
+    int err_ = -1;
 };
 
 std::vector<json> documents(const std::string& file) {
@@ -155,8 +178,68 @@ TEST(Monitor, ReadsARunThatIsOver) {
     EXPECT_EQ(some.exit_code, 0) << some.err;
 }
 
+TEST(Monitor, HearsOfARunOverTheNetwork) {
+    const ScratchFolder scratch;
+    const std::string traces = scratch.file("traces");
+    const std::string token = scratch.write("token", "only we know\n");
+    ASSERT_EQ(runProgram(runWith({"--steps", "3", "--out", traces})).exit_code, 0);
+    Beside collector({"monitor", "--listen", "0", "--token-file", token}, scratch.file("lines"));
+    const std::string address = collector.said("Listening at ");
+    ASSERT_THAT(address, testing::StartsWith("127.0.0.1:")) << "nobody outside, unless told so";
+    const std::string guess = scratch.write("guess", "password\n");
+    const ProgramResult refused = runProgram({"monitor", traces, "--forward", address, "--token-file", guess});
+    EXPECT_EQ(refused.exit_code, 4);
+    EXPECT_THAT(refused.err, HasSubstr("token"));
+    const ProgramResult sent = runProgram({"monitor", traces, "--forward", address, "--token-file", token});
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+    EXPECT_EQ(collector.wait(), 0);
+    const auto all = documents(scratch.file("lines"));
+    ASSERT_FALSE(all.empty());
+    EXPECT_EQ(all.back()["steps"], 3);
+    EXPECT_EQ(all.back()["incomplete"], 0);
+    EXPECT_EQ(all.back()["counts"]["unheard"], 0);
+}
+
+TEST(Monitor, TakesStepsThatAnotherPutTogether) {
+    const ScratchFolder scratch;
+    const std::string traces = scratch.file("traces");
+    const std::string token = scratch.write("token", "only we know\n");
+    ASSERT_EQ(runProgram(runWith({"--steps", "4", "--out", traces})).exit_code, 0);
+    const ProgramResult single = runProgram({"monitor", traces});
+    ASSERT_EQ(single.exit_code, 0) << single.err;
+    scratch.write("single", single.out);
+
+    // Ranks' files to a node's collector, and from there their steps to the job's.
+    Beside job({"monitor", "--listen", "0", "--token-file", token}, scratch.file("lines"));
+    const std::string top = job.said("Listening at ");
+    Beside node({"monitor", "--listen", "0", "--forward", top, "--replicas", "all", "--token-file", token},
+                scratch.file("nothing"));
+    const ProgramResult sent =
+        runProgram({"monitor", traces, "--forward", node.said("Listening at "), "--token-file", token});
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+    EXPECT_EQ(node.wait(), 0);
+    EXPECT_EQ(job.wait(), 0);
+    const auto all = documents(scratch.file("lines"));
+    const auto steps = ofKind(all, "step");
+    const auto expected = ofKind(documents(scratch.file("single")), "step");
+    ASSERT_EQ(steps.size(), 4U);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (const char* const number :
+             {"wall_ns", "busy_ns", "bubble_ns", "bubble_rate", "expected_bubble_rate", "causes"})
+            EXPECT_EQ(steps[i][number], expected[i][number]) << number;
+    }
+    EXPECT_EQ(all.back()["counts"]["unheard"], 0);
+    EXPECT_TRUE(all.back()["run_ended"].get<bool>());
+}
+
 TEST(Monitor, SaysWhatIsWrongWithTheLine) {
     EXPECT_EQ(runProgram({"monitor"}).exit_code, 2);
+    ::unsetenv("BUBBLESCOPE_TOKEN");
+    EXPECT_EQ(runProgram({"monitor", "--listen", "0"}).exit_code, 2) << "without a token";
+    EXPECT_EQ(runProgram({"monitor", ".", "--forward", "1", "--listen", "2"}).exit_code, 2) << "without --replicas";
+    EXPECT_EQ(runProgram({"monitor", ".", "--replicas", "0-1"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"monitor", ".", "--forward", "1", "--replicas", "3-1"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"monitor", "--listen", "0", "--certificate", "alone.pem"}).exit_code, 2);
     EXPECT_EQ(runProgram({"monitor", ".", "--metrics", "nowhere:port"}).exit_code, 2);
     EXPECT_EQ(runProgram({"monitor", ".", "--patience", "long"}).exit_code, 2);
     const ProgramResult missing = runProgram({"monitor", "/no/such/place/at/all"});

@@ -1,0 +1,240 @@
+#include "app/cli/monitor_streams.h"
+
+#include "app/cli/output.h"
+#include "app/cli/stop_signals.h"
+#include "profiler/collect/share_writer.h"
+#include "profiler/spool/rank_spool.h"
+
+#include <fmt/format.h>
+
+#include <poll.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace bubblescope::cli {
+namespace {
+
+constexpr const char* kTokenVariable = "BUBBLESCOPE_TOKEN";
+
+/// Not an option's value, which every user of the machine could see.
+Result<std::string> readToken(const std::string& file) {
+    std::string token;
+    if (file.empty()) {
+        const char* const given = std::getenv(kTokenVariable);
+        token = given != nullptr ? given : "";
+        if (token.empty()) {
+            return usageError("streams over the network need a token",
+                              fmt::format("give --token-file FILE, or set {}", kTokenVariable));
+        }
+    } else {
+        std::ifstream in(file);
+        if (!std::getline(in, token) || token.empty())
+            return inputError(file, "no token can be read", "its first line is the token");
+    }
+    constexpr std::size_t kLongest = 1024;
+    if (token.size() > kLongest || token.find('\n') != std::string::npos)
+        return inputError(file.empty() ? kTokenVariable : file, "the token is no line of at most 1024 characters");
+    return token;
+}
+
+TimeNs now() {
+    return profiler::readClocks().monotonic;
+}
+
+} // namespace
+
+void StreamOptions::add(Command command) {
+    const std::string heading = "Over the network";
+    const Option listens =
+        command
+            .addOption("--listen", listen, "Take the streams of others there, as HOST:PORT or PORT (of this machine)")
+            .typeName("ADDRESS")
+            .group(heading);
+    command
+        .addOption("--forward", forward,
+                   "Show nothing, but send what the folders hold to the monitor that listens there")
+        .typeName("ADDRESS")
+        .group(heading);
+    command
+        .addOption("--replicas", replicas,
+                   "With --forward: put the steps of these replicas together here, and send only their accounting")
+        .typeName("A-B")
+        .group(heading);
+    command
+        .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
+        .typeName("FILE")
+        .group(heading);
+    const Option keys =
+        command.addOption("--key", key, "The certificate's private key (PEM)").typeName("FILE").group(heading);
+    const Option shown =
+        command.addOption("--certificate", certificate, "Encrypt with TLS, and show this certificate (PEM)")
+            .typeName("FILE")
+            .group(heading)
+            .needs(keys)
+            .needs(listens);
+    keys.needs(shown);
+    command.addOption("--trust", trust, "Encrypt with TLS, and send only to who has a certificate of these (PEM)")
+        .typeName("FILE")
+        .group(heading);
+}
+
+Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver() const {
+    std::optional<profiler::StreamReceiver> opened;
+    if (listen.empty()) return opened;
+    profiler::StreamReceiver::Options options;
+    BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(listen));
+    BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
+    options.clock = profiler::thisHost().clock;
+    if (!certificate.empty()) {
+        BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forListening(certificate, key));
+    }
+    BUBBLESCOPE_ASSIGN(opened, profiler::StreamReceiver::open(std::move(options)));
+    fmt::print(stderr, "Listening at {}\n", opened->address().text());
+    return opened;
+}
+
+Result<profiler::ReplicaRange> StreamOptions::ownReplicas() const {
+    profiler::ReplicaRange range;
+    if (replicas.empty() || replicas == "all") return range;
+    const char* const end = replicas.data() + replicas.size();
+    auto parsed = std::from_chars(replicas.data(), end, range.first);
+    range.last = range.first;
+    if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '-')
+        parsed = std::from_chars(parsed.ptr + 1, end, range.last);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || range.first < 0 || range.last < range.first)
+        return usageError(fmt::format("'{}' are no replicas", replicas), "give --replicas 0-15, 3 or all");
+    return range;
+}
+
+Result<profiler::StreamSender::Options> StreamOptions::senderOptions() const {
+    profiler::StreamSender::Options options;
+    BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(forward));
+    BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
+    const profiler::HostInfo host = profiler::thisHost();
+    options.name = host.name;
+    options.clock = host.clock;
+    if (!trust.empty()) {
+        BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forConnecting(trust, options.address.host));
+    }
+    return options;
+}
+
+namespace {
+
+/// A sender, and how long it is to go on.
+class Sending {
+public:
+    explicit Sending(profiler::StreamSender::Options options) : sender_(std::move(options)) {}
+
+    profiler::StreamSender& sender() { return sender_; }
+
+    /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
+    Result<bool> turn() {
+        BUBBLESCOPE_TRY(sender_.turn(now()));
+        if (sender_.problem() != told_) {
+            told_ = sender_.problem();
+            if (!told_.empty()) printError(told_ + "; trying again");
+        }
+        const bool arrived = sender_.done();
+        // A collector that has heard all may end before this does.
+        if (arrived && !sender_.connected()) return true;
+        if (!arrived) busy_at_ = now();
+        constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
+        return now() - busy_at_ >= kQuiet;
+    }
+
+    [[nodiscard]] pollfd waited() const {
+        const short wanted = sender_.wantsToWrite() ? POLLIN | POLLOUT : POLLIN;
+        return {sender_.descriptor(), wanted, 0};
+    }
+
+private:
+    profiler::StreamSender sender_;
+    std::string told_;
+    TimeNs busy_at_ = now();
+};
+
+/// Files that nobody needs afterwards.
+class ScratchFiles {
+public:
+    static Result<ScratchFiles> make() {
+        std::error_code code;
+        std::string path = (std::filesystem::temp_directory_path(code) / "bubblescope-steps-XXXXXX").string();
+        if (code || ::mkdtemp(path.data()) == nullptr)
+            return runError("no folder can be made for steps that wait to be sent", "set TMPDIR to a folder with room");
+        return ScratchFiles(path);
+    }
+    ScratchFiles(ScratchFiles&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+    ScratchFiles& operator=(ScratchFiles&&) = delete;
+    ~ScratchFiles() {
+        std::error_code ignored;
+        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    explicit ScratchFiles(std::filesystem::path path) : path_(std::move(path)) {}
+    std::filesystem::path path_;
+};
+
+constexpr int kLongestWait = 200; ///< milliseconds
+
+} // namespace
+
+CommandResult StreamOptions::sendFolders(profiler::SpoolFollower follower) const {
+    BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
+    Sending sending(std::move(options));
+    StopSignals stop;
+    while (!stop.came()) {
+        const bool more = follower.read(sending.sender(), now());
+        BUBBLESCOPE_ASSIGN(const bool over, sending.turn());
+        if (over) break;
+        std::array<pollfd, 3> waited{
+            {{stop.descriptor(), POLLIN, 0}, sending.waited(), {follower.descriptor(), POLLIN, 0}}};
+        if (!more) ::poll(waited.data(), waited.size(), kLongestWait);
+    }
+    return 0;
+}
+
+CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
+                                       std::optional<profiler::StreamReceiver> receiver) const {
+    BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
+    BUBBLESCOPE_ASSIGN(const ScratchFiles files, ScratchFiles::make());
+    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower steps, profiler::SpoolFollower::open({files.path()}));
+    profiler::ShareWriter writer(files.path(), profiler::thisHost());
+    profiler::LiveEngine engine(std::move(live));
+    Sending sending(std::move(options));
+    StopSignals stop;
+    bool ended = false;
+    while (!stop.came()) {
+        bool more = follower.read(engine, now());
+        if (receiver) receiver->turn(engine, now());
+        BUBBLESCOPE_TRY(writer.write(engine, engine.advance(now()), now()));
+        if (engine.runEnded() && !more && !ended) {
+            ended = true;
+            BUBBLESCOPE_TRY(writer.end(engine, now()));
+        }
+        more = steps.read(sending.sender(), now()) || more;
+        BUBBLESCOPE_ASSIGN(const bool over, sending.turn());
+        if (over && ended) break;
+        std::array<pollfd, 5> waited{{{stop.descriptor(), POLLIN, 0},
+                                      sending.waited(),
+                                      {follower.descriptor(), POLLIN, 0},
+                                      {receiver ? receiver->descriptor() : -1, POLLIN, 0},
+                                      {steps.descriptor(), POLLIN, 0}}};
+        if (!more) ::poll(waited.data(), waited.size(), kLongestWait);
+    }
+    constexpr TimeNs kGoodbye{std::chrono::seconds(2)};
+    if (receiver) receiver->finish(kGoodbye);
+    return 0;
+}
+
+} // namespace bubblescope::cli

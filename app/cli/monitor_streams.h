@@ -1,0 +1,38 @@
+#pragma once
+
+#include "app/cli/command.h"
+#include "profiler/collect/spool_follower.h"
+#include "profiler/collect/stream_receiver.h"
+#include "profiler/collect/stream_sender.h"
+
+#include <optional>
+#include <string>
+
+namespace bubblescope::cli {
+
+/// What `monitor` takes about streams that come or go over the network.
+struct StreamOptions {
+    std::string listen;
+    std::string forward;
+    std::string token_file;
+    std::string certificate;
+    std::string key;
+    std::string trust;
+    std::string replicas;
+
+    void add(Command command);
+    /// The collector that others send to; nothing unless asked for. Errors: Usage, Input, Run.
+    [[nodiscard]] Result<std::optional<profiler::StreamReceiver>> receiver() const;
+    /// The replicas that are looked after here. Errors: Usage.
+    [[nodiscard]] Result<profiler::ReplicaRange> ownReplicas() const;
+    /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
+    [[nodiscard]] CommandResult sendFolders(profiler::SpoolFollower follower) const;
+    /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.
+    [[nodiscard]] CommandResult sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
+                                          std::optional<profiler::StreamReceiver> receiver) const;
+
+private:
+    [[nodiscard]] Result<profiler::StreamSender::Options> senderOptions() const;
+};
+
+} // namespace bubblescope::cli
