@@ -1,9 +1,12 @@
 #include "app/gui/main_window.h"
 
+#include "app/gui/export_view.h"
 #include "app/gui/lab/lab_window.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/panels/compare_panel.h"
+#include "app/gui/panels/elided_label.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/search_bar.h"
@@ -19,6 +22,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
+#include <QMenu>
 #include <QMimeData>
 #include <QSettings>
 #include <QStackedWidget>
@@ -35,8 +39,9 @@ const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kLayoutKey = QStringLiteral("window/layout");
 const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
+const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
 /// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 3;
+constexpr int kLayoutVersion = 4;
 
 std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
     std::vector<std::filesystem::path> out;
@@ -94,13 +99,11 @@ void MainWindow::build() {
                      "install one, such as Noto Sans CJK (Debian's package fonts-noto-cjk), and start again"));
 }
 
-/// All that build() makes. Tab bars of docks are the layout's own and stay.
+/// All that build() makes. Docks and the centre are emptied and stay, so that nothing moves.
 void MainWindow::clear() {
-    for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
-        removeDockWidget(dock);
-        delete dock;
-    }
-    delete takeCentralWidget();
+    for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        delete dock->widget();
+    delete centralWidget()->findChild<QWidget*>(kCentre, Qt::FindDirectChildrenOnly);
     setMenuBar(nullptr); // deletes the old one
     setStatusBar(nullptr);
     delete lab_;
@@ -112,24 +115,25 @@ void MainWindow::clear() {
 
 /// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
 void MainWindow::rebuild() {
-    // A layout that waits for the first trace is kept as it is.
-    const bool waits = !layout_.isEmpty();
-    const QByteArray layout = waits ? layout_ : saveState(kLayoutVersion);
     const QString title = windowTitle();
-    layout_.clear();
     state_.setGhost(nullptr);
     clear();
     build();
     setWindowTitle(title);
-    if (!waits) restoreState(layout, kLayoutVersion);
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
     showSession();
-    if (waits) layout_ = layout;
 }
 
 void MainWindow::buildCentre() {
-    auto* centre = new QWidget(this);
+    if (centralWidget() == nullptr) {
+        setCentralWidget(new QWidget(this));
+        auto* frame = new QVBoxLayout(centralWidget());
+        frame->setContentsMargins(0, 0, 0, 0);
+    }
+    auto* centre = new QWidget(centralWidget());
+    centre->setObjectName(kCentre);
+    centralWidget()->layout()->addWidget(centre);
     auto* column = new QVBoxLayout(centre);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
@@ -150,7 +154,6 @@ void MainWindow::buildCentre() {
     column->addWidget(summary);
     column->addWidget(overview_);
     column->addWidget(stack_, 1);
-    setCentralWidget(centre);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
@@ -162,7 +165,7 @@ void MainWindow::buildCentre() {
 }
 
 void MainWindow::buildStatusBar() {
-    hover_ = new QLabel(this);
+    hover_ = new ElidedLabel(this);
     hover_->setTextFormat(Qt::PlainText);
     hover_->setContentsMargins(8, 0, 8, 0);
     // A long line must not force the window to be as wide.
@@ -259,7 +262,7 @@ void MainWindow::showHovered(const ItemRef& item) {
                          : any       ? tr("Wheel zooms, drag moves, click selects; ? shows all keys")
                                      : QString();
     // The details panel has what does not fit the window's width.
-    hover_->setText(hover_->fontMetrics().elidedText(text, Qt::ElideRight, hover_->contentsRect().width()));
+    hover_->setText(text);
 }
 
 void MainWindow::chooseFiles() {
@@ -278,6 +281,34 @@ void MainWindow::chooseDirectory() {
     dialog->setOption(QFileDialog::ShowDirsOnly);
     connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open);
     dialog->open();
+}
+
+void MainWindow::chooseComparison() {
+    auto* dialog = new QFileDialog(this, tr("Open the run to compare with"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFiles);
+    dialog->setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.json *.json.gz *.gz)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::compareWith);
+    dialog->open();
+}
+
+void MainWindow::chooseExport() {
+    auto* dialog = new QFileDialog(this, tr("Export the timeline"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("png"));
+    dialog->setNameFilters({tr("Pictures (*.png *.svg *.pdf)")});
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        const Status written = exportView(*timeline_, file);
+        if (!written.ok()) return message_->showError(written.error());
+        statusBar()->showMessage(tr("Written: %1").arg(file), 4000);
+    });
+    dialog->open();
+}
+
+void MainWindow::compareWith(const QStringList& paths) {
+    showPanel(QStringLiteral("compare"));
+    compare_->compareWith(paths);
 }
 
 void MainWindow::chooseTheme(ThemeChoice choice) {
@@ -318,7 +349,14 @@ void MainWindow::dropEvent(QDropEvent* event) {
     const QStringList paths = localPaths(*event->mimeData());
     if (paths.isEmpty()) return;
     event->acceptProposedAction();
-    open(paths);
+    if (!state_.session()) return open(paths);
+    // A second trace may be meant to take the first one's place or to be set beside it.
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("dropMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    menu->addAction(tr("Open instead"), this, [this, paths] { open(paths); });
+    menu->addAction(tr("Compare with the open run"), this, [this, paths] { compareWith(paths); });
+    menu->popup(mapToGlobal(event->position().toPoint()));
 }
 
 } // namespace bubblescope::gui

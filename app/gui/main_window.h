@@ -16,6 +16,7 @@ class QToolButton;
 namespace bubblescope::gui {
 
 class BubblePanel;
+class ComparePanel;
 class IdealGhost;
 class LabWindow;
 class LoadIndicator;
@@ -38,6 +39,8 @@ public:
     /// Loads in the background and replaces what is shown when it succeeds; a newer call wins.
     void open(const QStringList& paths);
     void cancelLoad();
+    /// Sets another run beside the open one.
+    void compareWith(const QStringList& paths);
     /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
     bool showPanel(const QString& name);
 
@@ -82,8 +85,12 @@ private:
     void showHovered(const ItemRef& item);
     void chooseFiles();
     void chooseDirectory();
+    void chooseComparison();
+    void chooseExport();
+    [[nodiscard]] ComparePanel& comparePanel() { return *compare_; }
     void chooseTheme(ThemeChoice choice);
     void buildLanguageMenu(QMenu& view);
+    void buildTrailActions(QMenu& view);
     void chooseLanguage(Language language);
     void restoreSettings();
     void showPanels(bool any);
@@ -102,6 +109,7 @@ private:
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
     SearchBar* search_ = nullptr;
+    ComparePanel* compare_ = nullptr;
     QWidget* overview_ = nullptr;
     IdealGhost* ideal_ = nullptr;
     LabWindow* lab_ = nullptr;

@@ -5,6 +5,7 @@
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/anomaly_panel.h"
 #include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/steps_panel.h"
@@ -14,11 +15,16 @@
 
 namespace bubblescope::gui {
 
+/// Fills the dock of that name, which is made where there is none yet.
 QDockWidget* MainWindow::addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
-    auto* dock = new QDockWidget(title, this);
-    dock->setObjectName(name);
+    auto* dock = findChild<QDockWidget*>(name, Qt::FindDirectChildrenOnly);
+    if (dock == nullptr) {
+        dock = new QDockWidget(this);
+        dock->setObjectName(name);
+        addDockWidget(area, dock);
+    }
+    dock->setWindowTitle(title);
     dock->setWidget(content);
-    addDockWidget(area, dock);
     return dock;
 }
 
@@ -49,6 +55,7 @@ bool MainWindow::showPanel(const QString& name) {
 }
 
 void MainWindow::buildDocks() {
+    const bool first = findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly).isEmpty();
     const auto below = [this](const char* name, const QString& title, QWidget* content) {
         return addDock(QString::fromLatin1(name), title, content, Qt::BottomDockWidgetArea);
     };
@@ -56,13 +63,20 @@ void MainWindow::buildDocks() {
     QDockWidget* details = below("detailsDock", tr("Details"), new DetailsPanel(state_, themes_, this));
     anomalies_dock_ = below("anomaliesDock", tr("Anomalies"), new AnomalyPanel(state_, themes_, this));
     problems_dock_ = below("problemsDock", tr("Problems"), new ProblemsPanel(state_, this));
+    compare_ = new ComparePanel(state_, loader_, this);
+    connect(compare_, &ComparePanel::fileRequested, this, &MainWindow::chooseComparison);
+    const QList<QDockWidget*> others{
+        anomalies_dock_,
+        below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
+        below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)),
+        below("whatifDock", tr("What if"), new WhatIfPanel(state_, themes_, this)),
+        below("aadiffDock", tr("A/A checks"), new AadiffPanel(state_, themes_, this)),
+        below("compareDock", tr("Compare"), compare_),
+        problems_dock_};
+    if (!first) return; // they lie where the user wants them
     splitDockWidget(bubbles, details, Qt::Horizontal);
     QDockWidget* last = bubbles;
-    for (QDockWidget* dock :
-         {anomalies_dock_, below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
-          below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)),
-          below("whatifDock", tr("What if"), new WhatIfPanel(state_, themes_, this)),
-          below("aadiffDock", tr("A/A checks"), new AadiffPanel(state_, themes_, this)), problems_dock_}) {
+    for (QDockWidget* dock : others) {
         tabifyDockWidget(last, dock);
         last = dock;
     }

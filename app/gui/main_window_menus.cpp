@@ -1,3 +1,4 @@
+#include "app/gui/command_palette.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/ideal_ghost.h"
 #include "app/gui/panels/shortcut_sheet.h"
@@ -26,6 +27,14 @@ void MainWindow::buildFileMenu() {
                     &MainWindow::chooseDirectory);
     recent_menu_ = file->addMenu(tr("Open &recent"));
     connect(recent_menu_, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
+    file->addSeparator();
+    QAction* compare =
+        file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), this, &MainWindow::chooseComparison);
+    const auto enable = [this, compare] { compare->setEnabled(state_.session() != nullptr); };
+    connect(&state_, &ViewState::sessionChanged, compare, enable);
+    enable();
+    file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), this,
+                    &MainWindow::chooseExport);
     file->addSeparator();
     file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), this, &QWidget::close);
 }
@@ -67,11 +76,27 @@ void MainWindow::buildViewMenu() {
     QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), ideal_, &IdealGhost::setOn);
     ideal->setCheckable(true);
     connect(ideal_, &IdealGhost::toggled, ideal, &QAction::setChecked);
+    buildTrailActions(*view);
     view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openLab(); });
     view->addSeparator();
     const QList<QDockWidget*> docks = findChildren<QDockWidget*>();
     for (QDockWidget* dock : docks)
         view->addAction(dock->toggleViewAction());
+}
+
+void MainWindow::buildTrailActions(QMenu& view) {
+    const auto add = [&](Trail trail, const char* name, const QString& text) {
+        QAction* action = view.addAction(text, this, [this, trail](bool on) { state_.showTrail(trail, on); });
+        action->setCheckable(true);
+        action->setObjectName(QString::fromLatin1(name));
+        const auto follow = [this, action, trail] { action->setChecked(state_.shows(trail)); };
+        connect(&state_, &ViewState::trailsChanged, action, follow);
+        follow();
+    };
+    add(Trail::Transfers, "trail-transfers", tr("All &transfers as arrows\tT"));
+    add(Trail::CriticalPath, "trail-path", tr("&Critical path of the step\tP"));
+    add(Trail::Microbatch, "trail-microbatch", tr("&Micro-batch of the selection\tB"));
+    view.addSeparator();
 }
 
 void MainWindow::buildLanguageMenu(QMenu& view) {
@@ -111,6 +136,11 @@ void MainWindow::buildHelpMenu() {
         auto* sheet = new ShortcutSheet(this);
         sheet->setAttribute(Qt::WA_DeleteOnClose);
         sheet->open();
+    });
+    help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P), this, [this] {
+        auto* palette = new CommandPalette(*menuBar(), this);
+        palette->setAttribute(Qt::WA_DeleteOnClose);
+        palette->open();
     });
     help->addAction(tr("&About Bubblescope"), this, &MainWindow::showAbout);
 }

@@ -27,6 +27,22 @@ std::optional<QSize> parseSize(const QString& text) {
     return fits(size.width()) && fits(size.height()) ? std::optional(size) : std::nullopt;
 }
 
+std::optional<Options::Place> parsePlace(const QString& text) {
+    const qsizetype at = text.indexOf(QLatin1Char('@'));
+    bool ok = false;
+    const int rank = text.left(at).toInt(&ok);
+    const Result<TimeNs> time = parseTime(text.mid(at + 1).toStdString());
+    if (at < 0 || !ok || rank < 0 || !time.ok()) return std::nullopt;
+    return Options::Place{rank, time.value()};
+}
+
+std::optional<Trail> parseTrail(const QString& text) {
+    if (text == QLatin1String("transfers")) return Trail::Transfers;
+    if (text == QLatin1String("path")) return Trail::CriticalPath;
+    if (text == QLatin1String("microbatch")) return Trail::Microbatch;
+    return std::nullopt;
+}
+
 /// Options with a value, checked; the message of the first wrong one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
@@ -55,6 +71,15 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
         out.unfold = parser.value(QStringLiteral("unfold")).toInt(&ok);
         if (!ok || *out.unfold < 0) return Text::tr("--unfold needs a rank");
     }
+    for (const QString& name : parser.values(QStringLiteral("trail"))) {
+        const auto trail = parseTrail(name);
+        if (!trail) return Text::tr("--trail needs transfers, path or microbatch");
+        out.trails.push_back(*trail);
+    }
+    if (parser.isSet(QStringLiteral("select"))) {
+        out.select = parsePlace(parser.value(QStringLiteral("select")));
+        if (!out.select) return Text::tr("--select needs RANK@TIME, such as 2@35ms");
+    }
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
         if (out.screenshot.isEmpty()) return Text::tr("--screenshot needs the name of the PNG file to write");
@@ -77,6 +102,9 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("panel"), {}, QStringLiteral("name")},
                        {QStringLiteral("ideal"), {}},
                        {QStringLiteral("unfold"), {}, QStringLiteral("rank")},
+                       {QStringLiteral("compare"), {}, QStringLiteral("file")},
+                       {QStringLiteral("trail"), {}, QStringLiteral("name")},
+                       {QStringLiteral("select"), {}, QStringLiteral("place")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
@@ -90,6 +118,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
     out.ideal = parser.isSet(QStringLiteral("ideal"));
+    out.compare = parser.value(QStringLiteral("compare"));
     out.panel = parser.value(QStringLiteral("panel"));
     out.rules = parser.values(QStringLiteral("rules"));
     out.mesh = parser.value(QStringLiteral("mesh"));
@@ -99,27 +128,32 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
 }
 
 QString helpText() {
-    return Text::tr("Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
-                    "Shows the pipeline bubbles of training traces.\n"
-                    "\n"
-                    "Options:\n"
-                    "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
-                    "  --size WxH             size of the window or picture (default 1280x800)\n"
-                    "  --theme THEME          light, dark or system\n"
-                    "  --language LANGUAGE    en, zh_CN or system\n"
-                    "  --step N               show step N first (default: the second one)\n"
-                    "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
-                    "                         aadiff, details, problems, or lab for the schedule lab\n"
-                    "  --ideal                show the ideal step below the observed one\n"
-                    "  --unfold RANK          show the rank's threads and streams\n"
-                    "  --rules FILE           further rules for names of ops, as for the command line\n"
-                    "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
-                    "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"
-                    "  -h, --help             show this help\n"
-                    "  --version              show the version\n"
-                    "\n"
-                    "Exit codes: 0 fine, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
-                    "4 the picture could not be written.\n");
+    return Text::tr(
+        "Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
+        "Shows the pipeline bubbles of training traces.\n"
+        "\n"
+        "Options:\n"
+        "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
+        "  --size WxH             size of the window or picture (default 1280x800)\n"
+        "  --theme THEME          light, dark or system\n"
+        "  --language LANGUAGE    en, zh_CN or system\n"
+        "  --step N               show step N first (default: the second one)\n"
+        "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
+        "                         aadiff, compare, details, problems, or lab for the\n"
+        "                         schedule lab\n"
+        "  --ideal                show the ideal step below the observed one\n"
+        "  --unfold RANK          show the rank's threads and streams\n"
+        "  --compare FILE         set another run beside this one\n"
+        "  --trail NAME           draw transfers, path (the critical one) or microbatch (that of --select)\n"
+        "  --select RANK@TIME     select what lies on the rank at that time of the step, such as 2@35ms\n"
+        "  --rules FILE           further rules for names of ops, as for the command line\n"
+        "  --mesh SIZES           how the job spreads over its ranks, as in pp=4,dp=2\n"
+        "  --mesh-order ORDER     how its ranks are numbered: torchtitan or megatron\n"
+        "  -h, --help             show this help\n"
+        "  --version              show the version\n"
+        "\n"
+        "Exit codes: 0 fine, 2 wrong usage or no display, 3 unreadable or invalid input,\n"
+        "4 the picture could not be written.\n");
 }
 
 Result<LoadOptions> loadOptions(const Options& options) {

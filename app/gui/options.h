@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/language/language_manager.h"
+#include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
@@ -23,10 +24,17 @@ struct Options {
     std::optional<int> step;   ///< the step's own number
     QString panel;             ///< that is in front, such as "anomalies"; empty = the usual one
     bool ideal = false;        ///< the ideal step below the observed one
-    std::optional<int> unfold; ///< a rank whose raw lanes are shown
-    QStringList rules;         ///< files of further recognition rules
-    QString mesh;              ///< how the job spreads over its ranks; empty = as the traces say
+    std::vector<Trail> trails; ///< drawn over the ops
+    struct Place {
+        int rank = 0;
+        TimeNs time{0}; ///< in the step
+    };
+    std::optional<Place> select; ///< what lies there is selected
+    std::optional<int> unfold;   ///< a rank whose raw lanes are shown
+    QStringList rules;           ///< files of further recognition rules
+    QString mesh;                ///< how the job spreads over its ranks; empty = as the traces say
     QString mesh_order;
+    QString compare; ///< another run to set beside the first; empty = none
     QStringList files;
 };
 

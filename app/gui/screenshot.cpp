@@ -33,6 +33,23 @@ bool showStepNumber(MainWindow& window, int number) {
     return false;
 }
 
+Status selectAt(MainWindow& window, const Options::Place& place) {
+    ViewState& state = window.state();
+    const Session& session = *state.session();
+    const TimeNs time = session.window(state.step()).begin + place.time;
+    if (place.rank < static_cast<int>(session.lanes.rankCount())) {
+        for (const LaneKind kind : {LaneKind::Check, LaneKind::Compute, LaneKind::Bubble}) {
+            const Lane& lane = session.lanes.lane(static_cast<std::size_t>(place.rank), kind);
+            const std::size_t at = lane.firstEndingAfter(time);
+            if (at == lane.spans().size() || lane.spans()[at].start > time) continue;
+            state.select({itemKind(kind), lane.spans()[at].step, place.rank, lane.spans()[at].index});
+            return {};
+        }
+    }
+    return usageError("nothing lies on rank " + std::to_string(place.rank) + " at " + formatTime(place.time),
+                      "--select takes RANK@TIME, the time counted from the step's begin");
+}
+
 int write(QWidget& widget, const Options& options) {
     // Docks settle their sizes when the events of the first showing have been handled.
     QApplication::sendPostedEvents();
@@ -73,7 +90,11 @@ Status showAsAsked(MainWindow& window, const Options& options) {
                               "ranks count from 0 to the number of ranks less 1");
         window.findChild<TimelineView*>(QStringLiteral("timeline"))->setUnfolded(*options.unfold, true);
     }
+    if (!options.compare.isEmpty()) window.compareWith({options.compare});
     if (options.ideal) window.showIdeal(true);
+    for (const Trail trail : options.trails)
+        window.state().showTrail(trail, true);
+    if (options.select) return selectAt(window, *options.select);
     return {};
 }
 

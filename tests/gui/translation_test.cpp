@@ -130,12 +130,24 @@ private slots:
         };
         const auto menu = [&] { return window.menuBar()->actions().front()->text(); };
         QCOMPARE(dockTitle(), QStringLiteral("Steps"));
+        const auto sizes = [&] {
+            QCoreApplication::processEvents(); // layouts settle
+            QList<QSize> out;
+            for (const char* dock : {"bubblesDock", "detailsDock"})
+                out << window.findChild<QDockWidget*>(QString::fromLatin1(dock))->size();
+            return out;
+        };
+        const auto height = [&] { return window.findChild<QWidget*>(QStringLiteral("timeline"))->height(); };
+        const QList<QSize> english = sizes();
+        const int english_height = height();
 
         window.findChild<QAction*>(QStringLiteral("language-zh_CN"))->trigger();
         QTRY_VERIFY(hasChinese(dockTitle()));
         QVERIFY(hasChinese(menu()));
         QVERIFY(hasChinese(positionText(window.state().session()->analysis(0), Position::AfterCooldown)));
-        QCOMPARE(window.state().step(), 2); // what is shown stays
+        QCOMPARE(window.state().step(), 2); // what is shown stays, and where it is
+        QCOMPARE(sizes(), english);
+        QVERIFY(std::abs(height() - english_height) < 40); // letters are higher, and a missing font is told
         QVERIFY(window.findChild<QDockWidget*>(QStringLiteral("bubblesDock"))->isVisible());
         QVERIFY(window.findChild<QAction*>(QStringLiteral("language-zh_CN"))->isChecked());
         const QImage chinese = window.grab().toImage();

@@ -2,6 +2,8 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/navigation.h"
+#include "app/gui/models/trails.h"
+#include "core/aadiff/mismatch.h"
 
 #include <QCoreApplication>
 #include <QStringList>
@@ -118,6 +120,13 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
                 {Text::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
         out.facts.push_back({Text::tr("Difference"), timeDelta(observed - comparison.expected), {}});
     }
+    if (account.replay > TimeNs{0})
+        out.facts.push_back({Text::tr("Of the rank's bubble, checked"), exactTime(account.replay),
+                             Text::tr("In which checks ran; the rest is idle.")});
+    if (const BlamedBubble* blamed = blamedBubble(session, item))
+        out.facts.push_back(
+            {Text::tr("Blamed on"), blameText(session, item.step, *blamed),
+             Text::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
     out.note = comparisonNote(analysis, comparison);
     return out;
 }
@@ -170,6 +179,34 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMostArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
+    }
+    return out;
+}
+
+std::vector<QString> checkLabels(const CheckRecord& check) {
+    const QString op = fromUtf8(opName(check.op));
+    switch (check.outcome) {
+    case CheckOutcome::Equal: return {op + QStringLiteral(" ="), QStringLiteral("=")};
+    case CheckOutcome::Mismatch: return {op + QStringLiteral(" ≠"), QStringLiteral("≠")};
+    case CheckOutcome::Aborted:
+    case CheckOutcome::Skipped: break;
+    }
+    return {op, {}};
+}
+
+ItemDescription describeCheck(const Session& session, const ItemRef& item) {
+    const CheckRecord& check = session.check(item);
+    ItemDescription out;
+    out.title = Text::tr("%1 of %2: %3")
+                    .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
+    addPlace(out, session, item);
+    out.facts.push_back({Text::tr("Layer"), number(check.layer), Text::tr("Counted over the whole model.")});
+    if (!check.tensor.empty()) out.facts.push_back({Text::tr("Tensor"), fromUtf8(check.tensor), {}});
+    addTimes(out, session, item);
+    if (check.outcome == CheckOutcome::Mismatch) {
+        out.facts.push_back({Text::tr("Difference"), fromUtf8(differenceText(check)), {}});
+        out.facts.push_back({Text::tr("Verdict"), checkVerdictText(check.verdict), fromUtf8(verdictAdvice(check))});
+        out.note = sentence(fromUtf8(verdictText(check)));
     }
     return out;
 }
@@ -230,6 +267,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     }
     case ItemKind::Bubble: return bubbleLabels(session, item);
     case ItemKind::Comm: return {number(session.comm(item).microbatch.value)};
+    case ItemKind::Check: return checkLabels(session.check(item));
     case ItemKind::Slice:
     case ItemKind::None: break;
     }
@@ -242,6 +280,7 @@ ItemDescription describe(const Session& session, const ItemRef& item) {
     case ItemKind::Bubble: return describeBubble(session, item);
     case ItemKind::Comm: return describeComm(session, item);
     case ItemKind::Slice: return describeSlice(session, item);
+    case ItemKind::Check: return describeCheck(session, item);
     case ItemKind::None: break;
     }
     return {};
@@ -259,6 +298,38 @@ QString positionText(const StepAnalysis& analysis, Position position) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
     // The names are core's (they are also the reports' keys) and pass through the translator here.
     return QCoreApplication::translate("Position", std::string(positionName(position, f_then_b)).c_str());
+}
+
+QString checkKindText(CheckKind kind) {
+    switch (kind) {
+    case CheckKind::Replay: return Text::tr("Replay");
+    case CheckKind::KnownAnswer: return Text::tr("Known answer");
+    case CheckKind::Transfer: return Text::tr("Comparison of what was sent");
+    case CheckKind::Replicas: return Text::tr("Comparison of replicas");
+    case CheckKind::Weights: return Text::tr("Comparison of weights");
+    case CheckKind::Elsewhere: break;
+    }
+    return Text::tr("Replay by another rank");
+}
+
+QString checkOutcomeText(CheckOutcome outcome) {
+    switch (outcome) {
+    case CheckOutcome::Equal: return Text::tr("equal");
+    case CheckOutcome::Mismatch: return Text::tr("mismatch");
+    case CheckOutcome::Aborted: return Text::tr("given up");
+    case CheckOutcome::Skipped: break;
+    }
+    return Text::tr("skipped");
+}
+
+QString checkVerdictText(Verdict verdict) {
+    switch (verdict) {
+    case Verdict::Open: return Text::tr("open");
+    case Verdict::Transient: return Text::tr("transient");
+    case Verdict::Device: return Text::tr("device");
+    case Verdict::Everywhere: break;
+    }
+    return Text::tr("everywhere");
 }
 
 QString opKindText(OpKind kind) {

@@ -53,5 +53,8 @@ struct ItemDescription {
 
 [[nodiscard]] QString positionText(const StepAnalysis& analysis, Position position);
 [[nodiscard]] QString opKindText(OpKind kind);
+[[nodiscard]] QString checkKindText(CheckKind kind);
+[[nodiscard]] QString checkOutcomeText(CheckOutcome outcome);
+[[nodiscard]] QString checkVerdictText(Verdict verdict);
 
 } // namespace bubblescope::gui

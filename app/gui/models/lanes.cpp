@@ -1,6 +1,7 @@
 #include "app/gui/models/lanes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace bubblescope::gui {
 
@@ -43,7 +44,8 @@ std::size_t Lane::firstStartingFrom(TimeNs time) const {
     return static_cast<std::size_t>(found - spans_.begin());
 }
 
-Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
+Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
+             const std::vector<CheckRecord>& checks) {
     std::size_t ranks = 0;
     for (const StepTimeline& step : steps)
         ranks = std::max({ranks, step.ranks.size(), step.comm.size()});
@@ -68,11 +70,31 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
                 add(r, LaneKind::Bubble, {bubbles[i].start, bubbles[i].end, asIndex(s), asIndex(i)});
         }
     }
+    addChecks(steps, checks);
     for (auto& lanes : ranks_) {
         for (Lane& lane : lanes)
             lane.seal();
     }
     if (extent_.end < extent_.begin) extent_ = {};
+}
+
+void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks) {
+    mismatches_.resize(ranks_.size());
+    std::map<std::pair<int, int>, std::int32_t> place_of; // by number and replica
+    for (std::size_t s = 0; s < steps.size() && !checks.empty(); ++s)
+        place_of.emplace(std::pair(steps[s].index, steps[s].replica), asIndex(s));
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+        const CheckRecord& check = checks[i];
+        const auto place = place_of.find({check.step, check.replica});
+        if (place == place_of.end() || check.tensor_rank != 0 || check.rank.index() >= ranks_.size()) continue;
+        const Span span{check.start, check.end, place->second, asIndex(i)};
+        const bool mismatch = check.outcome == CheckOutcome::Mismatch;
+        // Comparisons of digests take no time of their own; only what they found is worth a place.
+        if (check.end > check.start || mismatch) add(check.rank.index(), LaneKind::Check, span);
+        if (mismatch) mismatches_[check.rank.index()].push_back(span);
+    }
+    for (auto& spans : mismatches_)
+        std::ranges::stable_sort(spans, {}, &Span::start);
 }
 
 void Lanes::add(std::size_t rank, LaneKind kind, Span span) {

@@ -9,10 +9,10 @@
 
 namespace bubblescope::gui {
 
-/// What is drawn in a rank's row. Compute and Bubble share one band of pixels: a rank's stream is either
-/// busy or idle.
-enum class LaneKind : std::uint8_t { Compute, Bubble, Send, Receive, Wait, Collective };
-inline constexpr std::size_t kLaneCount = 6;
+/// What is drawn in a rank's row. Compute, Bubble and Check share one band of pixels: a rank's stream is either
+/// busy or idle, and checks fill idle time.
+enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective };
+inline constexpr std::size_t kLaneCount = 7;
 
 /// An interval with the way back to what it shows.
 struct Span {
@@ -44,7 +44,9 @@ private:
 class Lanes {
 public:
     Lanes() = default;
-    Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses);
+    /// Of the checks those that ran in one of the steps, on the first rank of a tensor-parallel group.
+    Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
+          const std::vector<CheckRecord>& checks = {});
 
     [[nodiscard]] std::size_t rankCount() const { return ranks_.size(); }
     [[nodiscard]] const Lane& lane(std::size_t rank, LaneKind kind) const {
@@ -52,13 +54,17 @@ public:
     }
     /// Whether any rank has such spans; lanes nobody uses take no room on the screen.
     [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
+    /// The checks of a rank that found a difference, by start time.
+    [[nodiscard]] const std::vector<Span>& mismatches(std::size_t rank) const { return mismatches_[rank]; }
     /// First start to last end of everything drawn.
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
 
 private:
     void add(std::size_t rank, LaneKind kind, Span span);
+    void addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks);
 
     std::vector<std::array<Lane, kLaneCount>> ranks_;
+    std::vector<std::vector<Span>> mismatches_;
     std::array<bool, kLaneCount> used_{};
     TimeRange extent_;
 };
@@ -68,6 +74,7 @@ private:
     switch (lane) {
     case LaneKind::Compute: return ItemKind::Op;
     case LaneKind::Bubble: return ItemKind::Bubble;
+    case LaneKind::Check: return ItemKind::Check;
     default: return ItemKind::Comm;
     }
 }

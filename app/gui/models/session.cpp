@@ -1,5 +1,7 @@
 #include "app/gui/models/session.h"
 
+#include <algorithm>
+
 namespace bubblescope::gui {
 
 namespace {
@@ -22,6 +24,10 @@ const CommSpan& Session::comm(const ItemRef& item) const {
     return step(item.step).comm[at(item.rank)][at(item.index)];
 }
 
+const CheckRecord& Session::check(const ItemRef& item) const {
+    return run.checks.checks[at(item.index)];
+}
+
 TimeRange Session::range(const ItemRef& item) const {
     switch (item.kind) {
     case ItemKind::Op: return {op(item).start, op(item).end};
@@ -32,6 +38,7 @@ TimeRange Session::range(const ItemRef& item) const {
         const RawLane* lane = raw.laneOf(item.rank, run.trace->sliceTracks()[slice(item)]);
         return lane != nullptr ? lane->shown(own) : own;
     }
+    case ItemKind::Check: return {check(item).start, std::max(check(item).start, check(item).end)};
     case ItemKind::None: break;
     }
     return {};
@@ -55,7 +62,7 @@ Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     if (!session->run.steps.empty()) {
         BUBBLESCOPE_ASSIGN(session->report, diagnoseRun(session->run, {}, &control));
     }
-    session->lanes = Lanes(session->run.steps, session->report.steps);
+    session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
     BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, control));
     return SessionPtr(std::move(session));

@@ -29,6 +29,7 @@ struct Session {
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
+    [[nodiscard]] const CheckRecord& check(const ItemRef& item) const;
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
     /// A slice of a raw lane of `rank`.
     [[nodiscard]] ItemRef sliceItem(int rank, SliceId slice) const;

@@ -21,6 +21,7 @@ void ViewState::setSession(SessionPtr session) {
     step_ = -1;
     highlight({}, {});
     setGhost(nullptr);
+    measure({});
     if (session_) {
         step_ = session_->stepCount() > 1 ? 1 : 0;
         // The step is set before the range, so that following the range finds it already there.
@@ -72,6 +73,19 @@ void ViewState::setGhost(GhostPtr ghost) {
     if (ghost == ghost_) return;
     ghost_ = std::move(ghost);
     emit ghostChanged();
+}
+
+void ViewState::showTrail(Trail trail, bool on) {
+    bool& shown = trails_[static_cast<std::size_t>(trail)];
+    if (shown == on) return;
+    shown = on;
+    emit trailsChanged();
+}
+
+void ViewState::measure(const TimeRange& range) {
+    if (range == measured_) return;
+    measured_ = range;
+    emit measuredChanged();
 }
 
 void ViewState::showSteps(int first, int last) {

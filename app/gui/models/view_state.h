@@ -7,6 +7,7 @@
 #include <QObject>
 #include <QString>
 
+#include <array>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -18,6 +19,14 @@ struct Highlight {
 
     friend bool operator==(const Highlight&, const Highlight&) = default;
 };
+
+/// Lines over the ops that are drawn on demand.
+enum class Trail : std::uint8_t {
+    Transfers,    ///< all of the step, from send to receive
+    CriticalPath, ///< of the step
+    Microbatch,   ///< the way of the selected op's micro-batch through all ranks
+};
+inline constexpr std::size_t kTrailCount = 3;
 
 /// What all views share: the session, the visible range, the current step and the selection. Views change
 /// it and listen to it; they do not know one another. Lives on the GUI thread.
@@ -49,6 +58,11 @@ public:
     /// Another timeline to draw below the ops; null for none. Gone with the session.
     void setGhost(GhostPtr ghost);
     [[nodiscard]] const GhostPtr& ghost() const { return ghost_; }
+    void showTrail(Trail trail, bool on);
+    [[nodiscard]] bool shows(Trail trail) const { return trails_[static_cast<std::size_t>(trail)]; }
+    /// A stretch of time that is measured; an empty one ends it.
+    void measure(const TimeRange& range);
+    [[nodiscard]] const TimeRange& measured() const { return measured_; }
     /// Zooms from the begin of one step to the end of another.
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
@@ -60,6 +74,8 @@ signals:
     void selectionChanged();
     void highlightsChanged();
     void ghostChanged();
+    void trailsChanged();
+    void measuredChanged();
     /// A view that shows ranks should bring this one into sight.
     void rankRequested(int rank);
 
@@ -74,6 +90,8 @@ private:
     std::vector<Highlight> highlights_;
     QString highlight_caption_;
     GhostPtr ghost_;
+    std::array<bool, kTrailCount> trails_{};
+    TimeRange measured_;
     int step_ = -1;
 };
 

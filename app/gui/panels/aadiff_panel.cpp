@@ -2,13 +2,16 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/panels/check_results.h"
 #include "app/gui/panels/table_style.h"
 
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QSpinBox>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QTableWidget>
 #include <QVBoxLayout>
 
@@ -18,16 +21,22 @@ namespace bubblescope::gui {
 
 namespace {
 
+/// Places in the box and the stack.
+enum View : int { kResults, kPlan };
 enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, ChecksColumn, ColumnCount };
 
 } // namespace
 
 AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), state_(state), margin_(new QSpinBox(this)), headline_(new QLabel(this)),
+    : QWidget(parent), state_(state), what_(new QComboBox(this)), pages_(new QStackedWidget(this)),
+      results_(new CheckResults(state, themes, this)), margin_(new QSpinBox(this)), headline_(new QLabel(this)),
       map_(new HeatMap(themes, this)), table_(new QTableWidget(0, ColumnCount, this)) {
     setObjectName(QStringLiteral("aadiffPanel"));
     headline_->setObjectName(QStringLiteral("aadiffHeadline"));
     headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    what_->setObjectName(QStringLiteral("aadiffView"));
+    what_->setAccessibleName(tr("What to show"));
+    what_->addItems({tr("What this run checked"), tr("What its bubbles could hold")});
     margin_->setObjectName(QStringLiteral("aadiffMargin"));
     margin_->setAccessibleName(tr("Margin"));
     margin_->setRange(0, 200);
@@ -47,9 +56,10 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     auto* bar = new QHBoxLayout;
     bar->setContentsMargins(12, 6, 12, 6);
     bar->setSpacing(12);
+    bar->addWidget(what_);
     bar->addWidget(margin_);
     bar->addWidget(headline_, 1);
-    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    auto* splitter = new QSplitter(Qt::Horizontal, pages_);
     splitter->addWidget(map_);
     splitter->addWidget(table_);
     splitter->setStretchFactor(0, 2);
@@ -58,13 +68,31 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addLayout(bar);
-    column->addWidget(splitter, 1);
+    pages_->addWidget(results_);
+    pages_->addWidget(splitter);
+    column->addWidget(pages_, 1);
 
-    connect(&state_, &ViewState::sessionChanged, this, &AadiffPanel::refresh);
+    connect(&state_, &ViewState::sessionChanged, this, &AadiffPanel::chooseView);
+    connect(what_, &QComboBox::currentIndexChanged, this, &AadiffPanel::showView);
     connect(margin_, &QSpinBox::valueChanged, this, &AadiffPanel::refresh);
     connect(table_, &QTableWidget::cellClicked, this, &AadiffPanel::goToSlot);
     connect(table_, &QTableWidget::cellActivated, this, &AadiffPanel::goToSlot);
     connect(map_, &HeatMap::clicked, this, &AadiffPanel::goToUnit);
+    chooseView();
+}
+
+/// A new run is shown by what it checked, if it did.
+void AadiffPanel::chooseView() {
+    what_->setVisible(results_->any());
+    what_->setCurrentIndex(results_->any() ? kResults : kPlan);
+    showView();
+}
+
+void AadiffPanel::showView() {
+    const bool results = what_->currentIndex() == kResults;
+    pages_->setCurrentIndex(what_->currentIndex());
+    margin_->setVisible(!results);
+    refresh();
 }
 
 void AadiffPanel::showEvent(QShowEvent* event) {
@@ -79,7 +107,14 @@ void AadiffPanel::refresh() {
     showSlots();
     showCoverage();
     headline_->clear();
-    if (!state_.session() || !isVisible()) return;
+    headline_->setToolTip({});
+    if (!state_.session()) return;
+    if (what_->currentIndex() == kResults) {
+        headline_->setText(results_->headline());
+        headline_->setToolTip(headline_->text());
+        return;
+    }
+    if (!isVisible()) return;
     stale_ = false;
     headline_->setText(tr("Planning …"));
     job_.start([session = state_.session(),
@@ -94,8 +129,9 @@ void AadiffPanel::finish(Result<CheckPlan> plan) {
         plan_ = std::move(plan).value();
         const QString soon = plan_->full ? tr("all of them within %1 steps").arg(*plan_->full)
                                          : tr("%1 of them at all").arg(percent(plan_->coverable));
-        headline_->setText(tr("Of %1 idle time in a step, checks can use %2; they cover each op of each chunk: %3.")
-                               .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon));
+        const QString could = tr("Of %1 idle time in a step, checks can use %2; they cover each op of each chunk: %3.")
+                                  .arg(shortTime(plan_->idle), shortTime(plan_->checked), soon);
+        headline_->setText(results_->any() ? could : tr("Nothing of this run was checked.") + QLatin1Char(' ') + could);
         headline_->setToolTip(headline_->text());
     }
     showSlots();

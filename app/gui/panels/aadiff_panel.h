@@ -10,14 +10,19 @@
 
 #include <optional>
 
+class QComboBox;
 class QLabel;
 class QSpinBox;
+class QStackedWidget;
 class QTableWidget;
 
 namespace bubblescope::gui {
 
-/// What A/A checks the run's bubbles could hold: slots, the plan, and how soon each op of each chunk is checked. A
-/// click on a slot or a cell shows it on the timeline. Planned when it is first looked at.
+class CheckResults;
+
+/// What came of a run's A/A checks, and what checks its bubbles could hold: slots, the plan, and how soon each op of
+/// each chunk is checked. A run without checks shows the plan alone, and says that nothing was checked. A click on a
+/// slot or a cell shows it on the timeline. Planned when it is first looked at.
 class AadiffPanel : public QWidget {
     Q_OBJECT
 
@@ -33,6 +38,8 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
+    void chooseView();
+    void showView();
     void refresh();
     void finish(Result<CheckPlan> plan);
     void showSlots();
@@ -46,6 +53,9 @@ private:
     BackgroundJob job_;
     std::optional<CheckPlan> plan_;
     bool stale_ = true;
+    QComboBox* what_; ///< the run's own checks or the plan
+    QStackedWidget* pages_;
+    CheckResults* results_;
     QSpinBox* margin_;
     QLabel* headline_;
     HeatMap* map_;

@@ -41,13 +41,15 @@ void Legend::show(const Session* session) {
             if (used[i]) entries_.push_back({roleOf(kind), opKindText(kind)});
         }
         if (session->lanes.uses(LaneKind::Bubble)) entries_.push_back({Role::Bubble, tr("bubble")});
+        if (session->lanes.uses(LaneKind::Check)) entries_.push_back({Role::Check, tr("check")});
     }
     updateGeometry();
     update();
 }
 
 int Legend::chipWidth(const Entry& entry) const {
-    const bool shaded = chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer;
+    const bool shaded =
+        chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer && entry.role != Role::Check;
     return shaded ? kWideChip : kChip;
 }
 
@@ -72,7 +74,7 @@ void Legend::paintEvent(QPaintEvent*) {
             painter.fillRect(chip, QBrush(hatchTile(theme, devicePixelRatioF())));
         } else {
             // One band a chunk, as on the timeline; more than a few could not be told apart here.
-            const bool chunked = entry.role != Role::Optimizer && chunks_ > 1;
+            const bool chunked = chipWidth(entry) == kWideChip;
             const int bands = chunked ? std::min(chunks_, kMostBands) : 1;
             for (int band = 0; band < bands; ++band) {
                 const int left = chip.width() * band / bands;

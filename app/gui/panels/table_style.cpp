@@ -1,5 +1,7 @@
 #include "app/gui/panels/table_style.h"
 
+#include "app/gui/panels/table_export.h"
+
 #include <QHeaderView>
 #include <QProxyStyle>
 #include <QStyleFactory>
@@ -39,6 +41,7 @@ void styleTable(QTableView& table) {
     table.verticalHeader()->hide();
     table.verticalHeader()->setDefaultSectionSize(table.fontMetrics().height() + kRowExtra);
     table.horizontalHeader()->setHighlightSections(false);
+    addTableExport(table);
     // The style takes its header margin above and below the text, too.
     table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 2 * kCellMargin);
 }

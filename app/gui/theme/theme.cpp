@@ -2,6 +2,7 @@
 
 #include "core/timeline/colours.h"
 
+#include <array>
 #include <cmath>
 
 namespace bubblescope::gui {
@@ -112,19 +113,23 @@ Theme makeDark() {
     return theme;
 }
 
-QColor base(Role role, bool dark) {
-    switch (role) {
-    case Role::Forward: return dark ? "#3f86d6" : colours::kForward;
-    case Role::Backward: return dark ? "#eeb54a" : colours::kBackward;
-    case Role::BackwardInput: return dark ? "#e0784a" : colours::kBackwardInput;
-    case Role::BackwardWeight: return dark ? "#c4ecda" : colours::kBackwardWeight;
-    case Role::Optimizer: return dark ? "#6b57a6" : colours::kOptimizer;
-    case Role::Bubble: return dark ? "#434b56" : "#c4cad1";
-    case Role::Send: return dark ? "#b08ae0" : "#8a5fc4";
-    case Role::Receive: return dark ? "#4fb3b3" : "#2e9090";
-    case Role::Wait: return dark ? "#d0717a" : "#c65c66";
-    }
-    return {};
+/// By Role. Read for every shape of every frame, so they are parsed once.
+using RoleColours = std::array<QColor, kRoleCount>;
+
+const RoleColours& roleColours(bool dark) {
+    static const RoleColours kLight{colours::kForward,
+                                    colours::kBackward,
+                                    colours::kBackwardInput,
+                                    colours::kBackwardWeight,
+                                    colours::kOptimizer,
+                                    "#c4cad1",
+                                    "#8a5fc4",
+                                    "#2e9090",
+                                    "#c65c66",
+                                    "#4f8a10"};
+    static const RoleColours kDark{"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6",
+                                   "#434b56", "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f"};
+    return dark ? kDark : kLight;
 }
 
 } // namespace
@@ -141,7 +146,7 @@ Role roleOf(OpKind kind) {
 }
 
 QColor Theme::fill(Role role, int chunk, int chunks) const {
-    const QColor colour = base(role, dark);
+    const QColor& colour = roleColours(dark)[static_cast<std::size_t>(role)];
     if (chunks <= 1) return colour;
     return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
 }

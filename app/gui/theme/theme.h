@@ -18,7 +18,9 @@ enum class Role : std::uint8_t {
     Send,
     Receive,
     Wait,
+    Check, ///< replayed work inside a bubble
 };
+inline constexpr std::size_t kRoleCount = 10;
 
 [[nodiscard]] Role roleOf(OpKind kind);
 

@@ -31,6 +31,9 @@ enum class Command : std::uint8_t {
     Unfold,
     UnfoldAll,
     Ideal,
+    Transfers,
+    CriticalPath,
+    Microbatch,
     Search,
     Clear,
 };

@@ -4,9 +4,12 @@
 
 #include <QCoreApplication>
 #include <QFontMetrics>
+#include <QImage>
 #include <QPainter>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace bubblescope::gui {
 
@@ -40,10 +43,15 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
     const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const RawShape& shape : shapes) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        const RawShape& shape = shapes[i];
+        if (shape.slice == kNoId) {
+            i = paintColumns(shapes, i) - 1;
+            continue;
+        }
         const QColor ground = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
-        if (shape.slice != kNoId && body.width() >= 3) body.setWidth(body.width() - pixel);
+        if (body.width() >= 3) body.setWidth(body.width() - pixel);
         p_.fillRect(body, ground);
         if (shape.label.isEmpty()) continue;
         p_.setPen(textOn(ground));
@@ -51,6 +59,29 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     }
     p_.restore();
     paintRawNames();
+}
+
+/// A lane can have a rectangle for each pixel: written as pixels they are drawn at once.
+std::size_t ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t first) {
+    const double ratio = f_.geometry.device_pixel_ratio;
+    const double bottom = shapes[first].rect.bottom();
+    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
+    QImage lane(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
+    lane.fill(Qt::transparent);
+    std::size_t i = first;
+    for (; i < shapes.size() && shapes[i].slice == kNoId && shapes[i].rect.bottom() == bottom; ++i) {
+        const QRgb colour = rawColour(f_.theme, shapes[i].name).rgb();
+        const int left = std::clamp(device(shapes[i].rect.left()), 0, lane.width());
+        const int right = std::clamp(device(shapes[i].rect.right()), left, lane.width());
+        const int top = std::clamp(lane.height() - device(shapes[i].rect.height()), 0, lane.height());
+        for (int y = top; y < lane.height(); ++y) {
+            auto* line = reinterpret_cast<QRgb*>(lane.scanLine(y));
+            std::fill(line + left, line + right, colour);
+        }
+    }
+    lane.setDevicePixelRatio(ratio);
+    p_.drawImage(QPointF(0, bottom - RowLayout::kRawHeight), lane);
+    return i;
 }
 
 void ExtraPainter::paintRawNames() {

@@ -15,6 +15,8 @@ public:
     void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost);
 
 private:
+    /// All pixels of a lane from `first` on; returns the first shape behind them.
+    std::size_t paintColumns(const std::vector<RawShape>& shapes, std::size_t first);
     void paintRawNames();
 
     QPainter& p_;

@@ -21,6 +21,7 @@ Role spanRole(const Session& session, const ItemRef& item, LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return roleOf(session.op(item).op.kind);
     case LaneKind::Bubble: return Role::Bubble;
+    case LaneKind::Check: return Role::Check;
     case LaneKind::Send:
     case LaneKind::Collective: return Role::Send;
     case LaneKind::Receive: return Role::Receive;
@@ -40,8 +41,12 @@ struct Share {
     }
 };
 
+/// Checks leave the bubble that they lie in to be seen above and below.
+constexpr Share kCheckShare{0.25, 0.75};
+
 /// The halves of an overlapped pair share the lane, forwards on top; others fill it.
 Share shareOf(const Session& session, const ItemRef& item) {
+    if (item.kind == ItemKind::Check) return kCheckShare;
     const ItemRef other = otherHalf(session, item);
     if (!other) return {};
     const bool forward = session.op(item).op.kind == OpKind::Forward;
@@ -91,6 +96,7 @@ private:
         shape.item = itemOf(span);
         shape.role = spanRole(in_.session, shape.item, kind_);
         shape.chunk = chunkOf(shape.item);
+        shape.bad = kind_ == LaneKind::Check && in_.session.check(shape.item).outcome == CheckOutcome::Mismatch;
         const double from = std::max(0.0, left);
         const double to = std::min(in_.scale.width, right);
         if (to <= from) return;
@@ -99,9 +105,17 @@ private:
         out_.push_back(std::move(shape));
     }
 
+    /// Checks lie where a bubble's label would be.
+    [[nodiscard]] bool holdsChecks(const TimeRange& bubble) const {
+        const Lane& checks = in_.session.lanes.lane(static_cast<std::size_t>(rank_), LaneKind::Check);
+        const std::size_t at = checks.firstEndingAfter(bubble.begin);
+        return at < checks.spans().size() && checks.spans()[at].start < bubble.end;
+    }
+
     [[nodiscard]] QString labelFor(const TimelineShape& shape) const {
         const double room = shape.rect.width() - kLabelPadding;
         if (room < kNarrowestLabel - kLabelPadding || shape.rect.height() < kLowestLabel) return {};
+        if (kind_ == LaneKind::Bubble && holdsChecks(in_.session.range(shape.item))) return {};
         for (QString& label : itemLabels(in_.session, shape.item)) {
             // A single line may touch its lane's edges (transfers do), two need to lie inside.
             const QSizeF size = in_.text_size(label);
@@ -135,7 +149,8 @@ private:
             if (previous.rect.right() > from + pixel() / 2) return last;
         }
         TimelineShape shape;
-        shape.rect = {from, top_, pixel(), height_};
+        const Share share = kind_ == LaneKind::Check ? kCheckShare : Share{};
+        shape.rect = share.of({from, top_, pixel(), height_});
         shape.role = role;
         shape.chunk = chunk;
         out_.push_back(std::move(shape));
@@ -145,8 +160,8 @@ private:
     [[nodiscard]] std::pair<Role, int> mainColour(std::size_t first, std::size_t last) const {
         const std::size_t count = last - first;
         const std::size_t stride = std::max<std::size_t>(1, count / kMaxSamples);
-        std::array<TimeNs, 9> time{};
-        std::array<int, 9> chunk{};
+        std::array<TimeNs, kRoleCount> time{};
+        std::array<int, kRoleCount> chunk{};
         for (std::size_t i = first; i < last; i += stride) {
             const Span& span = lane_.spans()[i];
             const ItemRef item = itemOf(span);
@@ -183,8 +198,11 @@ std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
         }
     }
     for (int row = 0; row < input.rows.rowCount(); ++row) {
-        for (const LaneBand& band : input.rows.bands())
+        for (const LaneBand& band : input.rows.bands()) {
             addLane(row, band.kind, band);
+            if (band.kind == LaneKind::Compute && input.session.lanes.uses(LaneKind::Check))
+                addLane(row, LaneKind::Check, band);
+        }
     }
     return shapes;
 }
@@ -241,12 +259,16 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
         return std::pair(best, distance);
     };
     const auto [item, distance] = nearest(band->kind);
+    const double height = (content_y - rows.rowTop(row) - band->top) / static_cast<double>(band->height);
     if (band->kind == LaneKind::Compute && item && distance == TimeNs{0}) {
-        const double height = (content_y - rows.rowTop(row) - band->top) / static_cast<double>(band->height);
         const Share share = shareOf(session, item);
         return height >= share.from && height < share.to ? item : otherHalf(session, item);
     }
     if (band->kind != LaneKind::Compute) return item;
+    if (height >= kCheckShare.from && height < kCheckShare.to) {
+        const auto [check, check_distance] = nearest(LaneKind::Check);
+        if (check && (!item || check_distance <= distance)) return check;
+    }
     const auto [bubble, bubble_distance] = nearest(LaneKind::Bubble);
     return bubble && (!item || bubble_distance <= TimeNs{0}) ? bubble : item;
 }

@@ -20,8 +20,9 @@ struct TimelineShape {
     QRectF rect;
     Role role = Role::Forward;
     int chunk = 0;
-    ItemRef item;  ///< none where several spans narrower than a pixel were merged
-    QString label; ///< fits the rectangle; empty where nothing does
+    bool bad = false; ///< a check that found a difference
+    ItemRef item;     ///< none where several spans narrower than a pixel were merged
+    QString label;    ///< fits the rectangle; empty where nothing does
 };
 
 /// Size of a text, which may have two lines, in logical pixels as it will be drawn.

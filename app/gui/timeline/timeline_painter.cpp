@@ -21,6 +21,7 @@ struct Text {
 constexpr double kTickRoom = 96; ///< pixels between labelled ticks
 constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a hairline to the next
 constexpr int kHatchSize = 8;
+constexpr int kHatchRepeats = 32;
 constexpr int kNameLeft = 16;           ///< of a rank, behind the sign for folding
 constexpr double kStepScaleLimit = 1.6; ///< views longer than this many steps count from the first step
 
@@ -37,13 +38,14 @@ TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
 
 QPixmap hatchTile(const Theme& theme, double ratio) {
     const int size = static_cast<int>(std::lround(kHatchSize * ratio));
-    QPixmap tile(size, size);
+    // Several side by side: the raster engine copies a tile's line at a time, and long lines are many times faster.
+    QPixmap tile(size * kHatchRepeats, size);
     tile.fill(theme.bubble_ground);
     QPainter painter(&tile);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
-    // Drawn three times, so that the line's ends meet at the tile's corners.
-    for (int shift = -size; shift <= size; shift += size)
+    // Drawn beyond the edges too, so that the lines' ends meet at the tile's corners.
+    for (int shift = -size; shift <= size * kHatchRepeats; shift += size)
         painter.drawLine(shift, size, shift + size, 0);
     painter.end();
     tile.setDevicePixelRatio(ratio);
@@ -123,7 +125,7 @@ void TimelinePainter::paintShapes() {
             p_.drawText(body, Qt::AlignCenter, shape.label);
             continue;
         }
-        const QColor ground = f_.theme.fill(shape.role, shape.chunk, chunks);
+        const QColor ground = shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, chunks);
         p_.fillRect(body, ground);
         if (shape.label.isEmpty()) continue;
         const bool comm = shape.role == Role::Send || shape.role == Role::Receive || shape.role == Role::Wait;

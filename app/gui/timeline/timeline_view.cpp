@@ -2,15 +2,13 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/navigation.h"
-#include "app/gui/timeline/extra_painter.h"
-#include "app/gui/timeline/ghost_geometry.h"
+#include "app/gui/models/range_stats.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
 #include <QFontMetricsF>
 #include <QHelpEvent>
 #include <QMouseEvent>
-#include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
 
@@ -24,6 +22,7 @@ constexpr double kKeyZoom = 0.8;     ///< per key press
 constexpr double kKeyPan = 0.1;      ///< of the view
 constexpr double kWheelZoom = 0.85;  ///< per notch
 constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
+constexpr double kSnapReach = 8;     ///< pixels within which an edge is meant
 constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
 
 QString toolTipText(const Session& session, const ItemRef& item) {
@@ -55,12 +54,15 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
         unfolded_.clear();
+        trails_.reset();
         relayout();
     });
     connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::trailsChanged, this, &TimelineView::invalidate);
+    connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::ghostChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
     connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
@@ -157,36 +159,6 @@ void TimelineView::invalidate() {
     viewport()->update();
 }
 
-void TimelineView::renderBase() {
-    const double ratio = devicePixelRatioF();
-    const QSize device_size = (QSizeF(viewport()->size()) * ratio).toSize();
-    if (base_.size() != device_size) base_ = QPixmap(device_size);
-    base_.setDevicePixelRatio(ratio);
-    base_.fill(themes_.theme().timeline);
-    const GeometryInput input = geometry();
-    shapes_ = buildShapes(input);
-    QPainter painter(&base_);
-    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
-    TimelinePainter(painter, frame).paintBase();
-    ExtraPainter extra(painter, frame);
-    extra.paintRaw(buildRawShapes(input));
-    if (state_.ghost()) extra.paintGhost(buildGhostShapes(input, *state_.ghost()), *state_.ghost());
-    base_valid_ = true;
-}
-
-void TimelineView::paintEvent(QPaintEvent*) {
-    QPainter painter(viewport());
-    if (!state_.session()) {
-        painter.fillRect(viewport()->rect(), themes_.theme().timeline);
-        return;
-    }
-    if (!base_valid_ || base_.devicePixelRatio() != devicePixelRatioF()) renderBase();
-    painter.drawPixmap(0, 0, base_);
-    const GeometryInput input = geometry();
-    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
-    TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover_, state_.highlights());
-}
-
 void TimelineView::resizeEvent(QResizeEvent*) {
     relayout();
 }
@@ -243,6 +215,20 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
     pressed_ = true;
     dragging_ = false;
     press_position_ = drag_position_ = event->position();
+    measure_from_.reset();
+    if (!event->modifiers().testFlag(Qt::ShiftModifier) || !plot().contains(press_position_.toPoint())) return;
+    measure_from_ = snappedTime(press_position_);
+}
+
+TimeNs TimelineView::snappedTime(const QPointF& position) const {
+    const TimeNs time = scale().time(std::clamp<double>(position.x() - kHeaderWidth, 0, plot().width()));
+    const int row = rows_.rowAt(static_cast<int>(position.y()) - kRulerHeight + verticalScrollBar()->value());
+    return snapped(*state_.session(), row, time, scale().perPixel(kSnapReach));
+}
+
+void TimelineView::measureTo(const QPointF& position) {
+    const TimeNs to = snappedTime(position);
+    state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)});
 }
 
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
@@ -255,8 +241,9 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
         if (moved < QApplication::startDragDistance()) return;
         dragging_ = true;
         QToolTip::hideText();
-        viewport()->setCursor(Qt::ClosedHandCursor);
+        viewport()->setCursor(measure_from_ ? Qt::SplitHCursor : Qt::ClosedHandCursor);
     }
+    if (measure_from_) return measureTo(event->position());
     const QPointF delta = event->position() - drag_position_;
     drag_position_ = event->position();
     state_.range().panBy(-delta.x() / plot().width());
@@ -346,10 +333,14 @@ void TimelineView::run(Command command) {
     case Command::Unfold: unfold(false); break;
     case Command::UnfoldAll: unfold(true); break;
     case Command::Ideal: emit idealRequested(); break;
+    case Command::Transfers: toggle(Trail::Transfers); break;
+    case Command::CriticalPath: toggle(Trail::CriticalPath); break;
+    case Command::Microbatch: toggle(Trail::Microbatch); break;
     case Command::Search: emit searchRequested(); break;
     case Command::Clear:
         state_.select({});
         state_.highlight({}, {});
+        state_.measure({});
         break;
     }
 }

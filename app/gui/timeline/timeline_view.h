@@ -1,10 +1,10 @@
 #pragma once
 
+#include "app/gui/models/trails.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
 #include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/geometry.h"
-
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <QAbstractScrollArea>
@@ -13,6 +13,8 @@
 #include <QPointF>
 #include <QSet>
 #include <QTimer>
+
+#include <optional>
 
 namespace bubblescope::gui {
 
@@ -35,6 +37,8 @@ public:
     /// Whether the raw lanes of a rank are shown.
     [[nodiscard]] bool unfolded(int rank) const { return unfolded_.contains(rank); }
     void setUnfolded(int rank, bool unfolded);
+    /// Draws what is on the screen, without what the mouse points at: for pictures in files.
+    void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
 
@@ -64,6 +68,12 @@ private:
     void relayout();
     void invalidate();
     void renderBase();
+    void drawBase(QPainter& painter);
+    void drawOverlay(QPainter& painter, const ItemRef& hover);
+    StepTrails& trails();
+    void toggle(Trail trail) { state_.showTrail(trail, !state_.shows(trail)); }
+    void measureTo(const QPointF& position);
+    [[nodiscard]] TimeNs snappedTime(const QPointF& position) const;
     void setHover(const ItemRef& item);
     void zoom(double factor);
     void pan(double share);
@@ -83,6 +93,7 @@ private:
     QSet<int> unfolded_; ///< ranks
     QPixmap base_;
     bool base_valid_ = false;
+    std::optional<StepTrails> trails_; ///< of the step that was last asked for
     mutable QHash<QString, QSizeF> text_sizes_;
 
     ItemRef hover_;
@@ -90,6 +101,7 @@ private:
     QPointF drag_position_;
     bool pressed_ = false;
     bool dragging_ = false;
+    std::optional<TimeNs> measure_from_; ///< while a stretch is measured
     QTimer gesture_end_;
 };
 

@@ -1,0 +1,208 @@
+#include "app/gui/models/comparison.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "core/bubble/phases.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(Comparison)
+};
+
+QString phaseText(Phase phase) {
+    switch (phase) {
+    case Phase::WarmUp: return Text::tr("warm-up");
+    case Phase::Steady: return Text::tr("steady");
+    case Phase::CoolDown: break;
+    }
+    return Text::tr("cool-down");
+}
+
+QString placeText(const MeasureKey& key) {
+    const QString rank = Text::tr("Rank %1").arg(key.rank);
+    return key.replica == 0 ? rank : Text::tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
+}
+
+bool fits(const MeasureKey& key, const StepTimeline& step, Rank rank, const Op& op, Phase phase) {
+    switch (key.subject) {
+    case Subject::StageWork: return op.kind != OpKind::Optimizer && step.stageOf(rank, op.chunk).value == key.stage;
+    case Subject::OpGroup:
+        return rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk && phase == key.phase;
+    case Subject::Op:
+        return rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk &&
+               op.microbatch.value == key.microbatch && op.sequence == key.sequence;
+    default: return false;
+    }
+}
+
+int typicalStepOf(const Run& run) {
+    std::vector<int> places;
+    for (int i = run.steps.size() > 1 ? 1 : 0; i < static_cast<int>(run.steps.size()); ++i)
+        places.push_back(i);
+    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+    std::ranges::nth_element(places, middle, {},
+                             [&](int place) { return run.steps[static_cast<std::size_t>(place)].wall(); });
+    return *middle;
+}
+
+} // namespace
+
+Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
+                                  const std::vector<std::filesystem::path>& paths, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(Run run, loader(paths, control));
+    if (run.steps.empty())
+        return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
+                          "record at least one whole training step");
+    run.trace.reset(); // its ops are all that is compared and shown
+    auto out = std::make_shared<Comparison>();
+    out->before = std::move(before);
+    out->after = std::make_shared<const Run>(std::move(run));
+    out->after_name = QFileInfo(QString::fromStdString(paths.front().string())).fileName();
+    out->result = compareRuns(out->before->run, *out->after);
+    out->typical_after = typicalStepOf(*out->after);
+    return ComparisonPtr(std::move(out));
+}
+
+QString measureText(const MeasureKey& key) {
+    const QChar letter = QChar::fromLatin1(opLetter(key.kind));
+    switch (key.subject) {
+    case Subject::Step: return Text::tr("Step time");
+    case Subject::RankBubble: return Text::tr("%1: idle time in all").arg(placeText(key));
+    case Subject::Bubble:
+        return Text::tr("%1: idle time %2")
+            .arg(placeText(key),
+                 QCoreApplication::translate("Position", std::string(positionName(key.position)).c_str()));
+    case Subject::StageWork: return Text::tr("Stage %1: all its ops").arg(key.stage);
+    case Subject::OpGroup:
+        return Text::tr("%1: %2 of chunk %3, %4").arg(placeText(key), letter).arg(key.chunk).arg(phaseText(key.phase));
+    case Subject::Transfer:
+        return key.payload == Payload::Activation ? Text::tr("%1 to %2: activation").arg(placeText(key)).arg(key.peer)
+                                                  : Text::tr("%1 to %2: gradient").arg(placeText(key)).arg(key.peer);
+    case Subject::Op: break;
+    }
+    const Op op{key.kind, Microbatch{key.microbatch}, Chunk{key.chunk}, key.sequence};
+    return Text::tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
+}
+
+std::vector<Highlight> placesOf(const Session& session, int place, const MeasureKey& key) {
+    std::vector<Highlight> out;
+    const StepTimeline& step = session.step(place);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        const int row = static_cast<int>(rank);
+        std::vector<Op> order;
+        for (const TimelineOp& op : step.ranks[rank])
+            order.push_back(op.op);
+        const Phases phases = findPhases(order);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const TimelineOp& op = step.ranks[rank][i];
+            const Phase phase = i < phases.steady     ? Phase::WarmUp
+                                : i < phases.cooldown ? Phase::Steady
+                                                      : Phase::CoolDown;
+            if (fits(key, step, Rank(rank), op.op, phase)) out.push_back({row, {op.start, op.end}});
+        }
+        if (row != key.rank) continue;
+        if (key.subject == Subject::RankBubble || key.subject == Subject::Bubble) {
+            for (const Bubble& bubble : session.analysis(place).bubbles[rank]) {
+                if (key.subject == Subject::RankBubble || bubble.position == key.position)
+                    out.push_back({row, {bubble.start, bubble.end}});
+            }
+        }
+        if (key.subject != Subject::Transfer || rank >= step.comm.size()) continue;
+        for (const CommSpan& span : step.comm[rank]) {
+            if (span.kind == CommKind::Send && span.peer.value == key.peer && span.payload == key.payload)
+                out.push_back({row, {span.start, span.end}});
+        }
+    }
+    return out;
+}
+
+void ComparisonModel::show(ComparisonPtr comparison) {
+    beginResetModel();
+    rows_.clear();
+    if (comparison) {
+        const RunComparison& result = comparison->result;
+        rows_ = result.changes;
+        rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
+        std::ranges::stable_sort(rows_, std::ranges::greater(),
+                                 [](const Change& change) { return std::chrono::abs(change.per_step); });
+        rows_.insert(rows_.begin(), result.step);
+    }
+    endResetModel();
+}
+
+int ComparisonModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+int ComparisonModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant ComparisonModel::sortValue(const Change& change, int column) {
+    const auto ns = [](TimeNs time) { return QVariant::fromValue<qlonglong>(time.count()); };
+    switch (column) {
+    case Before: return ns(change.a);
+    case After: return ns(change.b);
+    case ChangeColumn: return ns(change.shift);
+    case PerStep: return ns(std::chrono::abs(change.per_step));
+    case Chance: return change.chance.value_or(2);
+    default: return measureText(change.key);
+    }
+}
+
+QString ComparisonModel::text(const Change& change, int column) {
+    switch (column) {
+    case What: return measureText(change.key);
+    case Before: return exactTime(change.a);
+    case After: return exactTime(change.b);
+    case ChangeColumn: {
+        const QString by = timeDelta(change.shift);
+        if (change.a <= TimeNs{0}) return by;
+        const double share = static_cast<double>(change.shift.count()) / static_cast<double>(change.a.count());
+        return QStringLiteral("%1 (%2)").arg(by, percentDelta(share));
+    }
+    case PerStep: return timeDelta(change.per_step);
+    case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : Text::tr("untested");
+    default: return {};
+    }
+}
+
+QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
+    if (!index.isValid()) return {};
+    const Change& change = at(index.row());
+    if (role == Qt::DisplayRole) return text(change, index.column());
+    if (role == kSortRole) return sortValue(change, index.column());
+    if (role == Qt::TextAlignmentRole)
+        return int(Qt::AlignVCenter | (index.column() == What ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ToolTipRole && index.column() == ChangeColumn && change.chance)
+        return Text::tr("95 % between %1 and %2").arg(timeDelta(change.low), timeDelta(change.high));
+    return {};
+}
+
+QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal) return {};
+    if (role == Qt::TextAlignmentRole)
+        return int(Qt::AlignVCenter | (section == What ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ToolTipRole && section == Chance)
+        return Text::tr("Of as large a difference anywhere if the runs do not differ");
+    if (role != Qt::DisplayRole) return {};
+    switch (section) {
+    case What: return Text::tr("What");
+    case Before: return Text::tr("Open run");
+    case After: return Text::tr("Other run");
+    case ChangeColumn: return Text::tr("Change");
+    case PerStep: return Text::tr("A step");
+    case Chance: return Text::tr("Chance");
+    default: return {};
+    }
+}
+
+} // namespace bubblescope::gui

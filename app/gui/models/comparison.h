@@ -1,0 +1,60 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "core/diagnose/compare/compare_runs.h"
+
+#include <QAbstractTableModel>
+#include <QString>
+
+#include <memory>
+#include <optional>
+
+namespace bubblescope::gui {
+
+/// The open run set beside another one, as `bubblescope diff` does it. The open run is "before".
+struct Comparison {
+    SessionPtr before;
+    std::shared_ptr<const Run> after;
+    QString after_name;
+    RunComparison result;
+    int typical_after = 0; ///< place in the other run's steps: the one of median length, the first left out
+};
+using ComparisonPtr = std::shared_ptr<const Comparison>;
+
+/// Loads the other run and compares; meant for a worker thread. Errors are those of the loader.
+[[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
+                                                const std::vector<std::filesystem::path>& paths, JobControl& control);
+
+/// "Rank 2: F of chunk 0, steady".
+[[nodiscard]] QString measureText(const MeasureKey& key);
+
+/// Where a measure lies in a step of the open run: its ops, bubbles or transfers. Empty for the step itself.
+[[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
+
+/// The step time and all changes, those that cost a step most first, whichever way.
+class ComparisonModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    enum Column { What, Before, After, ChangeColumn, PerStep, Chance, ColumnCount };
+    /// Raw values for sorting: nanoseconds, chances.
+    static constexpr int kSortRole = Qt::UserRole;
+
+    explicit ComparisonModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+
+    void show(ComparisonPtr comparison);
+    [[nodiscard]] const Change& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    [[nodiscard]] static QVariant sortValue(const Change& change, int column);
+    [[nodiscard]] static QString text(const Change& change, int column);
+
+    std::vector<Change> rows_;
+};
+
+} // namespace bubblescope::gui

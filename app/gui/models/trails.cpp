@@ -1,0 +1,282 @@
+#include "app/gui/models/trails.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/navigation.h"
+#include "core/diagnose/blame/chain_tree.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(Trails)
+};
+
+/// A payload on its way: what it is and which stage uses it. One of a step.
+using PayloadKey = std::tuple<Payload, int, int, int>;
+
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+/// The recorded sides of a step's transfers.
+struct Sides {
+    std::map<PayloadKey, Arrow::End> sent;
+    std::map<PayloadKey, Arrow::End> received;
+};
+
+Sides sidesOf(const StepTimeline& step) {
+    Sides out;
+    for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
+        for (const CommSpan& span : step.comm[rank]) {
+            const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
+            const int row = static_cast<int>(rank);
+            if (span.kind == CommKind::Send) out.sent.emplace(key, Arrow::End{row, LaneKind::Send, span.start});
+            if (span.kind == CommKind::Receive) out.received.emplace(key, Arrow::End{row, LaneKind::Receive, span.end});
+        }
+    }
+    return out;
+}
+
+struct Made {
+    ItemRef item;
+    TimeRange range;
+};
+
+/// Who makes which payload: forwards those of the stage after theirs, backwards of the one before.
+std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place) {
+    std::map<PayloadKey, Made> out;
+    const int apart = routes(step.placement);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        const auto& ops = step.ranks[rank];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i].op;
+            const bool forward = op.kind == OpKind::Forward;
+            if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::BackwardInput) continue;
+            const int stage = step.stageOf(Rank(rank), op.chunk).value + (forward ? apart : -apart);
+            const Payload payload = forward ? Payload::Activation : Payload::Gradient;
+            const ItemRef item{ItemKind::Op, place, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
+            out.emplace(PayloadKey{payload, op.microbatch.value, op.sequence, stage},
+                        Made{item, {ops[i].start, ops[i].end}});
+        }
+    }
+    return out;
+}
+
+bool sameMicrobatch(const Op& a, Microbatch microbatch, std::int32_t sequence) {
+    return a.kind != OpKind::Optimizer && a.microbatch == microbatch && a.sequence == sequence;
+}
+
+} // namespace
+
+StepTrails::StepTrails(SessionPtr session, int step) : session_(std::move(session)), step_(step) {}
+
+const std::vector<Arrow>& StepTrails::transfers() {
+    if (!transfers_) transfers_ = findAllTransfers();
+    return *transfers_;
+}
+
+const Path& StepTrails::criticalPath() {
+    if (!critical_path_) critical_path_ = findCriticalPath();
+    return *critical_path_;
+}
+
+const std::vector<Arrow>& StepTrails::transfersOf(const ItemRef& item) {
+    if (item != transfers_of_.of) transfers_of_ = {item, findTransfers(item)};
+    return transfers_of_.value;
+}
+
+const Path& StepTrails::microbatchOf(const ItemRef& item) {
+    if (item != microbatch_of_.of) microbatch_of_ = {item, findMicrobatch(item)};
+    return microbatch_of_.value;
+}
+
+const Path& StepTrails::blameOf(const ItemRef& bubble) {
+    if (bubble != blame_of_.of) blame_of_ = {bubble, findBlame(bubble)};
+    return blame_of_.value;
+}
+
+std::vector<Arrow> StepTrails::findAllTransfers() const {
+    std::vector<Arrow> out;
+    const StepTimeline& step = session_->step(step_);
+    const Sides sides = sidesOf(step);
+    const std::map<PayloadKey, Made> makers = makersOf(step, step_);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        const auto& ops = step.ranks[rank];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i].op;
+            const bool forward = op.kind == OpKind::Forward;
+            if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::BackwardInput) continue;
+            const PayloadKey key{forward ? Payload::Activation : Payload::Gradient, op.microbatch.value, op.sequence,
+                                 step.stageOf(Rank(rank), op.chunk).value};
+            const auto maker = makers.find(key);
+            const int row = static_cast<int>(rank);
+            if (maker == makers.end() || maker->second.item.rank == row) continue;
+            Arrow arrow;
+            arrow.kind = forward ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
+            arrow.producer = maker->second.item;
+            arrow.consumer = {ItemKind::Op, step_, row, static_cast<std::int32_t>(i)};
+            const auto sent = sides.sent.find(key);
+            const auto received = sides.received.find(key);
+            arrow.from = sent != sides.sent.end()
+                             ? sent->second
+                             : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
+            arrow.to =
+                received != sides.received.end() ? received->second : Arrow::End{row, LaneKind::Compute, ops[i].start};
+            out.push_back(arrow);
+        }
+    }
+    return out;
+}
+
+std::vector<Arrow> StepTrails::findTransfers(const ItemRef& item) {
+    std::vector<Arrow> out;
+    if (item.step != step_) return out;
+    if (item.kind == ItemKind::Comm) {
+        const ItemRef from = producer(*session_, item);
+        const ItemRef to = consumer(*session_, item);
+        std::ranges::copy_if(transfers(), std::back_inserter(out),
+                             [&](const Arrow& arrow) { return arrow.producer == from && arrow.consumer == to; });
+    } else if (item.kind == ItemKind::Op) {
+        std::ranges::copy_if(transfers(), std::back_inserter(out),
+                             [&](const Arrow& arrow) { return arrow.producer == item || arrow.consumer == item; });
+    }
+    return out;
+}
+
+Path StepTrails::findCriticalPath() const {
+    Path out;
+    if (at(step_) >= session_->report.diagnoses.size()) return out;
+    const StepDiagnosis& diagnosis = session_->report.diagnoses[at(step_)];
+    Arrow::End before;
+    for (const PathSegment& segment : diagnosis.path.segments) {
+        const int rank = diagnosis.place(segment.unit).rank.value;
+        const TimeRange range{begin() + segment.start, begin() + segment.end};
+        // A transfer that took no time is no segment, and still the path goes to another rank.
+        const bool crosses = &segment != &diagnosis.path.segments.front() && before.rank != rank;
+        if (crosses) {
+            const bool transfer = segment.kind == PathSegment::Kind::Transfer;
+            const Arrow::End to{rank, LaneKind::Compute, transfer ? range.end : range.begin};
+            out.arrows.push_back({Arrow::Kind::Path, before, to, {}, {}});
+        }
+        if (segment.kind != PathSegment::Kind::Transfer)
+            out.stretches.push_back({rank, range, segment.kind == PathSegment::Kind::Delay, false});
+        before = {rank, LaneKind::Compute, range.end};
+    }
+    const TimeNs wall = session_->window(step_).length();
+    out.caption = Text::tr("Critical path of %1: ops %2, transfers %3, late starts %4")
+                      .arg(shortTime(wall), shortTime(diagnosis.path.ops), shortTime(diagnosis.path.transfers),
+                           shortTime(diagnosis.path.delays));
+    return out;
+}
+
+Path StepTrails::findMicrobatch(const ItemRef& item) {
+    Path out;
+    if (item.step != step_ || (item.kind != ItemKind::Op && item.kind != ItemKind::Comm)) return out;
+    const bool is_op = item.kind == ItemKind::Op;
+    if (is_op && session_->op(item).op.kind == OpKind::Optimizer) return out;
+    const Microbatch microbatch = is_op ? session_->op(item).op.microbatch : session_->comm(item).microbatch;
+    const std::int32_t sequence = is_op ? session_->op(item).op.sequence : session_->comm(item).sequence;
+    TimeRange extent{TimeNs::max(), TimeNs::min()};
+    const StepTimeline& step = session_->step(step_);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        for (const TimelineOp& op : step.ranks[rank]) {
+            if (!sameMicrobatch(op.op, microbatch, sequence)) continue;
+            out.stretches.push_back({static_cast<int>(rank), {op.start, op.end}, false, false});
+            extent = {std::min(extent.begin, op.start), std::max(extent.end, op.end)};
+        }
+    }
+    std::ranges::copy_if(transfers(), std::back_inserter(out.arrows), [&](const Arrow& arrow) {
+        return sameMicrobatch(session_->op(arrow.consumer).op, microbatch, sequence);
+    });
+    if (!out.stretches.empty())
+        out.caption = Text::tr("Micro-batch %1: ops %2, from the first to the last %3")
+                          .arg(microbatch.value)
+                          .arg(out.stretches.size())
+                          .arg(shortTime(extent.length()));
+    return out;
+}
+
+TimeRange StepTrails::rangeOf(UnitIndex unit) const {
+    return {begin() + graph_->start[at(unit)], begin() + graph_->end[at(unit)]};
+}
+
+Path StepTrails::findBlame(const ItemRef& bubble) {
+    Path out;
+    if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
+    const BlamedBubble* blamed = blamedBubble(*session_, bubble);
+    if (blamed == nullptr) return out;
+    if (!bindings_) {
+        graph_.emplace(session_->step(step_));
+        bindings_ = bindings(*graph_);
+    }
+    out.caption = blameText(*session_, step_, *blamed);
+    const UnitIndex waiting = blamed->before;
+    if (waiting == kNoUnit || waiting >= graph_->size()) return out;
+    const ChainTree tree(*bindings_, std::vector<TimeNs>(at(graph_->size()), TimeNs{0}));
+    const UnitIndex previous = graph_->previous[at(waiting)];
+    const UnitIndex meet = previous == kNoUnit ? kNoUnit : tree.meet(waiting, previous);
+    UnitIndex unit = waiting;
+    while (unit != kNoUnit) {
+        const bool cause = blamed->cause && blamed->cause->unit == unit;
+        const int rank = graph_->rank[at(unit)];
+        // The op that waited is shown only where it is itself to blame: it began late.
+        if (unit != waiting || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
+        if (unit == meet) break;
+        const Binding& binding = (*bindings_)[at(unit)];
+        if (binding.unit != kNoUnit && graph_->rank[at(binding.unit)] != rank)
+            out.arrows.push_back({Arrow::Kind::Blame,
+                                  {graph_->rank[at(binding.unit)], LaneKind::Compute, rangeOf(binding.unit).end},
+                                  {rank, LaneKind::Compute, rangeOf(unit).begin},
+                                  {},
+                                  {}});
+        unit = binding.unit;
+    }
+    return out;
+}
+
+const BlamedBubble* blamedBubble(const Session& session, const ItemRef& item) {
+    if (item.kind != ItemKind::Bubble || at(item.step) >= session.report.diagnoses.size()) return nullptr;
+    const TimeRange range = session.range(item);
+    const TimeNs begin = session.window(item.step).begin;
+    const BlamedBubble* best = nullptr;
+    TimeNs most{0};
+    // The blame cuts waits at ops of other streams too, so the one that covers most of the bubble speaks for it.
+    for (const BlamedBubble& blamed : session.report.diagnoses[at(item.step)].blame.bubbles) {
+        if (blamed.rank.value != item.rank) continue;
+        const TimeNs shared = overlap(range, {begin + blamed.start, begin + blamed.end});
+        if (shared <= most) continue;
+        most = shared;
+        best = &blamed;
+    }
+    return best;
+}
+
+QString blameText(const Session& session, int step, const BlamedBubble& blamed) {
+    if (!blamed.cause) {
+        return blamed.usual >= blamed.end - blamed.start ? Text::tr("Nobody: the schedule waits here")
+                                                         : Text::tr("Nothing on its chain took longer than usual");
+    }
+    const StepDiagnosis& diagnosis = session.report.diagnoses[at(step)];
+    const UnitPlace& place = diagnosis.place(blamed.cause->unit);
+    const QString op = fromUtf8(unitName(session.step(step), place));
+    const QString by = shortTime(blamed.cause->time);
+    QString text;
+    switch (blamed.cause->kind) {
+    case CulpritKind::SlowStage:
+        text = Text::tr("%1 of rank %2: its stage takes %3 longer than the typical one");
+        break;
+    case CulpritKind::SlowOp: text = Text::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
+    case CulpritKind::SlowLink: text = Text::tr("The transfer to %1 of rank %2 took %3 longer than is typical"); break;
+    case CulpritKind::LateStart: text = Text::tr("%1 of rank %2 began %3 later than it could"); break;
+    }
+    return text.arg(op).arg(place.rank.value).arg(by);
+}
+
+} // namespace bubblescope::gui

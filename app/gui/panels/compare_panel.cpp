@@ -1,0 +1,177 @@
+#include "app/gui/panels/compare_panel.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/panels/table_style.h"
+
+#include <QCheckBox>
+#include <QDropEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QUrl>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+QStringList localFiles(const QMimeData& data) {
+    QStringList out;
+    for (const QUrl& url : data.urls()) {
+        if (url.isLocalFile()) out << url.toLocalFile();
+    }
+    return out;
+}
+
+} // namespace
+
+ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
+    : QWidget(parent), state_(state), loader_(std::move(loader)), model_(new ComparisonModel(this)),
+      sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)), headline_(new QLabel(this)),
+      choose_(new QPushButton(tr("Compare with…"), this)), below_(new QCheckBox(tr("Show the other run below"), this)) {
+    setObjectName(QStringLiteral("comparePanel"));
+    setAcceptDrops(true);
+    headline_->setObjectName(QStringLiteral("compareHeadline"));
+    headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    headline_->setTextFormat(Qt::PlainText);
+    choose_->setObjectName(QStringLiteral("compareChoose"));
+    below_->setObjectName(QStringLiteral("compareBelow"));
+    below_->setToolTip(tr("Its step of median length, rank by rank below the open run's step"));
+    table_->setObjectName(QStringLiteral("compareTable"));
+    table_->setAccessibleName(tr("Changes"));
+    sorted_->setSourceModel(model_);
+    sorted_->setSortRole(ComparisonModel::kSortRole);
+    table_->setModel(sorted_);
+    styleTable(*table_);
+    table_->setSortingEnabled(true);
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then what costs most
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Stretch);
+    auto* bar = new QHBoxLayout;
+    bar->setContentsMargins(12, 6, 12, 6);
+    bar->setSpacing(12);
+    bar->addWidget(choose_);
+    bar->addWidget(below_);
+    bar->addWidget(headline_, 1);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addLayout(bar);
+    column->addWidget(table_, 1);
+
+    connect(&state_, &ViewState::sessionChanged, this, &ComparePanel::clear);
+    connect(&state_, &ViewState::stepChanged, this, &ComparePanel::updateGhost);
+    // Another ghost takes its place.
+    connect(&state_, &ViewState::ghostChanged, this, [this] {
+        if (comparison_ && (!state_.ghost() || state_.ghost()->name != comparison_->after_name))
+            below_->setChecked(false);
+    });
+    connect(choose_, &QPushButton::clicked, this, &ComparePanel::fileRequested);
+    connect(below_, &QCheckBox::toggled, this, &ComparePanel::showOther);
+    connect(table_, &QTableView::clicked, this, &ComparePanel::goTo);
+    connect(table_, &QTableView::activated, this, &ComparePanel::goTo);
+    clear();
+}
+
+void ComparePanel::clear() {
+    // A session that is merely shown anew, as after a change of language, is still the one that was compared.
+    if (comparison_ && comparison_->before == state_.session()) return;
+    job_.cancel();
+    comparison_.reset();
+    model_->show(nullptr);
+    below_->setChecked(false);
+    below_->setEnabled(false);
+    choose_->setEnabled(state_.session() != nullptr);
+    headline_->setText(tr("Set another run beside this one: drop its trace here, or choose it."));
+    headline_->setToolTip({});
+}
+
+void ComparePanel::compareWith(const QStringList& paths) {
+    if (!state_.session() || paths.isEmpty()) return;
+    std::vector<std::filesystem::path> files;
+    for (const QString& path : paths)
+        files.emplace_back(path.toStdString());
+    headline_->setText(tr("Comparing …"));
+    job_.start([session = state_.session(), loader = loader_,
+                files](JobControl& control) { return gui::compareWith(session, loader, files, control); },
+               [this](Result<ComparisonPtr> result) { finish(std::move(result)); });
+}
+
+void ComparePanel::finish(Result<ComparisonPtr> result) {
+    if (!result.ok()) {
+        if (result.error().kind == ErrorKind::Cancelled) return;
+        headline_->setText(sentence(fromUtf8(result.error().text())));
+        headline_->setToolTip(headline_->text());
+        emit failed(result.error());
+        return;
+    }
+    comparison_ = std::move(result).value();
+    model_->show(comparison_);
+    headline_->setText(headline());
+    headline_->setToolTip(headline_->text() + QLatin1Char('\n') + notes());
+    below_->setEnabled(true);
+    below_->setChecked(true);
+    updateGhost();
+    emit compared();
+}
+
+QString ComparePanel::headline() const {
+    const RunComparison& result = comparison_->result;
+    const QString times = tr("%1: step %2 → %3 (%4)")
+                              .arg(comparison_->after_name, shortTime(result.step.a), shortTime(result.step.b),
+                                   timeDelta(result.step.shift));
+    const QString judged = !result.tested        ? tr("too few steps to tell a change from chance")
+                           : result.step_changed ? tr("changed")
+                                                 : tr("no more than chance gives");
+    return tr("%1, %2").arg(times, judged);
+}
+
+QString ComparePanel::notes() const {
+    const RunComparison& result = comparison_->result;
+    QStringList out{tr("Compared: %1 steps with %2; %3 groups of ops, links and idle times, %4 single ops.")
+                        .arg(result.steps_a)
+                        .arg(result.steps_b)
+                        .arg(result.compared_groups)
+                        .arg(result.compared_ops)};
+    if (!result.matching_note.empty()) out << sentence(fromUtf8(result.matching_note));
+    if (!result.order_changes.empty())
+        out << tr("The order of ops differs, on %1 of the ranks.").arg(result.order_changes.size());
+    return out.join(QLatin1Char('\n'));
+}
+
+void ComparePanel::showOther(bool on) {
+    if (on) return updateGhost();
+    if (comparison_ && state_.ghost() && state_.ghost()->name == comparison_->after_name) state_.setGhost(nullptr);
+}
+
+void ComparePanel::updateGhost() {
+    if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
+    const StepTimeline& other = comparison_->after->steps[static_cast<std::size_t>(comparison_->typical_after)];
+    state_.setGhost(std::make_shared<const Ghost>(
+        Ghost::make(comparison_->after_name, tr("The other run's step of median length."), state_.step(), other,
+                    state_.session()->window(state_.step()).begin)));
+}
+
+void ComparePanel::goTo(const QModelIndex& index) {
+    const QModelIndex source = sorted_->mapToSource(index);
+    if (!source.isValid() || !state_.session()) return;
+    const MeasureKey& key = model_->at(source.row()).key;
+    const std::vector<Highlight> places = placesOf(*state_.session(), state_.step(), key);
+    state_.highlight(places, measureText(key));
+    if (!places.empty()) emit state_.rankRequested(places.front().rank);
+}
+
+void ComparePanel::dragEnterEvent(QDragEnterEvent* event) {
+    if (state_.session() && !localFiles(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void ComparePanel::dropEvent(QDropEvent* event) {
+    event->acceptProposedAction();
+    compareWith(localFiles(*event->mimeData()));
+}
+
+} // namespace bubblescope::gui

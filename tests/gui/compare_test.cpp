@@ -1,0 +1,158 @@
+#include "app/gui/main_window.h"
+#include "app/gui/models/comparison.h"
+#include "app/gui/panels/compare_panel.h"
+#include "tests/gui/sample_run.h"
+#include "tests/support/jittered_run.h"
+
+#include <QAbstractItemModelTester>
+#include <QAction>
+#include <QApplication>
+#include <QCheckBox>
+#include <QDropEvent>
+#include <QLabel>
+#include <QMenu>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QThreadPool>
+#include <QUrl>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+/// Ten steps of 1F1B, in which rank 2 takes `factor` times as long.
+Run runWith(double factor) {
+    test::JitteredRun wanted;
+    wanted.spec = {"1f1b", "", 4, 8, 1};
+    wanted.steps = 10;
+    wanted.op_factor = [factor](int, Rank rank, const Op&) { return rank.value == 2 ? factor : 1.0; };
+    return test::makeJitteredRun(wanted, 7);
+}
+
+/// "slow" in a name means the slower one.
+Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl&) {
+    if (paths.front().string().find("none") != std::string::npos)
+        return inputError(paths.front().string(), "cannot be read", "check its name");
+    return runWith(paths.front().string().find("slow") != std::string::npos ? 1.3 : 1.0);
+}
+
+template <class T>
+T& child(QWidget& widget, const char* name) {
+    T* found = widget.findChild<T*>(QString::fromLatin1(name));
+    if (found == nullptr) qFatal("no child %s", name);
+    return *found;
+}
+
+} // namespace
+
+/// Two runs beside one another.
+class CompareTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void whatCostsMostStandsFirst() {
+        ViewState state;
+        ComparePanel panel(state, load);
+        panel.resize(900, 300);
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({QStringLiteral("slow.pftrace")});
+        QVERIFY(compared.wait(20000));
+        auto& table = child<QTableView>(panel, "compareTable");
+        const QAbstractItemModelTester tester(table.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const auto text = [&](int row, int column) { return table.model()->index(row, column).data().toString(); };
+        QCOMPARE(text(0, ComparisonModel::What), QStringLiteral("Step time"));
+        QVERIFY(text(0, ComparisonModel::ChangeColumn).startsWith(QLatin1Char('+')));
+        QVERIFY(table.model()->rowCount() > 3);
+        // Besides what ranks idle more because of it, the slow rank's longest ops cost most.
+        int first = 1;
+        while (text(first, ComparisonModel::What).contains(QStringLiteral("idle time")))
+            ++first;
+        QCOMPARE(text(first, ComparisonModel::What), QStringLiteral("Rank 2: B of chunk 0, steady"));
+        TimeNs last = TimeNs::max();
+        const auto& model = *panel.findChild<ComparisonModel*>();
+        for (int row = 1; row < model.rowCount(); ++row) {
+            QVERIFY(std::chrono::abs(model.at(row).per_step) <= last);
+            last = std::chrono::abs(model.at(row).per_step);
+            if (model.at(row).key.subject == Subject::OpGroup) QCOMPARE(model.at(row).key.rank, 2);
+        }
+        QVERIFY2(child<QLabel>(panel, "compareHeadline").text().endsWith(QStringLiteral("changed")),
+                 qPrintable(child<QLabel>(panel, "compareHeadline").text()));
+        // A click shows the ops of which a row speaks.
+        emit table.clicked(table.model()->index(first, 0));
+        QCOMPARE(state.highlights().size(), 7U); // the eighth is in the cool-down
+        for (const Highlight& place : state.highlights())
+            QCOMPARE(place.rank, 2);
+    }
+
+    void theOtherRunIsDrawnBelow() {
+        ViewState state;
+        ComparePanel panel(state, load);
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({QStringLiteral("slow.pftrace")});
+        QVERIFY(compared.wait(20000));
+        QVERIFY(state.ghost() != nullptr);
+        QCOMPARE(state.ghost()->name, QStringLiteral("slow.pftrace"));
+        QCOMPARE(state.ghost()->timeline.begin, state.session()->window(state.step()).begin);
+        state.showStep(4);
+        QCOMPARE(state.ghost()->timeline.begin, state.session()->window(4).begin);
+        auto& below = child<QCheckBox>(panel, "compareBelow");
+        below.setChecked(false);
+        QVERIFY(state.ghost() == nullptr);
+        below.setChecked(true);
+        QVERIFY(state.ghost() != nullptr);
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QVERIFY(!panel.comparison() && state.ghost() == nullptr);
+    }
+
+    void equalRunsAreNotSaidToDiffer() {
+        ViewState state;
+        ComparePanel panel(state, load);
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({QStringLiteral("same.pftrace")});
+        QVERIFY(compared.wait(20000));
+        QVERIFY(child<QLabel>(panel, "compareHeadline").text().endsWith(QStringLiteral("no more than chance gives")));
+        QSignalSpy failed(&panel, &ComparePanel::failed);
+        panel.compareWith({QStringLiteral("none")});
+        QVERIFY(failed.wait(20000));
+        QVERIFY(child<QLabel>(panel, "compareHeadline").text().contains(QStringLiteral("cannot be read")));
+    }
+
+    void aSecondTraceThatIsDroppedCanBeCompared() {
+        MainWindow window(load, false);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("a.pftrace")});
+        QVERIFY(loaded.wait(20000));
+        const SessionPtr first = window.state().session();
+        auto& panel = *window.findChild<ComparePanel*>();
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(QStringLiteral("/slow.pftrace"))});
+        QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &drop);
+        auto& menu = child<QMenu>(window, "dropMenu");
+        QCOMPARE(menu.actions().size(), 2);
+        menu.actions().last()->trigger();
+        menu.close();
+        QVERIFY(compared.wait(20000));
+        QVERIFY(panel.isVisible());
+        QCOMPARE(window.state().session(), first);
+        QVERIFY(panel.comparison());
+    }
+};
+
+QTEST_MAIN(CompareTest)
+#include "compare_test.moc"
