@@ -1,0 +1,32 @@
+# What is installed beside the programs, and packages of all of it: `cpack` in the build folder makes a .deb.
+include_guard()
+
+set(resources ${PROJECT_SOURCE_DIR}/resources)
+if(TARGET bubblescope-gui)
+  install(FILES ${resources}/desktop/bubblescope.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES ${resources}/desktop/bubblescope-mime.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages
+          RENAME bubblescope.xml)
+  install(FILES ${resources}/icons/bubblescope.png DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/256x256/apps)
+  install(FILES ${resources}/icons/bubblescope.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(DIRECTORY ${resources}/manual ${resources}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        PATTERN make EXCLUDE)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "The Bubblescope authors")
+set(CPACK_PACKAGE_CONTACT "The Bubblescope authors <bubblescope@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # on what the programs link, in the versions of the packages here
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"A desktop app and a command line for people who train large models with
+pipeline parallelism: closed forms of bubbles, what made them longer, what a
+change would save, and checks of computation inside them.")
+if(TARGET bubblescope-gui)
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-noto-cjk") # the letters of the Chinese texts
+endif()
+include(CPack)
