@@ -45,8 +45,10 @@ Status checkNumbers(const RunConfig& config) {
     if (config.steps < 1) return usageError("a run needs at least one step");
     if (config.replicas < 1) return usageError("a run needs at least one replica");
     if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
-    if (config.backend && config.aadiff)
-        return usageError("checks in bubbles run on the CPU", "leave out --aadiff, or use --backend cpu");
+    if (config.backend && config.aadiff && config.tensor_ranks > 1) {
+        return usageError("checks in bubbles of ranks that share stages run on the CPU",
+                          "leave out --aadiff or --tp, or use --backend cpu");
+    }
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
     if (config.pace_tolerance < TimeNs{0}) return usageError("the pacing tolerance must not be negative");
@@ -80,7 +82,7 @@ Status checkFaultLayers(const RunConfig& config) {
     return {};
 }
 
-/// What can be planted on a device: its thread only queues, so what happens between its ops is out of reach.
+/// What can be planted on a device: its thread only queues, so when things happen between its ops is out of reach.
 Status checkFaultsOnDevice(const RunConfig& config) {
     for (const Fault& fault : config.faults) {
         switch (fault.kind) {
@@ -92,9 +94,12 @@ Status checkFaultsOnDevice(const RunConfig& config) {
         case FaultKind::Link:
         case FaultKind::Stall:
         case FaultKind::Pause:
+            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text), "use --backend cpu");
         case FaultKind::Flip:
         case FaultKind::Nondet:
-            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text), "use --backend cpu");
+            if (fault.shown != CheckedTensor::Attention && fault.shown != CheckedTensor::Part) continue;
+            return usageError(fmt::format("{}: a GPU does not keep this tensor", fault.text),
+                              "name another one, or use --backend cpu");
         case FaultKind::Drop:
         case FaultKind::Die:
         case FaultKind::Hang: continue;

@@ -30,13 +30,16 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
     recording.dir = config.out_dir;
     recording.info = runInfo(config);
     recording.ranks = std::move(ranks);
+    if (config.backend) recording.host.device = config.backend->device();
     return profiler::Recorder::open(recording);
 }
 
 Result<std::unique_ptr<CheckSetup>> planChecksOf(const RunConfig& config, std::size_t ranks_here,
                                                  profiler::Recorder* recorder) {
     if (!config.aadiff) return std::unique_ptr<CheckSetup>();
-    const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, ranks_here, config.out_dir};
+    // Ranks of one process share a device, so that another one could tell no more than the one that found something.
+    const std::size_t apart = config.backend ? 1 : ranks_here;
+    const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, apart, config.out_dir};
     BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> checks, CheckSetup::make(of, *config.aadiff));
     if (recorder == nullptr) return checks;
     checks->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };

@@ -1,24 +1,20 @@
 #include "app/cli/check_options.h"
 
 #include "app/cli/output.h"
+#include "core/aadiff/mismatch.h"
 #include "core/base/bytes.h"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 namespace bubblescope::cli {
 namespace {
 
-std::string mismatchText(const CheckRecord& check) {
-    std::string out = fmt::format("aadiff: {} check of step {}, rank {}, {}, layer {}: {} differs ({})",
-                                  checkKindName(check.kind), check.step, check.rank.value, opName(check.op),
-                                  check.layer, check.tensor, verdictName(check.verdict));
-    if (!check.difference) return out;
-    return out + fmt::format("; {} of {} numbers, the first at {}: {:08x} and {:08x}", check.difference->differing,
-                             check.difference->elements, check.difference->first, check.difference->first_bits,
-                             check.difference->second_bits);
+std::string mismatchText(const CheckRecord& check, const CheckedDevice& device) {
+    return fmt::format("aadiff: {}: {}. {}", mismatchPlace(check, device), differenceText(check), verdictText(check));
 }
 
 /// Ranks may find something at once.
@@ -27,15 +23,15 @@ std::mutex& speaks() {
     return mutex;
 }
 
-void warn(const CheckRecord& check) {
+void warn(const CheckRecord& check, const CheckedDevice& device) {
     const std::lock_guard lock(speaks());
-    printError(mismatchText(check));
+    printError(mismatchText(check, device));
 }
 
 /// What is wrong goes to the command in BUBBLESCOPE_MISMATCH.
-void callCommand(const std::string& command, const CheckRecord& check) {
+void callCommand(const std::string& command, const CheckRecord& check, const CheckedDevice& device) {
     const std::lock_guard lock(speaks());
-    const std::string text = mismatchText(check);
+    const std::string text = mismatchText(check, device);
     printError(text);
     ::setenv("BUBBLESCOPE_MISMATCH", text.c_str(), 1);
     if (std::system(command.c_str()) != 0) printError(fmt::format("aadiff: '{}' failed", command));
@@ -68,7 +64,7 @@ void CheckOptions::add(Command command, bool always) {
         .group(group);
 }
 
-Result<std::optional<runtime::AadiffOptions>> CheckOptions::options() const {
+Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string device) const {
     if (!on_) return std::optional<runtime::AadiffOptions>();
     runtime::AadiffOptions options;
     constexpr double kPercent = 100;
@@ -78,9 +74,12 @@ Result<std::optional<runtime::AadiffOptions>> CheckOptions::options() const {
         BUBBLESCOPE_ASSIGN(options.memory, parseBytes(memory_));
     }
     options.stop = on_mismatch_ == "stop";
-    options.on_mismatch = warn;
-    if (on_mismatch_ != "warn" && on_mismatch_ != "stop")
-        options.on_mismatch = [command = on_mismatch_](const CheckRecord& check) { callCommand(command, check); };
+    const bool calls = on_mismatch_ != "warn" && on_mismatch_ != "stop";
+    options.on_mismatch = [command = calls ? on_mismatch_ : std::string(),
+                           where = CheckedDevice{{}, std::move(device)}](const CheckRecord& check) {
+        if (command.empty()) return warn(check, where);
+        callCommand(command, check, where);
+    };
     return std::optional(std::move(options));
 }
 

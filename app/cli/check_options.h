@@ -15,8 +15,9 @@ public:
     /// `always`: the run does so without --aadiff.
     void add(Command command, bool always);
 
-    /// Nothing where the run does not check itself. Errors: Usage.
-    [[nodiscard]] Result<std::optional<runtime::AadiffOptions>> options() const;
+    /// Nothing where the run does not check itself. `device`: what names the one that computes, for messages; may be
+    /// empty. Errors: Usage.
+    [[nodiscard]] Result<std::optional<runtime::AadiffOptions>> options(std::string device) const;
 
 private:
     bool on_ = false;

@@ -71,10 +71,11 @@ Result<runtime::RunConfig> configure(const Options& options, const ProcessTeam* 
         BUBBLESCOPE_ASSIGN(config.faults.emplace_back(), runtime::parseFault(fault));
     }
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
-    BUBBLESCOPE_ASSIGN(config.aadiff, options.checks.options());
     config.replicas = options.replicas;
     config.tensor_ranks = options.tensor_ranks;
     BUBBLESCOPE_ASSIGN(config.backend, options.backend.open(severalProcesses(team)));
+    BUBBLESCOPE_ASSIGN(config.aadiff,
+                       options.checks.options(config.backend ? config.backend->device() : std::string()));
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;

@@ -11,6 +11,7 @@
 #include "runtime/transport/data_channel.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace bubblescope::runtime {
@@ -33,6 +34,8 @@ public:
 
     /// As --backend and the trace name it.
     [[nodiscard]] virtual std::string_view name() const = 0;
+    /// What names the device of this process across restarts: "GPU-3f…"; empty where nothing does.
+    [[nodiscard]] virtual std::string device() const { return {}; }
     /// The device of one more rank, for the thread that calls.
     [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
     /// A stage of the rank that has this device.

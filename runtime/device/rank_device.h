@@ -4,6 +4,8 @@
 #include "runtime/model/tensor.h"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -56,6 +58,25 @@ public:
     [[nodiscard]] virtual Tensor handOver(Tensor tensor) = 0;
     /// Waits until all is done; the ops since the last call.
     [[nodiscard]] virtual std::vector<OpTimes> finishOps() = 0;
+
+    // Checks in bubbles. They have a queue of their own, whose work waits where the device has other work to do.
+
+    /// Before the first step of a run that checks itself.
+    virtual void prepareChecks() = 0;
+    /// Behind beginStep(), where the step is checked: when it began. Waits for the device.
+    [[nodiscard]] virtual TimeNs stepBegan() = 0;
+    /// What is queued next begins that long after the step began at the earliest.
+    virtual void holdSinceStep(TimeNs length) = 0;
+    /// Waits for the ops queued so far; when the last one of the step ended. Nothing before the first.
+    [[nodiscard]] virtual std::optional<TimeNs> finishSoFar() = 0;
+    /// What `work` queues runs there, behind all that the rank has queued so far; waits for it. With a nominal time the
+    /// queue is kept busy until that has passed.
+    [[nodiscard]] virtual Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) = 0;
+    /// Whether what was handed over can be used here at `now`; with a latency it must have been ready that long.
+    [[nodiscard]] virtual bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) = 0;
+    /// A digest of another rank's device becomes this rank's, behind all that this rank has queued so far. The other's
+    /// must be kept until then.
+    [[nodiscard]] virtual std::shared_ptr<const LateTensor> adopt(std::shared_ptr<const LateTensor> note) = 0;
 };
 
 } // namespace bubblescope::runtime

@@ -1,5 +1,7 @@
 #include "runtime/engine/device_ops.h"
 
+#include "runtime/model/number_hash.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -21,14 +23,14 @@ void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
     arrival.tensor = device_->receive(std::move(arrival.tensor), direction, latency);
 }
 
-void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums) {
+void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums, std::uint64_t variant) {
     std::uint64_t key = 0;
     for (const Op& op : ops) { // what differs between micro-batches is the data alone
         const auto chunk = static_cast<std::uint64_t>(op.chunk.value);
         const auto slice = static_cast<std::uint64_t>(op.sequence);
         key = key << 32 | (chunk & 0xFFF) << 18 | (slice & 0x3FFF) << 4 | (static_cast<std::uint64_t>(op.kind) + 1);
     }
-    device_->beginOp(key, nominal, sums);
+    device_->beginOp(variant == 0 ? key : mixBits(key) + variant, nominal, sums);
 }
 
 void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
@@ -50,6 +52,7 @@ void DeviceOps::sent(const Op& op, const Wiring::Route& route, TimeNs latency) {
 
 TimeNs DeviceOps::finish(int step) {
     const std::vector<RankDevice::OpTimes> times = device_->finishOps();
+    done_.clear();
     for (std::size_t i = 0; i < queued_.size() && i < times.size(); ++i)
         record(queued_[i], times[i], step);
     queued_.clear();
@@ -59,12 +62,16 @@ TimeNs DeviceOps::finish(int step) {
 void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, int step) {
     std::vector<Arrival> arrivals;
     TimeNs ready = free_at_;
+    TimeNs there{0};
     for (std::size_t i = 0; i < queued.messages.size() && i < times.transfers.size(); ++i) {
         const Arrival& from = queued.messages[i].arrival;
         const RankDevice::Span& transfer = times.transfers[i];
         arrivals.push_back({from.key, {}, from.from, transfer.begin, transfer.end, from.local});
-        if (!from.local) ready = std::max(ready, transfer.end);
+        if (!from.local) there = std::max(there, transfer.end);
     }
+    ready = std::max(ready, there);
+    for (const Op& op : queued.ops)
+        done_.push_back({op, there, times.op.begin});
     for (std::size_t i = 0; i < arrivals.size(); ++i)
         record_.received(queued.messages[i].op, arrivals[i], free_at_, ready, step);
     const TimeNs exposed = recordSums(queued, times, step);

@@ -10,6 +10,13 @@
 
 namespace bubblescope::runtime {
 
+/// An op that a device is through with.
+struct DoneOp {
+    Op op;
+    TimeNs ready{0}; ///< when the last of what others sent it was there; 0 where nothing was
+    TimeNs begin{0};
+};
+
 /// A rank's ops on a device that works through queues: when they ran is known at the end of a step, and is recorded
 /// then. Lives on the rank's thread.
 class DeviceOps {
@@ -24,7 +31,8 @@ public:
     /// Queues the transfer of what has arrived for the op that begins next; it takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
     /// One op, or both of a pair.
-    void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0);
+    /// `variant` tells ops apart that do something else for checks.
+    void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
     /// Of one op, or of both of a pair, what had arrived for each, in the order of receive(), and how many sums each
     /// had; none if that is empty.
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
@@ -35,6 +43,8 @@ public:
 
     /// Waits for the device and records; when the last op ended.
     [[nodiscard]] TimeNs finish(int step);
+    /// The ops that the last finish() recorded.
+    [[nodiscard]] std::span<const DoneOp> done() const { return done_; }
 
 private:
     struct Message {
@@ -61,6 +71,7 @@ private:
     RankRecord& record_;
     const Wiring& wiring_;
     std::vector<Queued> queued_;
+    std::vector<DoneOp> done_;
     TimeNs free_at_{0};
 };
 

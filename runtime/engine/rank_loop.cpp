@@ -7,17 +7,6 @@
 #include <utility>
 
 namespace bubblescope::runtime {
-namespace {
-
-constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
-
-/// How many ops from `index` on run as one.
-std::size_t togetherFrom(std::span<const Op> ops, std::size_t index) {
-    return ops[index].overlapped && index + 1 < ops.size() && ops[index + 1].overlapped ? 2 : 1;
-}
-
-} // namespace
-
 RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
     : config(engine_config), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
       plan(config.schedule, config.replicas), control(job_control),
@@ -26,6 +15,10 @@ RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
       stages(static_cast<std::size_t>(mesh.lanes())) {
     for (auto& lane : stages)
         lane.resize(static_cast<std::size_t>(config.schedule.stages()));
+}
+
+std::size_t RankLoop::togetherFrom(std::span<const Op> ops, std::size_t index) {
+    return ops[index].overlapped && index + 1 < ops.size() && ops[index + 1].overlapped ? 2 : 1;
 }
 
 RankLoop::RankLoop(RunState& state, std::size_t local)
@@ -72,6 +65,10 @@ void RankLoop::runSteps() {
 
 void RankLoop::buildStages() {
     if (state_.config.devices) device_.emplace(state_.config.devices->open(), record_, wiring_);
+    if (device_ && state_.config.checks != nullptr) {
+        device_->device().prepareChecks();
+        checker_->useDevice(device_->device());
+    }
     if (device_ && sums_) sums_->useDevice(device_->device(), paced(state_.config.times.comm));
     for (int c = 0; c < schedule_.vpp; ++c) {
         const Stage stage = wiring_.stageOf(Chunk{c});
@@ -91,6 +88,7 @@ void RankLoop::buildStages() {
 void RankLoop::runStep() {
     if (device_) device_->beginStep(clock_.freeAt());
     if (checker_) checker_->beginStep(step_, clock_.freeAt());
+    if (device_ && checks()) checker_->stepBegan(device_->device().stepBegan());
     const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
     for (std::size_t i = 0; i < ops.size(); i += togetherFrom(ops, i)) {
         index_ = i;
@@ -104,61 +102,14 @@ void RankLoop::runStep() {
     checkBefore(ops.size());
     clock_.alignTo(meet(freeAt()));
     if (checks()) checker_->ended(ops.size(), clock_.freeAt());
+    settleChecks();
     runOptimizer();
     current_.reset();
     if (step_ + 1 < state_.config.steps) wires_.expect(expected_);
     clock_.alignTo(meet(freeAt()));
+    settleChecks();
     if (checker_) checker_->endStep();
     endStep();
-}
-
-class RankLoop::BubbleClock final : public SlotClock {
-public:
-    BubbleClock(RankLoop& loop, std::span<const Op> next) : loop_(loop), next_(next) {}
-
-    [[nodiscard]] TimeNs now() const override { return loop_.clock_.begin(loop_.clock_.freeAt(), kEmulated); }
-
-    [[nodiscard]] bool arrived() override {
-        if (next_.empty()) return false; // the others' ends cannot be seen from here
-        const TimeNs now = this->now();
-        const std::optional<TimeNs> held = loop_.checker_->heldUntil(loop_.index_);
-        if (held && *held > now) return false;
-        return std::ranges::all_of(next_, [&](const Op& op) {
-            const std::optional<Wiring::Route> input = loop_.wiring_.inputOf(op);
-            if (!input) return true;
-            const std::optional<TimeNs> sent = loop_.wires_.peek(input->peer, input->key);
-            const bool travels = loop_.clock_.paced() && input->peer != loop_.wires_.rank();
-            return sent && *sent + (travels ? loop_.state_.config.times.comm : TimeNs{0}) <= now;
-        });
-    }
-
-    std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) override {
-        const TimeNs begin = now();
-        work();
-        if (emulates() && nominal == TimeNs{0}) return {begin, begin};
-        const TimeNs end = loop_.clock_.end(begin, nominal).time;
-        static_cast<void>(loop_.clock_.hold(begin, nominal));
-        return {begin, end};
-    }
-
-    [[nodiscard]] bool emulates() const override { return loop_.clock_.paced(); }
-
-private:
-    static constexpr TimeNs kEmulated{1}; ///< any nominal time
-    RankLoop& loop_;
-    std::span<const Op> next_;
-};
-
-void RankLoop::checkBefore(std::size_t index) {
-    if (!checks()) return;
-    const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
-    BubbleClock clock(*this, index < ops.size() ? ops.subspan(index, togetherFrom(ops, index)) : ops.first(0));
-    checker_->fill(index, clock);
-}
-
-void RankLoop::meetBubbles(std::size_t index) {
-    for (; next_bubble_ < bubbles_.size() && bubbles_[next_bubble_].before <= index; ++next_bubble_)
-        state_.config.bubble_hook({wires_.rank(), place_.rank, step_, bubbles_[next_bubble_]});
 }
 
 void RankLoop::runTogether(std::span<const Op> ops) {
@@ -196,13 +147,15 @@ void RankLoop::runTogether(std::span<const Op> ops) {
         current_ = ops[i];
         const std::size_t sums = sums_ ? sums_->spans().size() : 0;
         if (checker_) checker_->beginOp(ops[i], wiring_.stageOf(ops[i]), begin);
-        Tensor output = compute(ops[i], std::move(inputs[i]));
+        Message output{compute(ops[i], inputs[i]), TimeNs{0}};
+        if (checks() && output.tensor.size() > 0) checker_->sign(output);
         recordSums(ops[i], sums);
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
         end = clock_.end(begin, withSums(nominal));
         noteMemory();
         // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
-        sendOutput(ops[i], std::move(output), end.time);
+        output.sent = end.time;
+        sendOutput(ops[i], std::move(output));
     }
     holdAndRecord(ops, begin, withSums(nominal), end, sums_ ? sums_->waited() : TimeNs{0});
 }
@@ -244,19 +197,27 @@ void RankLoop::queueTogether(std::span<const Op> ops, TimeNs nominal, Arrivals i
     const Activity computing = activity(Activity::Kind::Computing, ops.front(), {}, TimeNs{0});
     wires_.report(computing);
     if (sums_) sums_->beginOp(computing, sumsIn(ops));
-    device_->begin(ops, paced(nominal), sumsIn(ops));
-    std::vector<Tensor> outputs;
+    if (checks() && clock_.paced()) {
+        if (const auto held = checker_->heldSinceStep(index_)) device_->device().holdSinceStep(*held);
+    }
+    device_->begin(ops, paced(nominal), sumsIn(ops), checker_ ? checker_->variantOf(ops) : 0);
+    std::vector<Message> outputs;
     std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         current_ = ops[i];
         const std::size_t before = sums_ ? sums_->spans().size() : 0;
-        outputs.push_back(compute(ops[i], std::move(inputs[i])));
+        if (checker_) checker_->beginOp(ops[i], wiring_.stageOf(ops[i]), TimeNs{0});
+        Message& output = outputs.emplace_back(Message{compute(ops[i], inputs[i]), TimeNs{0}});
+        if (checks() && output.tensor.size() > 0) checker_->sign(output);
         sums.push_back(sums_ ? sums_->spans().size() - before : 0);
     }
     device_->end(ops, inputs, std::move(sums));
     noteMemory();
-    for (std::size_t i = 0; i < ops.size(); ++i)
-        sendOutput(ops[i], device_->handOver(std::move(outputs[i])), state_.config.clock.now());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        outputs[i].tensor = device_->handOver(std::move(outputs[i].tensor));
+        outputs[i].sent = state_.config.clock.now();
+        sendOutput(ops[i], std::move(outputs[i]));
+    }
     countOps(ops.size());
 }
 
@@ -338,7 +299,8 @@ Arrival RankLoop::receive(const Op& op, Rank from, const MessageKey& key) {
             taken->message.sent,
             time,
             from == wires_.rank(),
-            taken->message.digests};
+            taken->message.digests,
+            taken->message.late};
 }
 
 TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
@@ -355,13 +317,12 @@ TimeNs RankLoop::arrivalOf(const Taken& taken, Rank from) {
     return planted;
 }
 
-Tensor RankLoop::compute(const Op& op, std::optional<Arrival> arrival) {
+Tensor RankLoop::compute(const Op& op, std::optional<Arrival>& arrival) {
     StageModel& stage = model(wiring_.stageOf(op));
     const Piece piece = state_.plan.pieceOf(op, place_.replica);
     Tensor input = arrival ? std::move(arrival->tensor) : Tensor();
     if (!faults_.none() && input.size() > 0) faults_.flip(op, step_, FaultTensor::Input, input);
-    if (checks() && arrival && !arrival->local && arrival->digests)
-        checker_->received(op, wiring_.stageOf(op), input, *arrival->digests, arrival->time);
+    if (checks() && arrival && !arrival->local) checker_->received(op, wiring_.stageOf(op), input, *arrival);
     Tensor output;
     switch (op.kind) {
     case OpKind::Forward: output = stage.forward(piece, std::move(input)); break;
@@ -377,84 +338,16 @@ Tensor RankLoop::compute(const Op& op, std::optional<Arrival> arrival) {
     return output;
 }
 
-void RankLoop::sendOutput(const Op& op, Tensor output, TimeNs end) {
+void RankLoop::sendOutput(const Op& op, Message message) {
     const std::optional<Wiring::Route> route = wiring_.outputOf(op);
     if (!route) return;
-    Message message{std::move(output), end};
-    if (checks()) message.digests = checker_->digestsOf(message.tensor);
+    const TimeNs end = message.sent;
     wires_.send(route->peer, route->key, std::move(message));
     if (route->peer == wires_.rank()) return;
     if (device_) return device_->sent(op, *route, paced(state_.config.times.comm).value_or(TimeNs{0}));
     // Paced, the transfer is as long as its latency; otherwise as long as the hand-over took.
     const TimeNs sent = clock_.paced() ? end + state_.config.times.comm : std::max(end, state_.config.clock.now());
     record_.sent(op, *route, end, sent, step_);
-}
-
-std::vector<Tensor> RankLoop::sumGradients(const Op& op, TimeNs& ready) {
-    std::vector<Tensor> own;
-    for (int c = 0; c < schedule_.vpp; ++c) {
-        const Stage stage = wiring_.stageOf(Chunk{c});
-        own.push_back(model(stage).takeGradient());
-        for (const Wiring::Copy& copy : wiring_.copiesOf(stage)) {
-            if (copy.own) continue;
-            Tensor sum = own.back();
-            if (device_) sum = device_->handOver(std::move(sum));
-            Message message{std::move(sum), ready};
-            if (checks()) message.digests = checker_->digestsOf(stage, message.tensor);
-            wires_.send(copy.holder, Wiring::sumKey(stage, copy.stage), std::move(message));
-        }
-    }
-    std::vector<Tensor> sums;
-    for (int c = 0; c < schedule_.vpp; ++c)
-        sums.push_back(sumOfCopies(op, wiring_.stageOf(Chunk{c}), std::move(own[Chunk{c}.index()]), ready));
-    return sums;
-}
-
-Tensor RankLoop::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready) {
-    Tensor sum;
-    bool first = true;
-    for (const Wiring::Copy& copy : wiring_.copiesOf(stage)) {
-        Tensor part;
-        if (copy.own) {
-            part = std::move(own);
-        } else {
-            Arrival arrival = receive(op, copy.holder, Wiring::sumKey(copy.stage, stage));
-            ready = std::max(ready, arrival.time);
-            if (device_) device_->receive(arrival, paced(state_.config.times.comm));
-            if (checks() && arrival.digests)
-                checker_->receivedGradients(stage, arrival.tensor, *arrival.digests, arrival.time);
-            part = std::move(arrival.tensor);
-        }
-        if (std::exchange(first, false)) {
-            sum = std::move(part);
-        } else {
-            sum += part;
-        }
-    }
-    return sum;
-}
-
-void RankLoop::runOptimizer() {
-    checkStop();
-    const std::span<const Op> op{&kOptimizer, 1};
-    current_ = kOptimizer;
-    meetFaults(op);
-    // One op updates all of the rank's stages; its nominal time is that of the first.
-    const TimeNs nominal = nominalTime(op);
-    TimeNs ready = clock_.freeAt();
-    const std::vector<Tensor> sums = sumGradients(kOptimizer, ready);
-    const TimeNs begin = clock_.begin(ready, nominal);
-    report(Activity::Kind::Computing, kOptimizer, {}, begin + nominal);
-    if (device_) device_->begin(op, paced(nominal));
-    for (int c = 0; c < schedule_.vpp; ++c)
-        model(wiring_.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
-    if (checker_) checker_->weightsWritten();
-    if (device_) device_->end(op, {});
-    for (int c = 0; c < schedule_.vpp; ++c)
-        noteLoss(wiring_.stageOf(Chunk{c}));
-    if (device_) return countOps(1);
-    stretch(op, begin, nominal);
-    holdAndRecord(op, begin, nominal, clock_.end(begin, nominal), TimeNs{0});
 }
 
 void RankLoop::noteLoss(Stage stage) {

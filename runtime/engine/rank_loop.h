@@ -50,6 +50,9 @@ public:
 private:
     using Arrivals = std::vector<std::optional<Arrival>>;
 
+    /// How many ops from `index` on run as one.
+    [[nodiscard]] static std::size_t togetherFrom(std::span<const Op> ops, std::size_t index);
+
     void runSteps();
     void buildStages();
     void runStep();
@@ -57,8 +60,11 @@ private:
     void meetBubbles(std::size_t index);
     /// Lets the rank check itself before the op at `index`.
     void checkBefore(std::size_t index);
-    /// As checks see the rank's device.
+    /// As checks see the rank, and its device where it has one.
     class BubbleClock;
+    class DeviceBubbleClock;
+    /// Of ops that the device is through with, since all ranks met.
+    void settleChecks();
     /// One op, or both of an overlapped pair: they begin together, when the inputs of both are there, and
     /// end together. Their maths is done in the order of the list; each output is sent when it exists.
     void runTogether(std::span<const Op> ops);
@@ -83,8 +89,9 @@ private:
     [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key);
     /// When a message can be used that the wires handed out.
     [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from);
-    [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival> input);
-    void sendOutput(const Op& op, Tensor output, TimeNs end);
+    /// Takes the tensor out of the input.
+    [[nodiscard]] Tensor compute(const Op& op, std::optional<Arrival>& input);
+    void sendOutput(const Op& op, Message message);
     /// Hands the rank's gradients to the copies of its stages and adds theirs, if there are any: by chunk, the sums
     /// of all. `ready` grows to when the last of them is there.
     [[nodiscard]] std::vector<Tensor> sumGradients(const Op& op, TimeNs& ready);

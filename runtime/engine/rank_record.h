@@ -17,6 +17,7 @@ struct Arrival {
     TimeNs time{0};
     bool local = false; ///< from the rank itself, which is no transfer
     std::optional<MessageDigests> digests{};
+    std::shared_ptr<const LateTensor> late{}; ///< see Message
 };
 
 /// What a rank writes down of its ops and transfers; peers are written as ranks of the pipeline. Loses what faults say.

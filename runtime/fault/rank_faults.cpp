@@ -1,12 +1,10 @@
 #include "runtime/fault/rank_faults.h"
 
-#include "runtime/model/number_hash.h"
 #include "runtime/model/synthetic.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
@@ -36,10 +34,6 @@ double normal(std::pair<double, double> uniform) {
 }
 
 constexpr std::int64_t kBits = 32; // of a number
-
-void flipBit(float& value, std::int64_t bit) {
-    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (std::uint32_t{1} << (bit % kBits)));
-}
 
 /// Inside layers and known answers.
 bool isInLayer(const Fault& fault) {
@@ -134,7 +128,7 @@ void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor)
             throw std::out_of_range(
                 fmt::format("{}: the tensor has {} bits, the first of which is 0", fault.text, tensor.size() * kBits));
         }
-        flipBit(tensor.host().data()[element], fault.bit);
+        tensor.live()->flip(element, fault.bit % kBits);
     }
 }
 
@@ -142,8 +136,8 @@ bool RankFaults::inLayers() const {
     return std::ranges::any_of(faults_, isInLayer);
 }
 
-void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, float* values, std::int64_t count,
-                        std::int64_t before) const {
+void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const {
+    const std::int64_t count = values.count();
     for (const Fault& fault : faults_) {
         if (!isInLayer(fault) || !fault.steps.holds(run.step) || !strikesTensor(fault, run, tensor)) continue;
         const std::uint64_t chance = Synthetic(fault.seed + static_cast<std::uint64_t>(rank_.value))
@@ -151,18 +145,16 @@ void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, float* values
         const auto anywhere =
             static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1)));
         if (fault.kind == FaultKind::Nondet) {
-            for (std::int64_t i = 0; i < count; ++i) { // as another order of additions would
-                if ((mixBits(chance + static_cast<std::uint64_t>(i)) & 1U) != 0) flipBit(values[i], 0);
-            }
+            values.disturb(chance); // as another order of additions would
             continue;
         }
         if (!strikesTime(fault, run)) continue;
         if (fault.stay == FaultStay::Sticky) {
-            if (count > 0) flipBit(values[anywhere], fault.bit);
+            if (count > 0) values.flip(anywhere, fault.bit % kBits);
             continue;
         }
         const std::int64_t element = fault.bit / kBits - before;
-        if (0 <= element && element < count) flipBit(values[element], fault.bit);
+        if (0 <= element && element < count) values.flip(element, fault.bit % kBits);
     }
 }
 

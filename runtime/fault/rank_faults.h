@@ -51,8 +51,7 @@ public:
     [[nodiscard]] bool inLayers() const;
 
     /// Strikes what an execution has just computed: `before` numbers of the same tensor were shown already.
-    void strike(const LayerRun& run, CheckedTensor tensor, float* values, std::int64_t count,
-                std::int64_t before) const;
+    void strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
     /// Whether a layer's weights are struck before the op.
     [[nodiscard]] bool strikesWeights(const Op& op, int step, int layer) const;
@@ -79,11 +78,11 @@ class LayerStrikes {
 public:
     LayerStrikes(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
 
-    void strike(CheckedTensor tensor, float* values, std::int64_t count) {
+    void strike(CheckedTensor tensor, LiveTensor& values) {
         if (faults_.none()) return;
         std::int64_t& before = seen_[tensor];
-        faults_.strike(run_, tensor, values, count, before);
-        before += count;
+        faults_.strike(run_, tensor, values, before);
+        before += values.count();
     }
 
 private:

@@ -2,6 +2,7 @@
 
 #include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
+#include "runtime/replay/known_answers.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -69,6 +70,10 @@ LayerRange GptStage::layers() const {
 
 void GptStage::showWeights(int layer, LayerProbe& probe) {
     runtime::showWeights(&probe, CheckedTensor::Weights, partsOf(layer));
+}
+
+void GptStage::computeKnown(CheckedTensor tensor, LayerProbe& probe) {
+    runtime::computeKnown(tensor, probe);
 }
 
 PieceTokens GptStage::tokensOf(Piece piece) const {

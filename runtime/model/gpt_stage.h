@@ -35,6 +35,7 @@ public:
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
     void showWeights(int layer, LayerProbe& probe) override;
+    void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     /// As stageLayout() lists them.

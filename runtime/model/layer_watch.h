@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/checked_tensor.h"
+#include "runtime/model/live_tensor.h"
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,12 @@ struct LayerRange {
 class LayerProbe {
 public:
     virtual ~LayerProbe() = default;
-    virtual void touch(CheckedTensor tensor, float* values, std::int64_t count) = 0;
+    virtual void touch(CheckedTensor tensor, LiveTensor& values) = 0;
+    /// On the host.
+    void touch(CheckedTensor tensor, float* values, std::int64_t count) {
+        HostTensor live(values, count);
+        touch(tensor, live);
+    }
 };
 
 /// A part of a layer with all that it takes to compute it again, as often as one likes and without a trace: by the same

@@ -68,6 +68,9 @@ public:
     /// Shows a layer's weights as they are.
     virtual void showWeights(int /*layer*/, LayerProbe& /*probe*/) {}
 
+    /// Computes a known answer (runtime/replay/known_answers.h) where the stage computes, and shows it.
+    virtual void computeKnown(CheckedTensor /*tensor*/, LayerProbe& /*probe*/) {}
+
     /// Continues an FNV-1a hash with the bytes of all parameters.
     [[nodiscard]] virtual std::uint64_t digest(std::uint64_t hash) const = 0;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/model/live_tensor.h"
+
 #include <Eigen/Core>
 
 #include <cstdint>
@@ -37,6 +39,8 @@ public:
     /// Adds what `other` holds, which must be on the same device and have the same shape.
     virtual void add(const DeviceArray& other) = 0;
     [[nodiscard]] virtual Matrix<float> toHost() const = 0;
+    /// Its values, to be looked at in the order of the calls.
+    [[nodiscard]] virtual std::unique_ptr<LiveTensor> live() = 0;
 };
 
 /// What stages hand to each other: a matrix, wherever its values are. The engine moves tensors, copies them and adds
@@ -80,6 +84,11 @@ public:
     [[nodiscard]] std::unique_ptr<DeviceArray> takeDevice() { return std::move(device_); }
     /// The values, from wherever they are.
     [[nodiscard]] Matrix<float> toHost() const { return device_ ? device_->toHost() : host_; }
+
+    /// The values, to be looked at wherever they are.
+    [[nodiscard]] std::unique_ptr<LiveTensor> live() {
+        return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
+    }
 
     /// Both on one device and of one shape.
     Tensor& operator+=(const Tensor& other) {

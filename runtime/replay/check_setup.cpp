@@ -54,7 +54,9 @@ CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy pl
 
 void CheckSetup::keepTensors(Rank world, const CheckRecord& check, const ShownTensor& first,
                              const ShownTensor& second) {
-    const auto bytes = static_cast<std::int64_t>((first.values.size() + second.values.size()) * sizeof(float));
+    const std::vector<float> first_values = first.valuesNow();
+    const std::vector<float> second_values = second.valuesNow();
+    const auto bytes = static_cast<std::int64_t>((first_values.size() + second_values.size()) * sizeof(float));
     const std::lock_guard lock(disk_);
     if (dir_.empty() || bytes == 0 || on_disk_ + bytes > options.bytes_on_disk) return;
     std::string tensor = check.tensor;
@@ -62,7 +64,7 @@ void CheckSetup::keepTensors(Rank world, const CheckRecord& check, const ShownTe
     const std::filesystem::path stem =
         dir_ / "mismatches" /
         fmt::format("step{}-rank{}-{}-layer{}-{}", check.step, world.value, opName(check.op), check.layer, tensor);
-    if (writeNpy(stem.string() + "-first.npy", first.values) && writeNpy(stem.string() + "-second.npy", second.values))
+    if (writeNpy(stem.string() + "-first.npy", first_values) && writeNpy(stem.string() + "-second.npy", second_values))
         on_disk_ += bytes;
 }
 

@@ -21,8 +21,8 @@ public:
         const CostModel& times; ///< nominal; without any, those that bubblePlaces() takes
         const ModelConfig& model;
         bool paced = true;
-        std::size_t ranks_here = 1;
-        std::filesystem::path dir; ///< for tensors of mismatches; empty = they are not kept
+        std::size_t ranks_here = 1; ///< that can run each other's layers again
+        std::filesystem::path dir;  ///< for tensors of mismatches; empty = they are not kept
     };
 
     /// What is planned: each layer of each op, again and again. Errors: those of studyAadiff().

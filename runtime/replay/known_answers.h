@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/model/layer_watch.h"
+#include "runtime/model/layers.h"
 
 #include <cstdint>
 #include <span>
@@ -18,7 +19,13 @@ struct KnownAnswer {
 /// it is the same on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 
-/// Computes one and shows it.
+struct KnownInputs {
+    Matrix<float> input; ///< of all three
+    Weights<float> linear;
+};
+[[nodiscard]] const KnownInputs& knownInputs();
+
+/// Computes one on the host and shows it.
 void computeKnown(CheckedTensor tensor, LayerProbe& probe);
 
 } // namespace bubblescope::runtime

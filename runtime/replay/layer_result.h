@@ -12,18 +12,10 @@
 
 namespace bubblescope::runtime {
 
-/// A tensor that a layer computed.
-struct ShownTensor {
-    CheckedTensor tensor = CheckedTensor::Output;
-    std::uint64_t digest = 0;
-    std::vector<float> values; ///< empty where only the digest was wanted
-};
-
 /// What one execution of a part of a layer computed, in that order. Executions of the same on the same inputs show the
-/// same tensors.
+/// same tensors. Where they are on a device, what looks into a result waits for it.
 using LayerResult = std::vector<ShownTensor>;
 
-[[nodiscard]] std::uint64_t digestOf(const float* values, std::int64_t count);
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);
 
 /// The place of the first tensor that differs; nothing where all agree.
@@ -38,15 +30,32 @@ class ResultProbe final : public LayerProbe {
 public:
     ResultProbe(const RankFaults& faults, const LayerRun& run) : strikes_(faults, run) {}
 
-    void touch(CheckedTensor tensor, float* values, std::int64_t count) override {
-        strikes_.strike(tensor, values, count);
-        result_.push_back({tensor, digestOf(values, count), {values, values + count}});
+    using LayerProbe::touch;
+    void touch(CheckedTensor tensor, LiveTensor& values) override {
+        strikes_.strike(tensor, values);
+        result_.push_back(values.show(tensor, true));
     }
 
     [[nodiscard]] LayerResult take() { return std::move(result_); }
 
 private:
     LayerStrikes strikes_;
+    LayerResult result_;
+};
+
+/// Takes down the digests of what it is shown, which may be struck first.
+class DigestProbe final : public LayerProbe {
+public:
+    explicit DigestProbe(LayerStrikes* strikes = nullptr) : strikes_(strikes) {}
+    using LayerProbe::touch;
+    void touch(CheckedTensor tensor, LiveTensor& values) override {
+        if (strikes_ != nullptr) strikes_->strike(tensor, values);
+        result_.push_back(values.show(tensor, false));
+    }
+    [[nodiscard]] LayerResult take() { return std::move(result_); }
+
+private:
+    LayerStrikes* strikes_;
     LayerResult result_;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/model/tensor.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace bubblescope::runtime {
@@ -41,6 +42,8 @@ struct Message {
     Tensor tensor;
     TimeNs sent{0}; ///< the producing op's end on its device clock
     std::optional<MessageDigests> digests{};
+    /// Who knows the content's where a device has yet to tell it; within a process.
+    std::shared_ptr<const LateTensor> late{};
 };
 
 /// A message as its receiver finds it.

@@ -5,6 +5,7 @@
 #include "runtime/transport/message.h"
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -38,6 +39,11 @@ public:
     /// When a message was sent that receive() would hand out at once; nothing where it would wait, or it cannot be
     /// told. Never waits.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) { return {}; }
+    /// Whether it is there and `is` says so of it. Where that cannot be told, no.
+    [[nodiscard]] virtual bool arrived(Rank /*from*/, const MessageKey& /*key*/,
+                                       const std::function<bool(const Message&)>& /*is*/) {
+        return false;
+    }
 
     /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
     /// ended.

@@ -5,6 +5,10 @@
 
 namespace bubblescope::runtime::test {
 
+bool timeIsMadeUp() {
+    return true;
+}
+
 std::shared_ptr<Accelerator> testDevice(bool /*batches*/) {
     static unsigned seed = 0;
     return std::make_shared<EmulatedDevice>(++seed);

@@ -25,6 +25,10 @@ public:
 
 } // namespace
 
+bool timeIsMadeUp() {
+    return false;
+}
+
 std::shared_ptr<Accelerator> testDevice(bool batches) {
     // Never destroyed: CUDA is gone before the program's last destructors run.
     static const auto* const plain = new Result<std::shared_ptr<Accelerator>>(openGpu(0));

@@ -7,27 +7,20 @@
 // datasheet's dense bf16 rate.
 
 #include "core/bubble/analysis.h"
-#include "core/schedule/registry.h"
-#include "runtime/device/accelerator/accelerator_backend.h"
 #include "runtime/device/cuda/cuda_device.h"
-#include "runtime/engine/engine.h"
 #include "runtime/model/stage_layout.h"
-#include "runtime/transport/inproc/wires.h"
+#include "tests/gpu/gpu_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -35,133 +28,6 @@
 
 namespace bubblescope::runtime {
 namespace {
-
-struct Measured {
-    std::vector<StepTimeline> steps; ///< without their optimizer ops
-    std::vector<TimeNs> whole;       ///< of each step, from its first op's begin to the end of the last optimizer op
-    std::vector<double> losses;
-    std::int64_t peak = 0; ///< bytes that the ranks took from the GPU
-};
-
-Schedule scheduleOf(std::string name, int pp, int microbatches, int vpp) {
-    ScheduleSpec spec;
-    spec.name = std::move(name);
-    spec.pp = pp;
-    spec.microbatches = microbatches;
-    spec.vpp = vpp;
-    Result<Schedule> made = makeSchedule(spec);
-    if (!made.ok()) throw std::runtime_error(made.error().text());
-    return std::move(made).value();
-}
-
-class Run {
-public:
-    Run(const std::shared_ptr<Accelerator>& gpu, Schedule schedule, ModelConfig model, CostModel times, bool paced)
-        : backend_("cuda", gpu, Storage::Bf16, std::make_shared<MonotonicClock>()), schedule_(std::move(schedule)),
-          model_(std::move(model)), times_(std::move(times)), paced_(paced) {}
-
-    Measured measure(int steps) {
-        for (int r = 0; r < schedule_.pp; ++r)
-            rings_.push_back(std::make_unique<profiler::RecordRing>(1 << 16));
-        InProcessWires wires(schedule_.pp, clock_, std::nullopt);
-        EngineConfig config{.schedule = schedule_,
-                            .times = times_,
-                            .steps = steps,
-                            .pace_tolerance = paced_ ? std::optional(TimeNs{10'000'000}) : std::nullopt,
-                            .clock = clock_,
-                            .make_stage = {},
-                            .devices = EngineConfig::Devices{[this] { return open(); },
-                                                             [this](RankDevice& device, const StageTask& task) {
-                                                                 return backend_.makeStage(device, model_, task);
-                                                             }},
-                            .ranks = wires.ends(),
-                            .rings = {},
-                            .faults = {},
-                            .die = {},
-                            .after_step = {}};
-        for (const auto& ring : rings_)
-            config.rings.push_back(ring.get());
-        JobControl control;
-        Result<EngineResult> ran = runEngine(config, control);
-        if (!ran.ok()) throw std::runtime_error(ran.error().text());
-        Measured measured;
-        for (const std::vector<double>& shares : ran.value().losses)
-            measured.losses.push_back(std::accumulate(shares.begin(), shares.end(), 0.0));
-        for (const auto& queue : queues_)
-            measured.peak += queue->reservedBytes();
-        collect(measured, steps);
-        return measured;
-    }
-
-private:
-    std::shared_ptr<RankDevice> open() {
-        std::shared_ptr<RankDevice> rank = backend_.openRank();
-        const std::lock_guard lock(mutex_);
-        queues_.push_back(std::dynamic_pointer_cast<RankQueue>(rank));
-        return rank;
-    }
-
-    void collect(Measured& measured, int steps) {
-        measured.steps.resize(static_cast<std::size_t>(steps));
-        std::vector<TimeNs> ends(measured.steps.size(), TimeNs::min());
-        for (StepTimeline& step : measured.steps) {
-            step.pp = schedule_.pp;
-            step.microbatches = schedule_.microbatches;
-            step.vpp = schedule_.vpp;
-            step.placement = schedule_.placement;
-            step.ranks.resize(rings_.size());
-            step.comm.resize(rings_.size());
-        }
-        for (std::size_t r = 0; r < rings_.size(); ++r) {
-            std::vector<profiler::SliceRecord> records;
-            rings_[r]->drain(records);
-            for (const profiler::SliceRecord& record : records) {
-                if (record.category != profiler::SliceRecord::Category::Op) continue;
-                const auto at = static_cast<std::size_t>(record.step);
-                ends[at] = std::max(ends[at], record.end);
-                if (record.kind != OpKind::Optimizer) measured.steps[at].ranks[r].push_back(record.asOp());
-            }
-        }
-        for (std::size_t i = 0; i < measured.steps.size(); ++i) {
-            measured.steps[i].index = static_cast<int>(i);
-            measured.steps[i].fitWindow();
-            measured.whole.push_back(ends[i] - measured.steps[i].begin);
-        }
-    }
-
-    AcceleratorBackend backend_;
-    Schedule schedule_;
-    ModelConfig model_;
-    CostModel times_;
-    bool paced_;
-    MonotonicClock clock_;
-    std::mutex mutex_;
-    std::vector<std::shared_ptr<RankQueue>> queues_;
-    std::vector<std::unique_ptr<profiler::RecordRing>> rings_;
-};
-
-/// When nothing new is to be begun.
-class Budget {
-public:
-    explicit Budget(std::optional<int> seconds) {
-        if (seconds) end_ = std::chrono::steady_clock::now() + std::chrono::seconds(*seconds);
-    }
-    [[nodiscard]] bool left() const { return !end_ || std::chrono::steady_clock::now() < *end_; }
-
-private:
-    std::optional<std::chrono::steady_clock::time_point> end_;
-};
-
-double seconds(TimeNs time) {
-    return static_cast<double>(time.count()) * 1e-9;
-}
-
-/// Of all steps but the first, which loads kernels and asks for memory.
-TimeNs median(std::vector<TimeNs> times) {
-    times.erase(times.begin());
-    std::ranges::sort(times);
-    return times[times.size() / 2];
-}
 
 /// Weights that tokens are multiplied with: all matrices but the tables of embeddings.
 double multipliedWeights(const ModelConfig& model) {
@@ -316,6 +182,11 @@ int report(std::span<char*> presets) {
     reportBubbles(gpu.value(), budget, true);
     fmt::print("\nThe same, ops as long as their kernels; theory with the median times that were measured:\n");
     reportBubbles(gpu.value(), budget, false);
+    fmt::print("\nChecks in bubbles, on in every other step (medians of the steps), 4 ranks, 8 micro-batches, bf16:\n");
+    reportCheckedSteps(gpu.value(), budget, false);
+    reportCheckedSteps(graphs.value(), budget, true);
+    fmt::print("\nBits flipped in what is checked, ops held for their nominal times:\n");
+    reportCampaign(gpu.value(), budget);
     fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16\n");
     for (const ModelPreset& preset : modelPresets()) {
         if (!presets.empty() && std::ranges::none_of(presets, [&](const char* name) { return preset.name == name; }))

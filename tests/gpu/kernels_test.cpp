@@ -1,14 +1,17 @@
 // Each kernel against the host's layers in double precision, at sizes around the lanes of a block.
 
 #include "runtime/device/accelerator/device_layers.h"
+#include "runtime/device/accelerator/device_tensor.h"
 #include "runtime/model/adamw.h"
 #include "runtime/model/layers.h"
 #include "runtime/model/synthetic.h"
 #include "tests/gpu/test_device.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace bubblescope::runtime::test {
 namespace {
@@ -391,27 +394,72 @@ TEST_F(PlainKernels, RoundsToNearestEvenAndKeepsWhatIsNoNumber) {
     EXPECT_TRUE(std::isnan(made[7]));
 }
 
+TEST_F(PlainKernels, DigestsAreThoseOfTheHost) {
+    constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kWord;
+    std::vector<unsigned char> data(static_cast<std::size_t>(2 * kBlock + 100));
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<unsigned char>(mixBits(i));
+    const Buffer on = device_.put(data);
+    const Buffer result = device_.put(std::vector<std::uint64_t>(1, 0));
+    const auto expectThatOfTheHost = [&](std::int64_t from, std::int64_t bytes) {
+        queueDigest(*queue_, result.as<std::uint64_t>(), on.as<unsigned char>() + from, bytes);
+        EXPECT_EQ(device_.get<std::uint64_t>(result)[0],
+                  digest::of(data.data() + from, static_cast<std::size_t>(bytes)))
+            << bytes << " bytes from " << from;
+    };
+    for (std::int64_t bytes = 0; bytes < 70; ++bytes) {
+        for (const std::int64_t from : {0, 1, 2, 3, 4, 6, 7, 8})
+            expectThatOfTheHost(from, bytes);
+    }
+    for (const std::int64_t bytes : {kBlock - 1, kBlock, kBlock + 1, kBlock + 8, 2 * kBlock, 2 * kBlock + 90}) {
+        for (const std::int64_t from : {0, 2, 4})
+            expectThatOfTheHost(from, bytes);
+    }
+}
+
 TEST_F(PlainKernels, DigestTellsEveryBitAndPlace) {
-    std::vector<std::uint32_t> words(DigestKernel::kChunk + 1000);
+    std::vector<std::uint32_t> words(41);
     for (std::size_t i = 0; i < words.size(); ++i)
         words[i] = static_cast<std::uint32_t>(i * 2654435761U);
     const auto digestOf = [&](const std::vector<std::uint32_t>& data) {
         const Buffer on = device_.put(data);
-        const Buffer sums = device_.put(std::vector<std::uint64_t>(2, 0));
-        queue_->launch(
-            DigestKernel{sums.as<std::uint64_t>(), on.as<std::uint32_t>(), static_cast<std::int64_t>(data.size())});
-        const std::vector<std::uint64_t> chunks = device_.get<std::uint64_t>(sums);
-        return chunks[0] + chunks[1];
+        const Buffer result = device_.put(std::vector<std::uint64_t>(1, 0));
+        queueDigest(*queue_, result.as<std::uint64_t>(), on.as<void>(), on.bytes());
+        return device_.get<std::uint64_t>(result)[0];
     };
-    std::uint64_t expected = 0;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        expected += mixBits(mixBits(i) ^ words[i]);
-    EXPECT_EQ(digestOf(words), expected);
-    std::vector<std::uint32_t> flipped = words;
-    flipped[DigestKernel::kChunk + 999] ^= 1U;
-    EXPECT_NE(digestOf(flipped), expected);
-    std::swap(words[3], words[70]);
-    EXPECT_NE(digestOf(words), expected);
+    std::set<std::uint64_t> digests{digestOf(words)};
+    for (std::size_t bit = 0; bit < 32 * words.size(); ++bit) {
+        std::vector<std::uint32_t> flipped = words;
+        flipped[bit / 32] ^= 1U << (bit % 32);
+        EXPECT_TRUE(digests.insert(digestOf(flipped)).second) << "bit " << bit;
+    }
+    for (const auto& [one, other] : {std::pair{0U, 1U}, {0U, 2U}, {3U, 40U}, {4U, 17U}}) {
+        std::vector<std::uint32_t> swapped = words;
+        std::swap(swapped[one], swapped[other]);
+        EXPECT_TRUE(digests.insert(digestOf(swapped)).second) << "words " << one << " and " << other;
+    }
+}
+
+TEST_F(PlainKernels, StrikesFlipWhatTheySay) {
+    std::vector<float> values(100, 1.0F);
+    const Buffer exact = device_.put(values);
+    DeviceTensor floats(*queue_, *queue_, exact.as<void>(), 100, Storage::Float);
+    floats.flip(7, 31);
+    EXPECT_EQ(device_.get<float>(exact)[7], -1.0F);
+    std::vector<Bf16> halves(100);
+    for (Bf16& half : halves)
+        store(half, 1.0F);
+    const Buffer rounded = device_.put(halves);
+    DeviceTensor bf16(*queue_, *queue_, rounded.as<void>(), 100, Storage::Bf16);
+    bf16.flip(9, 31);
+    EXPECT_EQ(load(device_.get<Bf16>(rounded)[9]), -1.0F);
+    bf16.flip(9, 15);
+    EXPECT_EQ(load(device_.get<Bf16>(rounded)[9]), 1.0F);
+    HostTensor(values.data(), 100).disturb(5);
+    floats.flip(7, 31);
+    floats.disturb(5);
+    EXPECT_EQ(device_.get<float>(exact), values) << "as on the host";
+    EXPECT_GT(std::ranges::count_if(values, [](float value) { return value != 1.0F; }), 20);
 }
 
 TEST_F(PlainKernels, AStreamIsHeldForItsTime) {

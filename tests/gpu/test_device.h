@@ -17,6 +17,9 @@ namespace bubblescope::runtime::test {
 /// Each program has its own function. `batches`: one that takes batches of work as one piece.
 [[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false);
 
+/// Whether its time follows from the schedule alone.
+[[nodiscard]] bool timeIsMadeUp();
+
 /// One rank on that device.
 [[nodiscard]] inline std::shared_ptr<RankQueue> makeQueue(const std::shared_ptr<Accelerator>& device) {
     static MonotonicClock clock;

@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -135,6 +137,59 @@ TEST(RunUnderMpi, AKilledProcessIsNamedByTheOthers) {
     const auto loaded = loadRun({scratch.path() / "traces"}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
     EXPECT_GE(loaded.value().steps.size(), 1U);
+}
+
+std::vector<nlohmann::json> linesOf(const std::string& file) {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        lines.push_back(nlohmann::json::parse(line, nullptr, false));
+    return lines;
+}
+
+/// A monitor in another process, beside four that train; the shell waits for both.
+Outcome watched(const std::string& run, const test::ScratchFolder& scratch) {
+    const std::string monitor = kProgram + " monitor " + scratch.file("traces") + " >" + scratch.file("lines");
+    return shell("{ " + monitor + " & " + run + " --out " + scratch.file("traces") + "; wait $!; }");
+}
+
+TEST(RunUnderMpi, IsHeardWholeByAMonitorBesideIt) {
+    const test::ScratchFolder scratch;
+    const Outcome outcome = watched(kMpirun + kProgram + kRun + "--json", scratch);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto analysis = nlohmann::json::parse(outcome.out, nullptr, false);
+    ASSERT_FALSE(analysis.is_discarded()) << outcome.out;
+    const auto lines = linesOf(scratch.file("lines"));
+    ASSERT_FALSE(lines.empty());
+    const auto& end = lines.back();
+    EXPECT_EQ(end["steps"], 3);
+    EXPECT_EQ(end["incomplete"], 0);
+    EXPECT_EQ(end["counts"]["slices"], analysis["trace"]["slices"]);
+    EXPECT_EQ(end["counts"]["unheard"], 0);
+    for (const auto& rank : end["ranks"])
+        EXPECT_EQ(rank["state"], "ended") << rank;
+}
+
+TEST(RunUnderMpi, AMonitorSaysWhichRankWasKilled) {
+    const test::ScratchFolder scratch;
+    const Outcome outcome = watched(kMpirun + kProgram + kRun + "--inject die:rank=2,step=2,op=F2", scratch);
+    EXPECT_EQ(outcome.exit_code, 4) << "the monitor's: a run that failed";
+    std::vector<int> gone;
+    for (const auto& line : linesOf(scratch.file("lines"))) {
+        if (line["event"] == "rank" && line["state"] == "gone") gone.push_back(line["rank"]);
+    }
+    // mpirun ends the others as soon as it sees the first; who watches sees it before.
+    ASSERT_FALSE(gone.empty());
+    EXPECT_EQ(gone.front(), 2);
+    JobControl control;
+    const auto loaded = loadRun({scratch.path() / "traces" / "rank2.pftrace"}, control);
+    EXPECT_FALSE(loaded.ok()) << "one rank of four is no pipeline";
+    const auto all = loadRun({scratch.path() / "traces"}, control);
+    ASSERT_TRUE(all.ok()) << all.error().text();
+    EXPECT_EQ(all.value().steps.size(), 2U) << "the whole ones";
+    EXPECT_TRUE(std::ranges::none_of(all.value().problems, [](const Diagnostic& problem) {
+        return problem.kind == "truncated" || problem.kind == "corrupt";
+    }));
 }
 
 } // namespace

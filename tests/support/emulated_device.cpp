@@ -104,7 +104,7 @@ void EmulatedDevice::release(void* memory) noexcept {
     ::operator delete(memory, kAlignment);
 }
 
-Accelerator::Stream EmulatedDevice::makeStream() {
+Accelerator::Stream EmulatedDevice::makeStream(Priority /*priority*/) {
     const std::lock_guard lock(mutex_);
     return streams_.emplace_back(std::make_unique<EmulatedStream>()).get();
 }

@@ -47,7 +47,8 @@ public:
     void bindThread() override {}
     [[nodiscard]] void* allocate(std::int64_t bytes) override;
     void release(void* memory) noexcept override;
-    [[nodiscard]] Stream makeStream() override;
+    using Accelerator::makeStream;
+    [[nodiscard]] Stream makeStream(Priority priority) override;
     void destroy(Stream stream) noexcept override;
     void finish(Stream stream) override;
     [[nodiscard]] Event makeEvent(bool timed) override;

@@ -5,6 +5,7 @@
 #include "runtime/device/accelerator/kernels/all.h"
 
 #include <cstdint>
+#include <string>
 
 namespace bubblescope::runtime {
 
@@ -24,6 +25,9 @@ public:
 
     virtual ~Accelerator() = default;
 
+    /// What names the device across restarts; empty where nothing does.
+    [[nodiscard]] virtual std::string uuid() const { return {}; }
+
     /// To be called by every thread before anything else.
     virtual void bindThread() = 0;
 
@@ -31,7 +35,10 @@ public:
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 
-    [[nodiscard]] virtual Stream makeStream() = 0;
+    /// Where a device has too much to do, work of low priority waits for the usual one.
+    enum class Priority : std::uint8_t { Usual, Low };
+    [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
+    [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
     virtual void destroy(Stream stream) noexcept = 0;
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;

@@ -18,6 +18,7 @@ public:
                        std::shared_ptr<HostClock> clock, std::shared_ptr<PeerLibrary> peers = nullptr);
 
     [[nodiscard]] std::string_view name() const override { return name_; }
+    [[nodiscard]] std::string device() const override { return device_->uuid(); }
     [[nodiscard]] std::shared_ptr<RankDevice> openRank() override;
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
                                                         StageTask task) override;

@@ -40,7 +40,7 @@ void DeviceAttention<T>::forGroups(const Buffer& columns, std::span<const Buffer
     if (!earlier.empty()) scratch.gathered = layers_.take(keys * 3 * width);
     scratch.scores = layers_.template take<float>(at_once * rows * keys);
     scratch.weights = layers_.take(at_once * rows * keys);
-    RankQueue& queue = layers_.queue();
+    WorkQueue& queue = layers_.queue();
     for (int sequence = 0; sequence < shape_.batch; ++sequence) {
         const T* const own = columns.as<T>() + sequence * rows * 3 * width;
         const T* all = own;
@@ -124,7 +124,7 @@ Buffer DeviceAttention<T>::gradient(const Buffer& output_grad, const Buffer& col
     const std::int64_t each = shape_.each();
     const std::int64_t rows = tokens / shape_.batch;
     const bool sliced = !earlier.empty();
-    RankQueue& queue = layers_.queue();
+    WorkQueue& queue = layers_.queue();
     Buffer grad = layers_.take(tokens * 3 * width);
     // Keys and values of a sequence in slices get their gradients from several: they are added up in float.
     const std::int64_t keys = seen(earlier, rows);

@@ -27,9 +27,11 @@ public:
         [[nodiscard]] std::int64_t bytes() const;
     };
 
-    /// `first` is the place of the block's first part; `shape` has the heads of this rank.
-    DeviceBlock(const DeviceLayers<T>& layers, std::size_t first, DeviceAttentionShape shape)
-        : layers_(layers), first_(first), attention_(layers, shape) {}
+    /// `first` is the place of the block's first part; `shape` has the heads of this rank. `probe` is shown what is
+    /// computed, weights' gradients aside; null for none.
+    DeviceBlock(const DeviceLayers<T>& layers, std::size_t first, DeviceAttentionShape shape,
+                LayerProbe* probe = nullptr)
+        : layers_(layers), first_(first), attention_(layers, shape), probe_(probe) {}
 
     [[nodiscard]] Buffer forward(Buffer input, std::int64_t tokens, std::span<Kept* const> earlier, Kept& kept) const;
     [[nodiscard]] Buffer backwardInput(Buffer output_grad, std::int64_t tokens, std::span<Kept* const> earlier,
@@ -38,11 +40,17 @@ public:
 
 private:
     [[nodiscard]] std::size_t at(std::size_t part) const { return first_ + part; }
+    void show(CheckedTensor tensor, const Buffer& values) const { layers_.show(probe_, tensor, values); }
+    void show(const DeviceNormalised& normalised) const {
+        show(CheckedTensor::Normalised, normalised.values);
+        layers_.template show<float>(probe_, CheckedTensor::Deviations, normalised.inverse_deviations);
+    }
     [[nodiscard]] std::int64_t width() const { return layers_.columns(at(Parts::kNormBefore)); }
 
     const DeviceLayers<T>& layers_;
     std::size_t first_;
     DeviceAttention<T> attention_;
+    LayerProbe* probe_;
 };
 
 } // namespace bubblescope::runtime

@@ -91,7 +91,7 @@ Buffer DeviceLayers<T>::inputGradient(std::size_t part, const Buffer& output_gra
 template <class T>
 Buffer DeviceLayers<T>::addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const {
     const Tensor sum = sums_->addUp(Tensor(
-        std::make_unique<QueuedArray>(queue_.shared_from_this(), std::move(part), tokens, columns, Storage::Float)));
+        std::make_unique<QueuedArray>(rank_.shared_from_this(), std::move(part), tokens, columns, Storage::Float)));
     return std::move(queuedArray(sum).buffer());
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "runtime/device/accelerator/device_parameters.h"
+#include "runtime/device/accelerator/device_tensor.h"
+#include "runtime/model/layer_watch.h"
 
 #include <span>
 
@@ -22,10 +24,25 @@ template <class T>
 class DeviceLayers {
 public:
     /// `sums` joins the ranks that share the stage; null where it is whole.
-    DeviceLayers(RankQueue& queue, const DeviceParameters<T>& parameters, DeviceSums* sums = nullptr)
-        : queue_(queue), parameters_(parameters), sums_(sums) {}
+    DeviceLayers(RankQueue& rank, const DeviceParameters<T>& parameters, DeviceSums* sums = nullptr)
+        : DeviceLayers(rank, rank, parameters, sums) {}
+    /// Their work is queued elsewhere than the rank's.
+    DeviceLayers(RankQueue& rank, WorkQueue& on, const DeviceParameters<T>& parameters, DeviceSums* sums = nullptr)
+        : rank_(rank), queue_(on), parameters_(parameters), sums_(sums) {}
 
-    [[nodiscard]] RankQueue& queue() const { return queue_; }
+    [[nodiscard]] WorkQueue& queue() const { return queue_; }
+
+    /// Shows what has just been computed, values of type U. `probe` may be null.
+    template <class U = T>
+    void show(LayerProbe* probe, CheckedTensor tensor, const Buffer& values) const {
+        showRun(probe, tensor, values.as<U>(), values.bytes() / static_cast<std::int64_t>(sizeof(U)));
+    }
+    template <class U>
+    void showRun(LayerProbe* probe, CheckedTensor tensor, U* values, std::int64_t count) const {
+        if (probe == nullptr || count == 0) return;
+        DeviceTensor live(rank_, queue_, values, count, kStorage<U>);
+        probe->touch(tensor, live);
+    }
 
     /// Memory for values of type U.
     template <class U = T>
@@ -69,7 +86,8 @@ private:
     /// Of this rank's part, in float, that of all ranks.
     [[nodiscard]] Buffer addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const;
 
-    RankQueue& queue_;
+    RankQueue& rank_;
+    WorkQueue& queue_;
     const DeviceParameters<T>& parameters_;
     DeviceSums* sums_;
 };

@@ -3,7 +3,6 @@
 #include "runtime/model/synthetic.h"
 
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 
@@ -47,6 +46,10 @@ FlatLayout flatLayout(const ModelConfig& config, const StageTask& task) {
         flat.size = aligned(own.bias + own.bias_size);
     }
     return flat;
+}
+
+FlatRun runOf(const FlatPart& first, const FlatPart& last) {
+    return {first.weight, last.bias + last.bias_size - first.weight};
 }
 
 template <class T>
@@ -117,14 +120,11 @@ void DeviceParameters<T>::step(const float* sum, int microbatches) {
 template <class T>
 std::uint64_t DeviceParameters<T>::digest() const {
     if (size_ == 0) return 0;
-    DigestKernel kernel{nullptr, exact_.as<std::uint32_t>(), size_};
-    std::vector<std::uint64_t> chunks(static_cast<std::size_t>(kernel.rows()));
-    const auto bytes = static_cast<std::int64_t>(chunks.size() * sizeof(std::uint64_t));
-    const Buffer sums = queue_.pool().take(bytes);
-    kernel.chunks = sums.as<std::uint64_t>();
-    queue_.launch(kernel);
-    queue_.device().copyOut(chunks.data(), sums.as<void>(), bytes, queue_.stream());
-    return std::accumulate(chunks.begin(), chunks.end(), std::uint64_t{0});
+    std::uint64_t digest = 0;
+    const Buffer made = queue_.pool().take(sizeof digest);
+    queueDigest(queue_, made.as<std::uint64_t>(), exact_.as<void>(), exact_.bytes());
+    queue_.device().copyOut(&digest, made.as<void>(), sizeof digest, queue_.stream());
+    return digest;
 }
 
 template <class T>

@@ -58,8 +58,10 @@ public:
 
     [[nodiscard]] std::int64_t bytes() const { return exact_.bytes() + rounded_.bytes(); }
     [[nodiscard]] std::int64_t optimizerBytes() const { return first_.bytes() + second_.bytes(); }
-    /// Waits for the device. Equal for equal weights; see DigestKernel.
+    /// That of core/aadiff/digest.h, of the column. Waits for the device.
     [[nodiscard]] std::uint64_t digest() const;
+    /// What products read; see roundedWeight().
+    [[nodiscard]] bool hasRounded() const { return !rounded_.empty(); }
     /// The values without gaps, in the order of the host's stage; of this column or of one of gradients. Waits.
     [[nodiscard]] std::vector<float> toHost(const float* column) const;
     [[nodiscard]] std::vector<float> toHost() const { return toHost(exact_.as<float>()); }
@@ -79,6 +81,13 @@ private:
     Buffer second_;
     std::int64_t steps_ = 0;
 };
+
+/// The values of a column that some parts lie in, gaps between them included.
+struct FlatRun {
+    std::int64_t first = 0;
+    std::int64_t size = 0;
+};
+[[nodiscard]] FlatRun runOf(const FlatPart& first, const FlatPart& last);
 
 /// Sums the gradients of a step's pieces in the order that DataPlan states, as GradientSum does on the host. A gradient
 /// whose turn it is is added to the sum by the kernels that compute it; one that comes early gets memory of its own

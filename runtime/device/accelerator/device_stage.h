@@ -1,10 +1,12 @@
 #pragma once
 
-#include "runtime/device/accelerator/device_block.h"
+#include "runtime/device/accelerator/device_known.h"
+#include "runtime/device/accelerator/device_replay.h"
 #include "runtime/model/stage_model.h"
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -27,6 +29,10 @@ public:
     [[nodiscard]] double takeLoss() override;
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
+    [[nodiscard]] LayerRange layers() const override { return gpt_.range(); }
+    /// What products read too, where that is a copy.
+    void showWeights(int layer, LayerProbe& probe) override;
+    void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
     /// Of digests made on the device, so it differs from the host's for the same weights. Waits for the device.
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
@@ -39,11 +45,9 @@ private:
         std::vector<typename Block::Kept> blocks;
         Buffer tokens; ///< first and last stage
         Buffer targets;
-        Buffer embedding_grad;       ///< first stage, I to W
-        DeviceNormalised normalised; ///< last stage, F to W; its deviations to I
-        Buffer logits_grad;          ///< last stage, F to W
-        Buffer normalised_grad;      ///< last stage, I to W
-        bool returned = false;       ///< I has run
+        Buffer embedding_grad;            ///< first stage, I to W
+        typename DeviceGpt<T>::Head head; ///< last stage
+        bool returned = false;            ///< I has run
 
         [[nodiscard]] std::int64_t bytes() const;
     };
@@ -52,15 +56,24 @@ private:
     /// Positions of the piece's slice in its sequence.
     [[nodiscard]] int length(Piece piece) const { return begin({piece.sample, piece.slice + 1}) - begin(piece); }
     [[nodiscard]] std::int64_t tokens(Piece piece) const { return std::int64_t{config_.batch} * length(piece); }
-    [[nodiscard]] Block block(std::size_t i) const;
-    [[nodiscard]] std::size_t head() const { return parameters_.parts() - 1; }
+    [[nodiscard]] DeviceRows rowsOf(Piece piece) const { return {tokens(piece), begin(piece), length(piece)}; }
+    /// A part of a layer while it is computed, and what is kept of it if the watch wants that.
+    class Watched;
+    using Layer = typename DeviceReplay<T>::Layer;
     /// The buffer of a tensor of this stage's queue; checks its shape.
     [[nodiscard]] Buffer take(Tensor tensor, Piece piece) const;
     [[nodiscard]] Tensor give(Buffer buffer, Piece piece) const;
     void makeTokens(Piece piece, Kept& keep) const;
-    [[nodiscard]] Buffer embed(Piece piece, const Kept& keep) const;
-    void embeddingGradient(Piece piece, const Kept& keep, DeviceGradientSum::Target target) const;
-    void finish(Piece piece, const Buffer& output, Kept& keep);
+    // Each with what the watch is to be told.
+    [[nodiscard]] Buffer forwardEmbedding(Piece piece, const Kept& keep);
+    [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, Kept& keep);
+    void forwardHead(Piece piece, Buffer input, Kept& keep);
+    [[nodiscard]] Buffer backwardHead(Piece piece, Kept& keep);
+    [[nodiscard]] Buffer backwardBlock(Piece piece, std::size_t i, Buffer grad, Kept& keep);
+    [[nodiscard]] Buffer backwardEmbedding(Piece piece, Buffer grad);
+    void weightsOfEmbedding(Piece piece, Kept& keep, DeviceGradientSum::Target target);
+    void weightsOfBlock(Piece piece, std::size_t i, Kept& keep, DeviceGradientSum::Target target);
+    void weightsOfHead(Piece piece, Kept& keep, DeviceGradientSum::Target target);
     [[nodiscard]] std::size_t numberOf(Piece piece) const;
     [[nodiscard]] Kept& kept(Piece piece);
     [[nodiscard]] std::vector<typename Block::Kept*> earlierSlices(Piece piece, std::size_t block);
@@ -71,7 +84,9 @@ private:
     bool first_;
     bool last_;
     DeviceParameters<T> parameters_;
-    DeviceLayers<T> layers_;
+    DeviceGpt<T> gpt_;
+    std::optional<DeviceGpt<T>> again_;   ///< on the queue of checks; from the first replay on
+    std::optional<DeviceKnown<T>> known_; ///< from the first known answer on
     DeviceGradientSum gradients_;
     Buffer text_;                ///< first and last stage
     Buffer losses_;              ///< last stage: each piece's share of its micro-batch's loss

@@ -1,5 +1,6 @@
 #include "runtime/device/accelerator/rank_queue.h"
 
+#include "runtime/device/accelerator/device_tensor.h"
 #include "runtime/model/number_hash.h"
 
 #include <algorithm>
@@ -8,29 +9,27 @@
 
 namespace bubblescope::runtime {
 
-RankQueue::RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time)
-    : device_(std::move(device)), time_(std::move(time)), compute_(device_->makeStream()),
-      pool_(*device_, compute_), incoming_{Incoming(*device_), Incoming(*device_)}, parts_(*device_),
-      gathered_(device_->makeEvent(false)) {
-    begin_stamp_ = pool_.take(sizeof(std::uint64_t));
+RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<DeviceTime> time)
+    : WorkQueue(std::move(accelerator), Accelerator::Priority::Usual),
+      time_(std::move(time)), incoming_{Incoming(device()), Incoming(device())}, parts_(device()),
+      gathered_(device().makeEvent(false)), digests_(*this) {
+    begin_stamp_ = pool().take(sizeof(std::uint64_t));
 }
 
 RankQueue::~RankQueue() {
-    const auto end = [&](Accelerator::Stream stream) {
-        try {
-            device_->finish(stream);
-        } catch (const std::exception&) {
-            // The device has failed; nothing runs on it any more.
-        }
-        device_->destroy(stream);
-    };
-    end(compute_);
+    try {
+        finish();
+    } catch (const std::exception&) {
+        // The device has failed; nothing runs on it any more.
+    }
     for (const Incoming& way : incoming_)
-        end(way.stream);
-    end(parts_.stream);
-    device_->destroy(gathered_);
+        end(device(), way.stream);
+    end(device(), parts_.stream);
+    for (Accelerator::Event event : {gathered_, step_mark_, check_marks_[0], check_marks_[1], checked_from_}) {
+        if (event != nullptr) device().destroy(event);
+    }
     for (Accelerator::Event event : marks_)
-        device_->destroy(event);
+        device().destroy(event);
 }
 
 void RankQueue::beginStep() {
@@ -38,9 +37,9 @@ void RankQueue::beginStep() {
 }
 
 Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
-    if (marks_used_ == marks_.size()) marks_.push_back(device_->makeEvent(true));
+    if (marks_used_ == marks_.size()) marks_.push_back(device().makeEvent(true));
     Accelerator::Event event = marks_[marks_used_++];
-    device_->record(event, stream);
+    device().record(event, stream);
     return event;
 }
 
@@ -53,45 +52,45 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<Time
         return tensor;
     }
     Incoming& way = incoming_[static_cast<std::size_t>(direction)];
-    device_->wait(way.stream, sent.ready());
+    device().wait(way.stream, sent.ready());
     received_.back().begin = mark(way.stream);
-    if (latency) device_->stamp(way.begin_stamp.as<std::uint64_t>(), way.stream);
+    if (latency) device().stamp(way.begin_stamp.as<std::uint64_t>(), way.stream);
     Buffer own = copyFrom(sent, way);
-    if (latency) device_->holdUntil(way.begin_stamp.as<std::uint64_t>(), *latency, way.stream);
+    if (latency) device().holdUntil(way.begin_stamp.as<std::uint64_t>(), *latency, way.stream);
     received_.back().end = mark(way.stream);
-    device_->wait(compute_, received_.back().end);
-    own.usedOn(compute_);
+    device().wait(stream(), received_.back().end);
+    own.usedOn(stream());
     return Tensor(
         std::make_unique<QueuedArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
 }
 
 void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
     const DeviceArrival& arrival = *array.arrival();
-    device_->wait(compute_, arrival.end);
-    if (latency) device_->holdUntil(arrival.stamp.as<std::uint64_t>(), *latency, compute_);
+    device().wait(stream(), arrival.end);
+    if (latency) device().holdUntil(arrival.stamp.as<std::uint64_t>(), *latency, stream());
     received_.back() = {arrival.begin, arrival.end, array.arrival(), latency.value_or(TimeNs{0})};
-    array.buffer().usedOn(compute_);
+    array.buffer().usedOn(stream());
 }
 
 Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
     Buffer own = way.memory.take(sent.bytes());
-    device_->copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    device().copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
     sent.buffer().usedOn(way.stream);
     return own;
 }
 
 void RankQueue::waitForRoom() {
-    if (ahead_ && ops_.size() > *ahead_) device_->finish(ops_[ops_.size() - 1 - *ahead_].op.end);
+    if (ahead_ && ops_.size() > *ahead_) device().finish(ops_[ops_.size() - 1 - *ahead_].op.end);
 }
 
 void RankQueue::beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) {
     current_ = Current{key, nominal, sums};
     OpMarks op;
     op.transfers = std::exchange(received_, {});
-    op.op.begin = mark(compute_);
-    if (nominal) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
+    op.op.begin = mark(stream());
+    if (nominal) device().stamp(begin_stamp_.as<std::uint64_t>(), stream());
     ops_.push_back(std::move(op));
-    device_->beginBatch(key, compute_);
+    device().beginBatch(key, stream());
 }
 
 TimeNs RankQueue::shareBefore(std::size_t sum) const {
@@ -101,20 +100,20 @@ TimeNs RankQueue::shareBefore(std::size_t sum) const {
 }
 
 void RankQueue::endOp() {
-    device_->endBatch(compute_);
+    device().endBatch(stream());
     // Where there are sums, what follows the last one has no time of its own.
     if (current_->nominal && ops_.back().sums.empty())
-        device_->holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, compute_);
-    ops_.back().op.end = mark(compute_);
+        device().holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, stream());
+    ops_.back().op.end = mark(stream());
     current_.reset();
 }
 
 void RankQueue::beginSum() {
     if (!current_) return; // nobody asks for times
-    device_->endBatch(compute_);
+    device().endBatch(stream());
     std::vector<Marks>& sums = ops_.back().sums;
-    if (current_->nominal) device_->holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), compute_);
-    sums.emplace_back().begin = mark(compute_);
+    if (current_->nominal) device().holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), stream());
+    sums.emplace_back().begin = mark(stream());
 }
 
 Tensor RankQueue::addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) {
@@ -124,9 +123,9 @@ Tensor RankQueue::addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency
         sum += parts[i];
     if (!current_) return sum;
     std::vector<Marks>& sums = ops_.back().sums;
-    sums.back().end = mark(compute_);
-    if (current_->nominal) device_->stamp(begin_stamp_.as<std::uint64_t>(), compute_);
-    device_->beginBatch(mixBits(current_->key) + sums.size(), compute_);
+    sums.back().end = mark(stream());
+    if (current_->nominal) device().stamp(begin_stamp_.as<std::uint64_t>(), stream());
+    device().beginBatch(mixBits(current_->key) + sums.size(), stream());
     return sum;
 }
 
@@ -135,28 +134,28 @@ void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency
     for (const Tensor& part : parts) {
         QueuedArray& array = queuedArray(part);
         if (array.queue().get() != this) {
-            device_->wait(parts_.stream, array.ready());
+            device().wait(parts_.stream, array.ready());
             copied.push_back(&array);
         } else if (array.arrival()) {
-            device_->wait(compute_, array.arrival()->end);
-            if (latency) device_->holdUntil(array.arrival()->stamp.as<std::uint64_t>(), *latency, compute_);
-            array.buffer().usedOn(compute_);
+            device().wait(stream(), array.arrival()->end);
+            if (latency) device().holdUntil(array.arrival()->stamp.as<std::uint64_t>(), *latency, stream());
+            array.buffer().usedOn(stream());
         }
     }
     if (copied.empty()) return;
     // All of them are on their way together.
-    if (latency) device_->stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
+    if (latency) device().stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
     std::vector<Buffer> here;
     for (QueuedArray* const array : copied)
         here.push_back(copyFrom(*array, parts_));
-    if (latency) device_->holdUntil(parts_.begin_stamp.as<std::uint64_t>(), *latency, parts_.stream);
-    device_->record(gathered_, parts_.stream);
-    device_->wait(compute_, gathered_);
+    if (latency) device().holdUntil(parts_.begin_stamp.as<std::uint64_t>(), *latency, parts_.stream);
+    device().record(gathered_, parts_.stream);
+    device().wait(stream(), gathered_);
     auto next = here.begin();
     for (Tensor& part : parts) {
         const QueuedArray& array = queuedArray(part);
         if (array.queue().get() == this) continue;
-        next->usedOn(compute_);
+        next->usedOn(stream());
         part = Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(*next++), array.rows(), array.cols(),
                                                     array.storage()));
     }
@@ -188,14 +187,14 @@ std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
 }
 
 std::int64_t RankQueue::peakBytes() const {
-    std::int64_t sum = pool_.peak() + parts_.memory.peak();
+    std::int64_t sum = pool().peak() + parts_.memory.peak();
     for (const Incoming& way : incoming_)
         sum += way.memory.peak();
     return sum;
 }
 
 std::int64_t RankQueue::reservedBytes() const {
-    std::int64_t sum = pool_.reserved() + parts_.memory.reserved();
+    std::int64_t sum = pool().reserved() + parts_.memory.reserved();
     for (const Incoming& way : incoming_)
         sum += way.memory.reserved();
     return sum;
@@ -210,14 +209,12 @@ QueuedArray::~QueuedArray() {
 }
 
 void QueuedArray::markReady() {
-    if (ready_ == nullptr) ready_ = queue_->device().makeEvent(false);
+    if (ready_ == nullptr) ready_ = queue_->device().makeEvent(queue_->timesHandOvers());
     queue_->device().record(ready_, queue_->stream());
 }
 
 std::unique_ptr<DeviceArray> QueuedArray::clone() const {
-    Buffer copy = queue_->pool().take(buffer_.bytes());
-    queue_->device().copy(copy.as<void>(), buffer_.as<void>(), buffer_.bytes(), queue_->stream());
-    return std::make_unique<QueuedArray>(queue_, std::move(copy), rows_, cols_, storage_);
+    return std::make_unique<QueuedArray>(queue_, queue_->copyOf(buffer_), rows_, cols_, storage_);
 }
 
 void QueuedArray::add(const DeviceArray& other) {
@@ -248,6 +245,10 @@ Matrix<float> QueuedArray::toHost() const {
         get(std::vector<Bf16>(count));
     }
     return result;
+}
+
+std::unique_ptr<LiveTensor> QueuedArray::live() {
+    return std::make_unique<DeviceTensor>(*queue_, *queue_, buffer_.as<void>(), rows_ * cols_, storage_);
 }
 
 QueuedArray& queuedArray(const Tensor& tensor) {

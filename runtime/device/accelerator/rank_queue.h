@@ -1,11 +1,13 @@
 #pragma once
 
+#include "runtime/device/accelerator/device_digest.h"
 #include "runtime/device/accelerator/device_time.h"
-#include "runtime/device/accelerator/memory_pool.h"
+#include "runtime/device/accelerator/work_queue.h"
 #include "runtime/device/rank_device.h"
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +38,7 @@ struct DeviceArrival {
 /// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. What comes from
 /// another process is there already, or queued to come. Nothing here waits for the device but finishOps() and, where
 /// limitAhead() asks for it, waitForRoom().
-class RankQueue final : public RankDevice, public std::enable_shared_from_this<RankQueue> {
+class RankQueue final : public RankDevice, public WorkQueue, public std::enable_shared_from_this<RankQueue> {
 public:
     /// Ranks on one device share its `time`.
     RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time);
@@ -44,7 +46,7 @@ public:
     RankQueue& operator=(const RankQueue&) = delete;
     ~RankQueue() override;
 
-    void bindThread() override { device_->bindThread(); }
+    void bindThread() override { device().bindThread(); }
     void waitForRoom() override;
     void beginStep() override;
     [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
@@ -59,22 +61,28 @@ public:
     /// processes nothing else keeps the host from queueing a whole step, with memory for all of its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
+    // Checks.
+    void prepareChecks() override;
+    [[nodiscard]] TimeNs stepBegan() override;
+    void holdSinceStep(TimeNs length) override;
+    [[nodiscard]] std::optional<TimeNs> finishSoFar() override;
+    [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) override;
+    [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) override;
+    [[nodiscard]] std::shared_ptr<const LateTensor> adopt(std::shared_ptr<const LateTensor> note) override;
+
     // For the rank's stages.
-    [[nodiscard]] Accelerator& device() const { return *device_; }
-    [[nodiscard]] Accelerator::Stream stream() const { return compute_; }
-    [[nodiscard]] MemoryPool& pool() { return pool_; }
-    template <class Kernel>
-    void launch(const Kernel& kernel) {
-        device_->launch(kernel, compute_);
-    }
+    /// What checks are queued on; there from prepareChecks() on.
+    [[nodiscard]] WorkQueue& checks() { return *checks_; }
+    /// That is on, where work is queued from now: inside runCheck() that of checks, else the rank's own.
+    [[nodiscard]] WorkQueue& current() { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
+    [[nodiscard]] DigestPages& digests() { return digests_; }
+    /// Whether it must be known when what is handed over was ready.
+    [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
     /// Nobody is going to ask for the times of the ops so far.
     void forgetOps() {
         ops_.clear();
         received_.clear();
     }
-    /// Waits until what was queued is done.
-    void finish() { device_->finish(compute_); }
-
     /// Device memory of the rank: what stages hold and what is in transfer.
     [[nodiscard]] std::int64_t peakBytes() const;
     [[nodiscard]] std::int64_t reservedBytes() const;
@@ -116,10 +124,7 @@ private:
     /// Other parts than this rank's own become this rank's.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
 
-    std::shared_ptr<Accelerator> device_;
     std::shared_ptr<DeviceTime> time_;
-    Accelerator::Stream compute_;
-    MemoryPool pool_;                  ///< home: compute_
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< of sums
     Accelerator::Event gathered_;      ///< the last sum's parts are there
@@ -131,6 +136,14 @@ private:
     std::vector<OpMarks> ops_;
     std::int64_t steps_ = 0;
     std::optional<std::size_t> ahead_;
+    DigestPages digests_;
+    std::unique_ptr<WorkQueue> checks_; ///< null where nothing is checked
+    bool in_check_ = false;
+    Buffer step_stamp_;
+    Buffer check_stamp_;
+    Accelerator::Event step_mark_ = nullptr;
+    std::array<Accelerator::Event, 2> check_marks_{}; ///< begin and end of the last one
+    Accelerator::Event checked_from_ = nullptr;       ///< what a check waits for
 };
 
 /// A tensor on an accelerator: a row per token, or one column of gradients.
@@ -146,6 +159,7 @@ public:
     /// Of gradients.
     void add(const DeviceArray& other) override;
     [[nodiscard]] Matrix<float> toHost() const override;
+    [[nodiscard]] std::unique_ptr<LiveTensor> live() override;
 
     [[nodiscard]] const std::shared_ptr<RankQueue>& queue() const { return queue_; }
     [[nodiscard]] Storage storage() const { return storage_; }

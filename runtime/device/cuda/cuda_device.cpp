@@ -54,6 +54,21 @@ class CudaDevice final : public Accelerator {
 public:
     CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) { CudaDevice::bindThread(); }
 
+    std::string uuid() const override {
+        cudaDeviceProp properties{};
+        checkCuda(cudaGetDeviceProperties(&properties, index_), "tell its properties");
+        std::string text = "GPU";
+        for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+            // Groups of 4, 2, 2, 2 and 6 bytes, as the driver's tools write it.
+            if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+            constexpr std::string_view kDigits = "0123456789abcdef";
+            const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+            text += kDigits[byte >> 4U];
+            text += kDigits[byte & 0xFU];
+        }
+        return text;
+    }
+
     void bindThread() override { checkCuda(cudaSetDevice(index_), "use the GPU"); }
 
     void* allocate(std::int64_t bytes) override {
@@ -65,9 +80,15 @@ public:
     }
     void release(void* memory) noexcept override { (void)cudaFree(memory); }
 
-    Stream makeStream() override {
+    using Accelerator::makeStream;
+    Stream makeStream(Priority priority) override {
+        int least = 0;
+        int greatest = 0;
+        checkCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "tell its priorities");
         auto made = std::make_unique<CudaStream>();
-        checkCuda(cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking), "make a stream");
+        checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking,
+                                               priority == Priority::Low ? least : greatest),
+                  "make a stream");
         if (graphs_) made->graphs.emplace(made->stream);
         return made.release();
     }

@@ -30,6 +30,12 @@ std::optional<TimeNs> Mailbox::peek(Rank from, const MessageKey& key) {
     return found->second.sent;
 }
 
+bool Mailbox::arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is) {
+    const std::lock_guard lock(mutex_);
+    const auto found = messages_.find({from, key});
+    return found != messages_.end() && is(found->second);
+}
+
 void Mailbox::abort() {
     {
         const std::lock_guard lock(mutex_);

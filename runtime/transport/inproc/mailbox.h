@@ -3,6 +3,7 @@
 #include "runtime/transport/message.h"
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,8 @@ public:
 
     /// When the message was sent, if it is there.
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key);
+    /// Whether it is there and `is` says so of it.
+    [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
 
     /// Wakes the waiting rank; from now on nothing is taken.
     void abort();

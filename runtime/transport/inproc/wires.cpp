@@ -18,6 +18,10 @@ public:
     [[nodiscard]] std::optional<Taken> receive(Rank from, const MessageKey& key) override {
         return wires_.mailboxes_[rank_.index()].take(from, key);
     }
+    [[nodiscard]] bool arrived(Rank from, const MessageKey& key,
+                               const std::function<bool(const Message&)>& is) override {
+        return wires_.mailboxes_[rank_.index()].arrived(from, key, is);
+    }
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override {
         return wires_.mailboxes_[rank_.index()].peek(from, key);
     }

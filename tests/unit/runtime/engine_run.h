@@ -49,7 +49,8 @@ struct EngineRun {
         InProcessWires wires(ranks, clock, std::nullopt);
         if (aadiff) {
             auto made = CheckSetup::make(
-                {schedule, costs, model, tolerance.has_value(), static_cast<std::size_t>(ranks), {}}, *aadiff);
+                {schedule, costs, model, tolerance.has_value(), devices ? 1 : static_cast<std::size_t>(ranks), {}},
+                *aadiff);
             if (!made.ok()) return std::move(made).error();
             checks = std::move(made).value();
             checks->write = [this](Rank, const CheckRecord& check) {

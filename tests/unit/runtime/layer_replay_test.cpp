@@ -19,9 +19,8 @@ namespace {
 /// Takes down what is shown.
 class Taker final : public LayerProbe {
 public:
-    void touch(CheckedTensor tensor, float* values, std::int64_t count) override {
-        result.push_back({tensor, digestOf(values, count), {}});
-    }
+    using LayerProbe::touch;
+    void touch(CheckedTensor tensor, LiveTensor& values) override { result.push_back(values.show(tensor, false)); }
     LayerResult result;
 };
 
@@ -41,9 +40,8 @@ public:
         first_.result.clear();
         return true;
     }
-    void touch(CheckedTensor tensor, float* values, std::int64_t count) override {
-        first_.touch(tensor, values, count);
-    }
+    using LayerProbe::touch;
+    void touch(CheckedTensor tensor, LiveTensor& values) override { first_.touch(tensor, values); }
     void end(std::unique_ptr<LayerReplay> kept) override {
         const std::lock_guard lock(seen_.mutex);
         ++seen_.layers;

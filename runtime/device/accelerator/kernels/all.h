@@ -5,6 +5,7 @@
 #include "runtime/device/accelerator/kernels/norm.h"
 #include "runtime/device/accelerator/kernels/pointwise.h"
 #include "runtime/device/accelerator/kernels/softmax.h"
+#include "runtime/device/accelerator/kernels/strike.h"
 
 // All kernels, for those who must name each of them.
 #define BUBBLESCOPE_KERNELS_OF(X, T)  \
@@ -15,7 +16,9 @@
     X(CausalSoftmaxKernel<T>)         \
     X(CausalSoftmaxGradientKernel<T>) \
     X(CrossEntropyKernel<T>)          \
+    X(DisturbKernel<T>)               \
     X(EmbedKernel<T>)                 \
+    X(FlipKernel<T>)                  \
     X(GeluKernel<T>)                  \
     X(GeluGradientKernel<T>)          \
     X(NormaliseKernel<T>)             \
@@ -30,6 +33,7 @@
     BUBBLESCOPE_KERNELS_OF(X, Bf16)  \
     X(AddKernel)                     \
     X(DigestKernel)                  \
+    X(DigestTotalKernel)             \
     X(FillKernel)                    \
     X(LossKernel)                    \
     X(RoundKernel)                   \

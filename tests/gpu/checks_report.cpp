@@ -1,0 +1,92 @@
+// What checks in bubbles cost on a GPU, and what they find there.
+
+#include "tests/gpu/gpu_run.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace bubblescope::runtime {
+
+void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs) {
+    constexpr int kSteps = 25;
+    for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"gpipe", 1}}) {
+        if (!budget.left()) {
+            fmt::print("{:<12}  no time left\n", name);
+            continue;
+        }
+        try {
+            ModelConfig model;
+            model.width = 1024;
+            model.heads = 16;
+            model.sequence = 512;
+            model.batch = 4;
+            model.layers_per_stage = 2;
+            Run run(gpu, scheduleOf(name, 4, 8, vpp), model, {}, false);
+            run.check(2);
+            const Measured measured = run.measure(kSteps);
+            std::vector<TimeNs> with;
+            std::vector<TimeNs> without;
+            for (std::size_t step = 0; step < measured.whole.size(); ++step)
+                (step % 2 == 0 ? with : without).push_back(measured.whole[step]);
+            const double on = seconds(median(with)) * 1e3;
+            const double off = seconds(median(without)) * 1e3;
+            fmt::print("{:<12}{}  {:.3f} ms with, {:.3f} ms without: ratio {:.4f}; {} checks, {} left out, {} alarms\n",
+                       name, graphs ? " graphs" : "", on, off, on / off, measured.equal, measured.left_out,
+                       measured.mismatches.size());
+        } catch (const std::exception& e) {
+            fmt::print("{:<12}  {}\n", name, e.what());
+        }
+    }
+}
+
+void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget) {
+    CostModel times;
+    times.times = {TimeNs{2'000'000}, TimeNs{4'000'000}, TimeNs{2'000'000}, TimeNs{2'000'000}, TimeNs{0}};
+    ModelConfig model;
+    model.width = 64;
+    model.sequence = 64;
+    model.layers_per_stage = 2;
+    for (const char* const name : {"1f1b", "zb-h1"}) {
+        try {
+            const Schedule schedule = scheduleOf(name, 4, 8, 1);
+            Run clean(gpu, schedule, model, times, true);
+            clean.check(1);
+            const Measured quiet = clean.measure(10);
+            int planted = 0;
+            int found = 0;
+            int named = 0;
+            std::size_t number = 0;
+            for (std::size_t r = 0; r < 4 && budget.left(); ++r) {
+                const RankPlan& plan = clean.checks().study.plan().ranks[r];
+                if (plan.steps.empty()) continue;
+                for (const PlannedCheck& check : plan.steps[1 % plan.steps.size()]) {
+                    if (!budget.left()) break;
+                    const Op op = clean.checks().study.timeline().ranks[r][check.op].op;
+                    const CheckUnit& unit = plan.units[check.unit];
+                    const int layer = clean.checks().layersOf(schedule.stageOf(Rank{r}, unit.chunk)).first + unit.layer;
+                    if (layer == clean.checks().headLayer() && op.kind == OpKind::Forward) continue; // has no output
+                    const char* const tensor = op.kind == OpKind::Forward          ? "output"
+                                               : op.kind == OpKind::BackwardWeight ? "weight-gradient"
+                                                                                   : "input-gradient";
+                    Run run(gpu, schedule, model, times, true);
+                    run.check(1, {parseFault(fmt::format("flip:{},rank={},step=1,layer={},tensor={},bit={}", opName(op),
+                                                         r, layer, tensor, 37 * ++number % 2048))
+                                      .value()});
+                    const Measured measured = run.measure(2);
+                    ++planted;
+                    if (measured.mismatches.empty()) continue;
+                    ++found;
+                    const CheckRecord& first = measured.mismatches.front();
+                    named += first.rank == Rank{r} && first.layer == layer && opName(first.op) == opName(op) ? 1 : 0;
+                }
+            }
+            fmt::print("{:<12}  {} flips planted, {} found, {} of them named right; {} clean checks, {} alarms\n", name,
+                       planted, found, named, quiet.equal, quiet.mismatches.size());
+        } catch (const std::exception& e) {
+            fmt::print("{:<12}  {}\n", name, e.what());
+        }
+    }
+}
+
+} // namespace bubblescope::runtime

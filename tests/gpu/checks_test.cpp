@@ -1,0 +1,233 @@
+// Runs that check themselves in their bubbles, on a device: what is planned is run, what is planted is found and named,
+// and training comes to the bits that it comes to without.
+
+#include "runtime/device/accelerator/accelerator_backend.h"
+#include "tests/gpu/flavors.h"
+#include "tests/gpu/test_device.h"
+#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+using profiler::SliceRecord;
+
+/// A paced run on the test's device; checked unless told otherwise.
+struct DeviceRun {
+    DeviceRun(const Schedule& schedule, Storage storage, const std::vector<std::string>& faults = {})
+        : run(schedule, someTimes(TimeNs{100'000})) {
+        run.model.layers_per_stage = 2;
+        run.aadiff.emplace();
+        for (const std::string& fault : faults)
+            run.faults.push_back(parseFault(fault).value());
+        const std::shared_ptr<HostClock> clock(std::shared_ptr<void>(), &run.clock);
+        backend = std::make_shared<AcceleratorBackend>("test", testDevice(), storage, clock);
+        run.devices = {
+            [this] { return backend->openRank(); },
+            [this](RankDevice& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
+    }
+
+    /// Digest of the weights.
+    std::uint64_t train(int steps) {
+        run.steps = steps;
+        const Result<EngineResult> result = run.run();
+        EXPECT_TRUE(result.ok()) << result.error().text();
+        std::uint64_t hash = kFnvOffset;
+        if (!result.ok()) return hash;
+        for (const auto& lane : result.value().stages) {
+            for (const auto& stage : lane)
+                hash = stage->digest(hash);
+        }
+        return hash;
+    }
+
+    /// Of those that found nothing, of a kind.
+    [[nodiscard]] std::vector<CheckRecord> checks(CheckKind kind) const {
+        std::vector<CheckRecord> checks;
+        for (const auto& rank : run.records) {
+            for (const SliceRecord& record : rank) {
+                if (record.category == SliceRecord::Category::Check && record.check == kind)
+                    checks.push_back(record.asCheck());
+            }
+        }
+        return checks;
+    }
+    [[nodiscard]] std::map<CheckOutcome, int> outcomes(CheckKind kind) const {
+        std::map<CheckOutcome, int> counts;
+        for (const CheckRecord& check : checks(kind))
+            ++counts[check.outcome];
+        return counts;
+    }
+
+    EngineRun run;
+    std::shared_ptr<AcceleratorBackend> backend;
+};
+
+/// What such a run plans.
+std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
+    const EngineRun run(schedule, someTimes(TimeNs{100'000}));
+    ModelConfig model = run.model;
+    model.layers_per_stage = 2;
+    return CheckSetup::make({run.schedule, run.costs, model, true, 1, {}}, {}).value();
+}
+
+class CheckedPipelines : public testing::TestWithParam<Flavor> {};
+
+TEST_P(CheckedPipelines, CoverWhatIsPlannedAndTrainToTheSameBits) {
+    for (const int slices : {1, 2}) {
+        const std::optional<Schedule> schedule = orderOf(GetParam(), slices);
+        if (!schedule) continue;
+        const auto setup = setupOf(*schedule);
+        std::size_t steps = 1;
+        std::size_t units = 0;
+        for (const RankPlan& rank : setup->study.plan().ranks) {
+            steps = std::max(steps, rank.steps.size());
+            units += rank.units.size() - rank.never.size();
+        }
+        const Storage storage = slices == 1 ? Storage::Bf16 : Storage::Float;
+        DeviceRun checked(*schedule, storage);
+        const std::uint64_t weights = checked.train(static_cast<int>(steps));
+        EXPECT_TRUE(checked.run.mismatches.empty());
+        std::set<std::tuple<Rank, Chunk, OpKind, int>> seen;
+        for (const CheckRecord& check : checked.checks(CheckKind::Replay)) {
+            if (check.outcome == CheckOutcome::Equal)
+                seen.insert({check.rank, check.op.chunk, check.op.kind, check.layer});
+        }
+        if (timeIsMadeUp()) {
+            EXPECT_EQ(seen.size(), units) << "in " << steps << " steps";
+        }
+        EXPECT_GT(seen.size(), 0U);
+        EXPECT_GT(checked.outcomes(CheckKind::Transfer)[CheckOutcome::Equal], 0);
+        EXPECT_GT(checked.outcomes(CheckKind::Weights)[CheckOutcome::Equal], 0);
+
+        DeviceRun plain(*schedule, storage);
+        plain.run.aadiff.reset();
+        EXPECT_EQ(plain.train(static_cast<int>(steps)), weights);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, CheckedPipelines, testing::ValuesIn(allFlavors()), nameOfFlavor);
+
+TEST(DeviceChecks, NameATransientFlipAndItsPlace) {
+    const Schedule schedule = scheduleOf("zb-h1", 4, 8);
+    const auto setup = setupOf(schedule);
+    const std::map<OpKind, std::string> tensors{{OpKind::Forward, "hidden"},
+                                                {OpKind::BackwardInput, "hidden-gradient"},
+                                                {OpKind::BackwardWeight, "weight-gradient"}};
+    std::set<OpKind> met;
+    for (std::size_t rank = 1; rank < 4; ++rank) {
+        const RankPlan& plan = setup->study.plan().ranks[rank];
+        for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+            for (const PlannedCheck& check : plan.steps[step]) {
+                const Op op = setup->study.timeline().ranks[rank][check.op].op;
+                const int layer =
+                    setup->layersOf(schedule.stageOf(Rank{rank}, Chunk{0})).first + plan.units[check.unit].layer;
+                if (layer == setup->headLayer() || !met.insert(op.kind).second) continue;
+                for (const Storage storage : {Storage::Float, Storage::Bf16}) {
+                    const std::string text = fmt::format("flip:{},rank={},step={},layer={},tensor={},bit=69",
+                                                         opName(op), rank, step, layer, tensors.at(op.kind));
+                    SCOPED_TRACE(text);
+                    DeviceRun checked(schedule, storage, {text});
+                    checked.train(static_cast<int>(step) + 1);
+                    ASSERT_FALSE(checked.run.mismatches.empty());
+                    const CheckRecord& found = checked.run.mismatches.front();
+                    EXPECT_EQ(found.kind, CheckKind::Replay);
+                    EXPECT_EQ(found.verdict, Verdict::Transient);
+                    EXPECT_EQ(found.step, static_cast<int>(step));
+                    EXPECT_EQ(found.rank, Rank{rank});
+                    EXPECT_EQ(opName(found.op), opName(op));
+                    EXPECT_EQ(found.layer, layer);
+                    EXPECT_EQ(parseTensor(found.tensor), parseTensor(tensors.at(op.kind)));
+                    ASSERT_TRUE(found.difference);
+                    EXPECT_EQ(found.difference->differing, 1);
+                    EXPECT_EQ(found.difference->first, 2) << "32 bits a number";
+                    EXPECT_EQ(found.difference->first_bits ^ found.difference->second_bits, 1U << 5U);
+                    EXPECT_EQ(checked.run.mismatches.size(), 1U);
+                }
+            }
+        }
+    }
+    EXPECT_EQ(met.size(), tensors.size());
+}
+
+TEST(DeviceChecks, FindWhatHappensBetweenOps) {
+    const Schedule schedule = scheduleOf("1f1b", 4, 8);
+    DeviceRun transfer(schedule, Storage::Bf16, {"flip:F2,rank=1,tensor=in,bit=40"});
+    transfer.train(1);
+    ASSERT_EQ(transfer.run.mismatches.size(), 1U);
+    EXPECT_EQ(transfer.run.mismatches[0].kind, CheckKind::Transfer);
+    EXPECT_EQ(transfer.run.mismatches[0].rank, Rank{1});
+    EXPECT_EQ(opName(transfer.run.mismatches[0].op), "F2.0");
+
+    DeviceRun weights(schedule, Storage::Bf16, {"flip:F2,rank=1,step=1,layer=4,tensor=weights,bit=40"});
+    weights.train(2);
+    ASSERT_EQ(weights.run.mismatches.size(), 1U);
+    EXPECT_EQ(weights.run.mismatches[0].kind, CheckKind::Weights);
+    EXPECT_EQ(weights.run.mismatches[0].verdict, Verdict::Device);
+    EXPECT_EQ(weights.run.mismatches[0].step, 1);
+    EXPECT_EQ(weights.run.mismatches[0].layer, 4);
+
+    DeviceRun answer(schedule, Storage::Float, {"flip:F,rank=3,tensor=product,bit=40,stay=sticky"});
+    answer.train(1);
+    ASSERT_EQ(answer.run.mismatches.size(), 1U);
+    EXPECT_EQ(answer.run.mismatches[0].kind, CheckKind::KnownAnswer);
+    EXPECT_EQ(answer.run.mismatches[0].verdict, Verdict::Device);
+    EXPECT_EQ(answer.run.mismatches[0].rank, Rank{3});
+}
+
+TEST(DeviceChecks, KnowTheAnswersInEitherStorage) {
+    for (const Storage storage : {Storage::Float, Storage::Bf16}) {
+        DeviceRun checked(scheduleOf("1f1b", 3, 4), storage);
+        checked.train(1);
+        EXPECT_TRUE(checked.run.mismatches.empty());
+        EXPECT_EQ(checked.outcomes(CheckKind::KnownAnswer)[CheckOutcome::Equal], 3 * 2) << "of ranks that wait first";
+    }
+}
+
+TEST(DeviceChecks, CompareReplicasOfTheWeights) {
+    DeviceRun checked(scheduleOf("1f1b", 2, 4), Storage::Bf16);
+    checked.run.replicas = 2;
+    checked.train(3);
+    EXPECT_TRUE(checked.run.mismatches.empty());
+    EXPECT_EQ(checked.outcomes(CheckKind::Replicas)[CheckOutcome::Equal], 3 * 4) << "each of two, of two ranks, a step";
+}
+
+TEST(DeviceChecks, BlameNoDeviceForWhatNeverRepeats) {
+    DeviceRun checked(scheduleOf("1f1b", 4, 8), Storage::Bf16, {"nondet:F,layer=3,tensor=hidden"});
+    checked.train(4);
+    ASSERT_FALSE(checked.run.mismatches.empty());
+    for (const CheckRecord& check : checked.run.mismatches)
+        EXPECT_EQ(check.verdict, Verdict::Open) << "its ranks share one device: none can tell code from hardware";
+}
+
+TEST(DeviceChecks, DelayNobody) {
+    if (!timeIsMadeUp()) GTEST_SKIP() << "of a real device the report measures it";
+    for (const char* const name : {"gpipe", "1f1b", "zb-h1"}) {
+        SCOPED_TRACE(name);
+        DeviceRun checked(scheduleOf(name, 4, 8), Storage::Float);
+        checked.train(3);
+        const TimeNs planned = checked.run.checks->study.executed.wall();
+        for (int step = 0; step < 3; ++step) {
+            TimeNs begin = TimeNs::max();
+            TimeNs end{0};
+            for (const auto& rank : checked.run.records) {
+                for (const SliceRecord& record : rank) {
+                    const bool op = record.category == SliceRecord::Category::Op && record.kind != OpKind::Optimizer;
+                    if (!op || record.step != step) continue;
+                    begin = std::min(begin, record.start);
+                    end = std::max(end, record.end);
+                }
+            }
+            EXPECT_EQ(end - begin, planned) << "step " << step;
+        }
+        EXPECT_EQ(checked.outcomes(CheckKind::Replay).size(), 1U) << "none is given up or left out";
+    }
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test

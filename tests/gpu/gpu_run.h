@@ -1,0 +1,187 @@
+#pragma once
+
+#include "core/schedule/registry.h"
+#include "runtime/device/accelerator/accelerator_backend.h"
+#include "runtime/engine/engine.h"
+#include "runtime/replay/check_setup.h"
+#include "runtime/transport/inproc/wires.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Runs whose times a report tells.
+
+namespace bubblescope::runtime {
+
+struct Measured {
+    std::vector<StepTimeline> steps; ///< without their optimizer ops
+    std::vector<TimeNs> whole;       ///< of each step, from its first op's begin to the end of the last optimizer op
+    std::vector<double> losses;
+    std::int64_t peak = 0; ///< bytes that the ranks took from the GPU
+    // Where the run checks itself:
+    std::vector<CheckRecord> mismatches;
+    std::int64_t equal = 0;    ///< checks that found nothing
+    std::int64_t left_out = 0; ///< aborted and skipped
+};
+
+inline Schedule scheduleOf(std::string name, int pp, int microbatches, int vpp) {
+    ScheduleSpec spec;
+    spec.name = std::move(name);
+    spec.pp = pp;
+    spec.microbatches = microbatches;
+    spec.vpp = vpp;
+    Result<Schedule> made = makeSchedule(spec);
+    if (!made.ok()) throw std::runtime_error(made.error().text());
+    return std::move(made).value();
+}
+
+/// A run on a GPU, once.
+class Run {
+public:
+    Run(const std::shared_ptr<Accelerator>& gpu, Schedule schedule, ModelConfig model, CostModel times, bool paced)
+        : backend_("cuda", gpu, Storage::Bf16, std::make_shared<MonotonicClock>()), schedule_(std::move(schedule)),
+          model_(std::move(model)), times_(std::move(times)), paced_(paced) {}
+
+    /// Lets it check itself.
+    void check(int every, std::vector<Fault> faults = {}) {
+        AadiffOptions options;
+        options.every = every;
+        faults_ = std::move(faults);
+        Result<std::unique_ptr<CheckSetup>> made =
+            CheckSetup::make({schedule_, times_, model_, paced_, 1, {}}, options);
+        if (!made.ok()) throw std::runtime_error(made.error().text());
+        checks_ = std::move(made).value();
+        checks_->write = [this](Rank, const CheckRecord& check) {
+            const std::lock_guard lock(mutex_);
+            mismatches_.push_back(check);
+        };
+    }
+    [[nodiscard]] const CheckSetup& checks() const { return *checks_; }
+
+    Measured measure(int steps) {
+        for (int r = 0; r < schedule_.pp; ++r)
+            rings_.push_back(std::make_unique<profiler::RecordRing>(1 << 16));
+        InProcessWires wires(schedule_.pp, clock_, std::nullopt);
+        EngineConfig config{.schedule = schedule_,
+                            .times = times_,
+                            .steps = steps,
+                            .pace_tolerance = paced_ ? std::optional(TimeNs{10'000'000}) : std::nullopt,
+                            .clock = clock_,
+                            .make_stage = {},
+                            .devices = EngineConfig::Devices{[this] { return open(); },
+                                                             [this](RankDevice& device, const StageTask& task) {
+                                                                 return backend_.makeStage(device, model_, task);
+                                                             }},
+                            .ranks = wires.ends(),
+                            .rings = {},
+                            .faults = faults_,
+                            .die = {},
+                            .after_step = {},
+                            .bubble_hook = {},
+                            .checks = checks_.get()};
+        for (const auto& ring : rings_)
+            config.rings.push_back(ring.get());
+        JobControl control;
+        Result<EngineResult> ran = runEngine(config, control);
+        if (!ran.ok()) throw std::runtime_error(ran.error().text());
+        Measured measured;
+        for (const std::vector<double>& shares : ran.value().losses)
+            measured.losses.push_back(std::accumulate(shares.begin(), shares.end(), 0.0));
+        for (const auto& queue : queues_)
+            measured.peak += queue->reservedBytes();
+        collect(measured, steps);
+        measured.mismatches = mismatches_;
+        return measured;
+    }
+
+private:
+    std::shared_ptr<RankDevice> open() {
+        std::shared_ptr<RankDevice> rank = backend_.openRank();
+        const std::lock_guard lock(mutex_);
+        queues_.push_back(std::dynamic_pointer_cast<RankQueue>(rank));
+        return rank;
+    }
+
+    void collect(Measured& measured, int steps) {
+        measured.steps.resize(static_cast<std::size_t>(steps));
+        std::vector<TimeNs> ends(measured.steps.size(), TimeNs::min());
+        for (StepTimeline& step : measured.steps) {
+            step.pp = schedule_.pp;
+            step.microbatches = schedule_.microbatches;
+            step.vpp = schedule_.vpp;
+            step.placement = schedule_.placement;
+            step.ranks.resize(rings_.size());
+            step.comm.resize(rings_.size());
+        }
+        for (std::size_t r = 0; r < rings_.size(); ++r) {
+            std::vector<profiler::SliceRecord> records;
+            rings_[r]->drain(records);
+            for (const profiler::SliceRecord& record : records) {
+                if (record.category == profiler::SliceRecord::Category::Check)
+                    ++(record.asCheck().outcome == CheckOutcome::Equal ? measured.equal : measured.left_out);
+                if (record.category != profiler::SliceRecord::Category::Op) continue;
+                const auto at = static_cast<std::size_t>(record.step);
+                ends[at] = std::max(ends[at], record.end);
+                if (record.kind != OpKind::Optimizer) measured.steps[at].ranks[r].push_back(record.asOp());
+            }
+        }
+        for (std::size_t i = 0; i < measured.steps.size(); ++i) {
+            measured.steps[i].index = static_cast<int>(i);
+            measured.steps[i].fitWindow();
+            measured.whole.push_back(ends[i] - measured.steps[i].begin);
+        }
+    }
+
+    AcceleratorBackend backend_;
+    Schedule schedule_;
+    ModelConfig model_;
+    CostModel times_;
+    bool paced_;
+    std::vector<Fault> faults_;
+    std::unique_ptr<CheckSetup> checks_;
+    std::vector<CheckRecord> mismatches_;
+    MonotonicClock clock_;
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<RankQueue>> queues_;
+    std::vector<std::unique_ptr<profiler::RecordRing>> rings_;
+};
+
+/// When nothing new is to be begun.
+class Budget {
+public:
+    explicit Budget(std::optional<int> seconds) {
+        if (seconds) end_ = std::chrono::steady_clock::now() + std::chrono::seconds(*seconds);
+    }
+    [[nodiscard]] bool left() const { return !end_ || std::chrono::steady_clock::now() < *end_; }
+
+private:
+    std::optional<std::chrono::steady_clock::time_point> end_;
+};
+
+inline double seconds(TimeNs time) {
+    return static_cast<double>(time.count()) * 1e-9;
+}
+
+/// Of all steps but the first, which loads kernels and asks for memory.
+inline TimeNs median(std::vector<TimeNs> times) {
+    times.erase(times.begin());
+    std::ranges::sort(times);
+    return times[times.size() / 2];
+}
+
+/// What checks in bubbles cost: they are on in every other step of one run. Ops take as long as their kernels.
+void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs);
+
+/// A small campaign: a bit is flipped once in what a run checks in its second step, run by run.
+void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget);
+
+} // namespace bubblescope::runtime
