@@ -383,8 +383,9 @@ void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
 void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const ShareStep& step) {
     for (const ReducedReplica& replica : step.step.replicas) {
         encodeReplica(encoder, track, now, replica);
-        const auto own = std::ranges::equal_range(step.ranks, replica.replica, {}, &LiveRank::replica);
-        encodeRanks(encoder, track, now, replica, own);
+        const auto from = std::ranges::lower_bound(step.ranks, replica.replica, {}, &LiveRank::replica);
+        const auto to = std::ranges::upper_bound(step.ranks, replica.replica, {}, &LiveRank::replica);
+        encodeRanks(encoder, track, now, replica, {from, to});
     }
     for (std::size_t i = 0; i < std::min(kMostFindings, step.anomalies.size()); ++i)
         encodeFinding(encoder, track, now, step.anomalies[i]);
