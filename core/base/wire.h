@@ -31,6 +31,8 @@ public:
     void operator()(const T&... values) {
         (put(values), ...);
     }
+    /// Bytes as they are, such as a matrix's; the reader must know how many.
+    void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
 private:
@@ -95,6 +97,13 @@ public:
     void operator()(T&... values) {
         (get(values), ...);
     }
+    /// So many bytes as they are; nothing is copied beyond the end.
+    void block(void* to, std::size_t count) {
+        if (have(count) && count != 0) std::memcpy(to, take(count).data(), count);
+    }
+    [[nodiscard]] std::size_t left() const { return rest_.size(); }
+    /// What was read makes no sense.
+    void reject() { failed_ = true; }
     [[nodiscard]] bool failed() const { return failed_; }
     [[nodiscard]] bool done() const { return !failed_ && rest_.empty(); }
 

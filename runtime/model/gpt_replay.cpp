@@ -60,6 +60,8 @@ void GptReplay::runHead(LayerProbe& probe) const {
 
 std::int64_t GptReplay::bytes() const {
     std::int64_t sum = bytesOf(input) + kept.bytes() + head.bytes();
+    for (const Weights<float>& part : own_weights_)
+        sum += bytesOf(part.weight) + bytesOf(part.bias);
     for (const auto& slice : earlier)
         sum += slice.bytes();
     for (const Matrix<float>& one : sums)

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "core/base/result.h"
 #include "runtime/model/gpt_layers.h"
 #include "runtime/model/layer_watch.h"
 #include "runtime/model/transformer_block.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,6 +41,10 @@ public:
     void run(LayerProbe& probe) const override;
     [[nodiscard]] std::int64_t bytes() const override;
     void detach() override;
+    [[nodiscard]] bool pack(WireWriter& wire) const override;
+    /// What pack() has written, detached. Error: Input, where the bytes are no layer that can be run: whatever they
+    /// are, what comes back can be.
+    [[nodiscard]] static Result<std::unique_ptr<GptReplay>> unpack(WireReader& wire);
 
     // What its part of its layer takes.
     Matrix<float> input; ///< of a forward; gradient for the output of a backward
@@ -55,6 +61,11 @@ private:
     void runEmbedding(LayerProbe& probe) const;
     void runBlock(LayerProbe& probe) const;
     void runHead(LayerProbe& probe) const;
+    // Whether all tensors have the shapes that run() takes.
+    [[nodiscard]] bool fits() const;
+    [[nodiscard]] bool embeddingFits() const;
+    [[nodiscard]] bool blockFits() const;
+    [[nodiscard]] bool headFits() const;
 
     LayerPart part_;
     Layer layer_;

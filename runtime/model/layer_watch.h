@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/wire.h"
 #include "runtime/model/live_tensor.h"
 
 #include <cstdint>
@@ -46,11 +47,13 @@ public:
     virtual ~LayerReplay() = default;
 
     virtual void run(LayerProbe& probe) const = 0;
-    /// Held by it, weights of the stage aside.
+    /// Held by it: weights of the stage aside, those taken along included.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
     /// Takes the weights along: from now on it may be run by several threads, and after the weights have changed. A
     /// second call does nothing.
     virtual void detach() = 0;
+    /// With the weights, for another process. False where it cannot leave this one, as on a device.
+    [[nodiscard]] virtual bool pack(WireWriter& /*wire*/) const { return false; }
 };
 
 /// Looks on while a stage's ops run. Used by the rank's thread.

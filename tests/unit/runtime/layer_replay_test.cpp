@@ -54,9 +54,25 @@ public:
             seen_.different += firstDifference(first_.result, again.result) ? 1 : 0;
             kept->detach();
         }
+        runAsPacked(*kept);
     }
 
 private:
+    /// As another process would, from bytes alone.
+    void runAsPacked(const LayerReplay& kept) {
+        WireWriter packed;
+        ASSERT_TRUE(kept.pack(packed));
+        const std::string bytes = packed.take();
+        WireReader reader(bytes);
+        const auto unpacked = GptReplay::unpack(reader);
+        ASSERT_TRUE(unpacked.ok()) << unpacked.error().text();
+        EXPECT_TRUE(reader.done());
+        Taker again;
+        unpacked.value()->run(again);
+        EXPECT_EQ(again.result.size(), first_.result.size());
+        seen_.different += firstDifference(first_.result, again.result) ? 1 : 0;
+    }
+
     Seen& seen_;
     LayerCall call_;
     Taker first_;
