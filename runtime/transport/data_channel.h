@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/transport/mail.h"
 #include "runtime/transport/message.h"
 
 #include <optional>
@@ -32,6 +33,10 @@ public:
     [[nodiscard]] virtual std::optional<Arrived> take(Rank from, const MessageKey& key) = 0;
     /// When a message was sent that has come and was not taken yet; nothing where it has not, or cannot be told.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) const { return {}; }
+    /// See Transport. Times pass as they are.
+    [[nodiscard]] virtual bool carriesMail() const { return false; }
+    virtual void post(Mail /*mail*/) {}
+    [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
     /// True while something is under way that needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     /// The run has ended early: whatever still waits, for a device or on it, is let go. May be called again.

@@ -158,6 +158,43 @@ std::optional<TimeNs> ProcessWires::peek(Rank from, const MessageKey& key) {
     return sent ? std::optional(fromRoot(*sent)) : std::nullopt;
 }
 
+bool ProcessWires::carriesMail() const {
+    const std::lock_guard lock(mutex_);
+    return data_->carriesMail();
+}
+
+void ProcessWires::post(Mail mail) {
+    for (TimeNs& time : mail.times)
+        time = toRoot(time);
+    const std::lock_guard lock(mutex_);
+    if (!end_.ended()) data_->post(std::move(mail));
+}
+
+std::optional<Mail> ProcessWires::nextMail() {
+    std::optional<Mail> mail = data_->takeMail();
+    if (!mail) return std::nullopt;
+    for (TimeNs& time : mail->times)
+        time = fromRoot(time);
+    return mail;
+}
+
+std::optional<Mail> ProcessWires::takeMail() {
+    const std::lock_guard lock(mutex_);
+    progress();
+    if (end_.ended()) return std::nullopt;
+    return nextMail();
+}
+
+std::optional<Mail> ProcessWires::awaitMail() {
+    std::optional<Mail> mail;
+    const auto look = [&] {
+        mail = nextMail();
+        return mail.has_value();
+    };
+    if (!waitFor(look) || end_.ended()) return std::nullopt;
+    return mail;
+}
+
 std::optional<TimeNs> ProcessWires::meet(TimeNs time) {
     std::int64_t round = 0;
     {

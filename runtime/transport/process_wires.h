@@ -50,6 +50,10 @@ public:
     void send(Rank to, const MessageKey& key, Message message) override;
     [[nodiscard]] std::optional<Taken> receive(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override;
+    [[nodiscard]] bool carriesMail() const override;
+    void post(Mail mail) override;
+    [[nodiscard]] std::optional<Mail> takeMail() override;
+    [[nodiscard]] std::optional<Mail> awaitMail() override;
     [[nodiscard]] std::optional<TimeNs> meet(TimeNs time) override;
     void report(const Activity& activity) override;
     void fail(Error error) override;
@@ -81,6 +85,8 @@ private:
     void tellAlive(TimeNs now);
     void tellAll(const ControlMessage& message);
     void endWith(Error error, bool tell);
+    /// The next that has come, on this rank's clock; under the lock.
+    [[nodiscard]] std::optional<Mail> nextMail();
     /// Calls `look` under the lock, with progress in between, until it says true or the run has ended.
     template <class Look>
     bool waitFor(const Look& look);

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "runtime/transport/activity.h"
+#include "runtime/transport/mail.h"
 #include "runtime/transport/message.h"
 
 #include <atomic>
@@ -44,6 +45,15 @@ public:
                                        const std::function<bool(const Message&)>& /*is*/) {
         return false;
     }
+
+    /// Whether ranks can send each other mail.
+    [[nodiscard]] virtual bool carriesMail() const { return false; }
+    /// To another rank, at most kLargestMail. Never waits.
+    virtual void post(Mail /*mail*/) {}
+    /// What has come; nothing if nothing has. Never waits.
+    [[nodiscard]] virtual std::optional<Mail> takeMail() { return {}; }
+    /// Waits for some; nothing when the run has ended.
+    [[nodiscard]] virtual std::optional<Mail> awaitMail() { return {}; }
 
     /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
     /// ended.

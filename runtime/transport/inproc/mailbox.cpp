@@ -36,6 +36,24 @@ bool Mailbox::arrived(Rank from, const MessageKey& key, const std::function<bool
     return found != messages_.end() && is(found->second);
 }
 
+void Mailbox::put(Mail mail) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (aborted_) return;
+        mail_.push_back(std::move(mail));
+    }
+    arrived_.notify_one();
+}
+
+std::optional<Mail> Mailbox::takeMail(bool waits) {
+    std::unique_lock lock(mutex_);
+    if (waits) arrived_.wait(lock, [&] { return aborted_ || !mail_.empty(); });
+    if (aborted_ || mail_.empty()) return std::nullopt;
+    Mail mail = std::move(mail_.front());
+    mail_.pop_front();
+    return mail;
+}
+
 void Mailbox::abort() {
     {
         const std::lock_guard lock(mutex_);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "runtime/transport/mail.h"
 #include "runtime/transport/message.h"
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -25,6 +27,11 @@ public:
     /// Whether it is there and `is` says so of it.
     [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
 
+    // Mail lies beside the messages.
+    void put(Mail mail);
+    /// What has come first; `waits` for it if there is none, until the run is aborted.
+    [[nodiscard]] std::optional<Mail> takeMail(bool waits);
+
     /// Wakes the waiting rank; from now on nothing is taken.
     void abort();
 
@@ -34,6 +41,7 @@ private:
     std::mutex mutex_;
     std::condition_variable arrived_;
     std::map<Label, Message> messages_;
+    std::deque<Mail> mail_;
     bool aborted_ = false;
 };
 

@@ -25,6 +25,14 @@ public:
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override {
         return wires_.mailboxes_[rank_.index()].peek(from, key);
     }
+    [[nodiscard]] bool carriesMail() const override { return true; }
+    void post(Mail mail) override {
+        Mailbox& to = wires_.mailboxes_[mail.peer.index()];
+        mail.peer = rank_;
+        to.put(std::move(mail));
+    }
+    [[nodiscard]] std::optional<Mail> takeMail() override { return wires_.mailboxes_[rank_.index()].takeMail(false); }
+    [[nodiscard]] std::optional<Mail> awaitMail() override { return wires_.mailboxes_[rank_.index()].takeMail(true); }
     [[nodiscard]] std::optional<TimeNs> meet(TimeNs time) override { return wires_.barrier_.meet(time); }
     void report(const Activity& activity) override {
         if (wires_.watchdog_) wires_.watchdog_->report(rank_, activity);

@@ -35,11 +35,12 @@ int byteCount(std::size_t bytes) {
 }
 
 /// The process at the other end may be gone: MPI must not be waited for, nor lose memory that it may still use.
-void abandon(MPI_Request& request, std::vector<std::byte> buffer) {
+template <class Buffer>
+void abandon(MPI_Request& request, Buffer buffer) {
     int complete = 0;
     if (MPI_Test(&request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS || complete != 0) return;
     MPI_Request_free(&request);
-    [[maybe_unused]] auto* const kept = new std::vector<std::byte>(std::move(buffer));
+    [[maybe_unused]] auto* const kept = new Buffer(std::move(buffer));
 }
 
 Message unpack(const std::vector<std::byte>& buffer) {
@@ -60,6 +61,10 @@ MpiData::~MpiData() {
     for (auto& [label, incoming] : incoming_) {
         MPI_Cancel(&incoming.request);
         abandon(incoming.request, std::move(incoming.buffer));
+    }
+    for (std::list<MovingMail>* const mails : {&mail_in_, &mail_out_}) {
+        for (MovingMail& mail : *mails)
+            abandon(mail.request, std::move(mail.bytes));
     }
     for (Send& send : sends_)
         abandon(send.request, std::move(send.buffer));
@@ -138,6 +143,7 @@ void MpiData::progress() {
         free_.push_back(std::move(buffer));
         incoming = incoming_.erase(incoming);
     }
+    moveMail();
     postNext();
 }
 
@@ -150,10 +156,53 @@ void MpiData::findUnexpected() {
         if (found == 0) return;
         int bytes = 0;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
+        if (status.MPI_TAG == static_cast<int>(tags_.mailTag())) {
+            MovingMail& mail = mail_in_.emplace_back();
+            mail.from = Rank{status.MPI_SOURCE};
+            mail.bytes.resize(static_cast<std::size_t>(bytes));
+            check(MPI_Imrecv(mail.bytes.data(), bytes, MPI_BYTE, &handle, &mail.request), "receive mail");
+            continue;
+        }
         Incoming& incoming = incoming_[{status.MPI_SOURCE, status.MPI_TAG}];
         incoming.buffer = freeBuffer(static_cast<std::size_t>(bytes));
         check(MPI_Imrecv(incoming.buffer.data(), bytes, MPI_BYTE, &handle, &incoming.request), "receive");
     }
+}
+
+void MpiData::post(Mail mail) {
+    if (mail.bytes.size() > kLargestMail) throw std::length_error("mail of more bytes than are allowed");
+    MovingMail& out = mail_out_.emplace_back();
+    out.bytes = std::move(mail.bytes);
+    out.bytes.append(reinterpret_cast<const char*>(mail.times.data()), sizeof mail.times);
+    check(MPI_Isend(out.bytes.data(), byteCount(out.bytes.size()), MPI_BYTE, mail.peer.value,
+                    static_cast<int>(tags_.mailTag()), comm_.get(), &out.request),
+          "send mail");
+}
+
+void MpiData::moveMail() {
+    const auto gone = [](MovingMail& mail, const char* tried) {
+        int complete = 0;
+        check(MPI_Test(&mail.request, &complete, MPI_STATUS_IGNORE), tried);
+        return complete != 0;
+    };
+    mail_out_.remove_if([&](MovingMail& mail) { return gone(mail, "send mail"); });
+    while (!mail_in_.empty() && gone(mail_in_.front(), "receive mail")) { // in order
+        MovingMail& first = mail_in_.front();
+        Mail mail{first.from, std::move(first.bytes), {}};
+        if (mail.bytes.size() < sizeof mail.times) throw std::length_error("mail that says no times");
+        const std::size_t bytes = mail.bytes.size() - sizeof mail.times;
+        std::memcpy(mail.times.data(), mail.bytes.data() + bytes, sizeof mail.times);
+        mail.bytes.resize(bytes);
+        mail_here_.push_back(std::move(mail));
+        mail_in_.pop_front();
+    }
+}
+
+std::optional<Mail> MpiData::takeMail() {
+    if (mail_here_.empty()) return std::nullopt;
+    Mail mail = std::move(mail_here_.front());
+    mail_here_.pop_front();
+    return mail;
 }
 
 std::optional<TimeNs> MpiData::peek(Rank from, const MessageKey& key) const {

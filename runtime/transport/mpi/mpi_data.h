@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,11 @@ public:
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
     /// A message that comes needs progress too, but it is looked for by whoever waits for it.
-    [[nodiscard]] bool busy() const override { return !sends_.empty(); }
+    [[nodiscard]] bool busy() const override { return !sends_.empty() || !mail_out_.empty() || !mail_in_.empty(); }
     void closeTogether() override { comm_.freeAtEnd(); }
+    [[nodiscard]] bool carriesMail() const override { return true; }
+    void post(Mail mail) override;
+    [[nodiscard]] std::optional<Mail> takeMail() override;
 
 private:
     using Label = std::pair<int, int>; ///< rank, tag
@@ -48,12 +52,20 @@ private:
         Buffer buffer;
     };
 
+    /// Its times stand behind the bytes, so that these need no copy.
+    struct MovingMail {
+        MPI_Request request = MPI_REQUEST_NULL;
+        Rank from;
+        std::string bytes;
+    };
+
     [[nodiscard]] Label labelOf(Rank peer, const MessageKey& key) const {
         return {peer.value, static_cast<int>(tags_.tagOf(key))};
     }
     [[nodiscard]] Buffer freeBuffer(std::size_t bytes);
     void postNext();
     void findUnexpected();
+    void moveMail();
 
     MpiComm comm_;
     TagPlan tags_;
@@ -63,6 +75,9 @@ private:
     std::map<Label, Message> arrived_;
     std::map<Label, std::size_t> sizes_; ///< of earlier messages of the same label
     std::vector<Buffer> free_;
+    std::list<MovingMail> mail_out_;
+    std::list<MovingMail> mail_in_; ///< found, not complete
+    std::deque<Mail> mail_here_;
 };
 
 } // namespace bubblescope::runtime

@@ -27,8 +27,10 @@ public:
         return place * microbatches_ * slices_ + piece;
     }
 
+    /// Of mail, which is told apart by its order.
+    [[nodiscard]] std::int64_t mailTag() const { return partsFrom() + kPartsUnderWay; }
     /// All tags are below.
-    [[nodiscard]] std::int64_t end() const { return partsFrom() + kPartsUnderWay; }
+    [[nodiscard]] std::int64_t end() const { return mailTag() + 1; }
 
 private:
     [[nodiscard]] std::int64_t partsFrom() const {
