@@ -6,6 +6,7 @@
 #include "runtime/engine/wiring.h"
 #include "runtime/engine_setup.h"
 #include "runtime/rank_wires.h"
+#include "runtime/replay/process_board.h"
 #include "runtime/trained_stages.h"
 
 #include <fmt/format.h>
@@ -139,6 +140,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     const std::size_t pings_written = wires->pings().size();
     if (recorder) recorder->addPings(wires->pings());
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks, planChecksOf(config, 1, recorder.get()));
+    if (checks && wires->carriesMail()) checks->board = std::make_unique<ProcessBoard>(*wires, team.size());
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get(), checks.get());
     if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
     engine.die = [] { std::raise(SIGKILL); };

@@ -48,6 +48,11 @@ void RankLoop::run() noexcept {
     } catch (...) {
         wires_.fail(runError(fmt::format("{} failed", place())));
     }
+    try {
+        if (checker_) checker_->abandon();
+    } catch (const std::exception& e) { // of whoever is told
+        wires_.fail(runError(fmt::format("{} failed: {}", place(), e.what())));
+    }
     report(Activity::Kind::Done);
 }
 
@@ -60,7 +65,7 @@ void RankLoop::runSteps() {
         runStep();
     if (state_.config.checks == nullptr) return;
     static_cast<void>(meet(freeAt())); // what was asked in the last step is there for all
-    checker_->endStep();
+    checker_->finish();
 }
 
 void RankLoop::buildStages() {

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "core/aadiff/check_record.h"
 #include "core/schedule/op.h"
 #include "runtime/replay/layer_result.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,10 +20,11 @@ struct ShippedLayer {
     Stage stage;                               ///< of the same
     TimeNs cost{0};                            ///< nominal
     std::shared_ptr<const LayerReplay> replay; ///< detached
-    LayerResult first;                         ///< what it came to there
+    LayerResult first;                         ///< what it came to there; the digests are always known
+    std::uint64_t ticket = 0;                  ///< the board's own
 };
 
-/// Where ranks that are threads of one process ask each other to repeat what they computed. Thread-safe.
+/// Where ranks ask each other to repeat what they computed. Ranks are numbered over the whole run.
 class CheckBoard {
 public:
     /// A question that one rank answers, which none of `not_by` may be.
@@ -40,42 +41,54 @@ public:
     struct Elsewhere {
         ShippedLayer layer;
         Rank by;
-        LayerResult there;
+        LayerResult there; ///< of what differs the first tensor's values, where there was room for them
         TimeNs start{0};
         TimeNs end{0};
     };
 
-    /// `ranks` of the run that are here.
-    explicit CheckBoard(std::size_t ranks) : ranks_(ranks) {}
+    enum class Reply : std::uint8_t {
+        There,
+        Waiting, ///< look again at the next step's end
+        Never,   ///< nobody can answer any more
+    };
+
+    CheckBoard() = default;
+    CheckBoard(const CheckBoard&) = delete;
+    CheckBoard& operator=(const CheckBoard&) = delete;
+    virtual ~CheckBoard() = default;
 
     /// Ranks that can be asked besides so many.
-    [[nodiscard]] bool hasOthers(std::size_t besides) const { return ranks_ > besides; }
+    [[nodiscard]] virtual bool hasOthers(std::size_t besides) const = 0;
 
-    void ask(std::shared_ptr<Question> question);
+    virtual void ask(std::shared_ptr<Question> question) = 0;
     /// One that `rank` may answer; null if there is none.
-    [[nodiscard]] std::shared_ptr<Question> next(Rank rank);
-    void answered(const Question* question);
-    /// Until it has been answered, or `ended`. False in the latter case.
-    [[nodiscard]] bool wait(const Question* question, const std::atomic<bool>& ended);
+    [[nodiscard]] virtual std::shared_ptr<Question> next(Rank rank) = 0;
+    virtual void answered(const std::shared_ptr<Question>& question) = 0;
+    /// At a step's end, to a question that was asked before it. What was There or Never is forgotten. A board whose
+    /// ranks all come here may wait, until `ended`.
+    [[nodiscard]] virtual Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) = 0;
 
     /// Something for a moment that another rank can spare. Few of each rank wait at a time, for they hold memory: false
     /// where there is no room.
-    [[nodiscard]] bool hasRoom(Rank from);
-    void offer(Rank from, ShippedLayer layer);
+    [[nodiscard]] virtual bool hasRoom(Rank from) = 0;
+    virtual void offer(Rank from, ShippedLayer layer) = 0;
     /// The oldest of another rank that costs no more; nothing if there is none.
-    [[nodiscard]] std::optional<std::pair<Rank, ShippedLayer>> take(Rank rank, TimeNs most);
-    void bringBack(Rank from, Elsewhere result);
+    [[nodiscard]] virtual std::optional<std::pair<Rank, ShippedLayer>> take(Rank rank, TimeNs most) = 0;
+    virtual void bringBack(Rank from, Elsewhere result) = 0;
     /// What has come back of a rank's offers.
-    [[nodiscard]] std::vector<Elsewhere> collect(Rank rank);
+    [[nodiscard]] virtual std::vector<Elsewhere> collect(Rank rank) = 0;
 
-private:
-    const std::size_t ranks_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::shared_ptr<Question>> open_;
-    std::vector<const Question*> answered_;
-    std::deque<std::pair<Rank, ShippedLayer>> offers_;
-    std::vector<std::pair<Rank, Elsewhere>> back_;
+    /// Whether the board takes a verdict on another rank to whoever writes that rank's trace.
+    [[nodiscard]] virtual bool tell(Rank /*world*/, const CheckRecord& /*check*/) { return false; }
+    /// Verdicts on the board's rank that others have come to.
+    [[nodiscard]] virtual std::vector<CheckRecord> told() { return {}; }
+
+    /// The rank has nothing to do for so long: the board may use it.
+    virtual void spare(TimeNs /*room*/) {}
+    virtual void stepEnded() {}
+    /// Behind the last step, again and again until it says true: waits for what others still have to say or want to
+    /// know. `open`: the rank waits for replies. True at once where the run has ended.
+    [[nodiscard]] virtual bool over(bool /*open*/) { return true; }
 };
 
 } // namespace bubblescope::runtime

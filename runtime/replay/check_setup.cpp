@@ -4,6 +4,7 @@
 #include "runtime/model/data_plan.h"
 #include "runtime/model/stage_memory.h"
 #include "runtime/replay/npy.h"
+#include "runtime/replay/thread_board.h"
 
 #include <fmt/format.h>
 
@@ -47,8 +48,8 @@ Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffO
 }
 
 CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy planned)
-    : options(wanted), study(std::move(planned)), holds(of.paced && study.retiming()), board(of.ranks_here),
-      layers_(runtime::layersOf(of)), dir_(of.dir) {
+    : options(wanted), study(std::move(planned)), holds(of.paced && study.retiming()),
+      board(std::make_unique<ThreadBoard>(of.ranks_here)), layers_(runtime::layersOf(of)), dir_(of.dir) {
     head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
 }
 

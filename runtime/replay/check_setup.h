@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -32,7 +33,8 @@ public:
     const AadiffStudy study;
     /// Ops are held back until the plan's time, so that the step's idle time lies together.
     const bool holds;
-    CheckBoard board;
+    /// Of the ranks that are here; to be replaced before the run where others can be asked too.
+    std::unique_ptr<CheckBoard> board;
     /// Writes a mismatch of a rank of the whole run into its trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
 

@@ -25,6 +25,7 @@ void RankChecker::fill(std::size_t index, SlotClock& clock) {
             if (!again || !swap(check, end, clock)) runPlanned(check, end, clock);
         }
         if (s + 1 == slots_.size()) checkWeights(end, clock);
+        if (!clock.arrived()) setup_->board->spare(end - clock.now());
         while (checkElsewhere(end, clock)) {
         }
     }
@@ -143,7 +144,7 @@ void RankChecker::compare(const Kept& kept, const LayerResult& second, CheckReco
         record.verdict = Verdict::Transient;
         return tellMismatch(record, place_.world);
     }
-    if (setup_->board.hasOthers(1)) return settleLater(std::move(record), ship(kept, nominal), std::nullopt);
+    if (setup_->board->hasOthers(1)) return settleLater(std::move(record), ship(kept, nominal), std::nullopt);
     pending_.push_back({std::move(record), nullptr, std::nullopt});
 }
 

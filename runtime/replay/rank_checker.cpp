@@ -134,13 +134,17 @@ void RankChecker::tell(CheckRecord record, CheckedTensor tensor, Stage stage) {
     push(profiler::SliceRecord::of(record, tensor, stage));
 }
 
-void RankChecker::tellMismatch(CheckRecord record, Rank world) {
+void RankChecker::note(CheckRecord record, Rank world) {
     const MeshPlace place = place_.run.placeOf(world);
     record.rank = place.rank;
     record.replica = place.replica;
     record.tensor_rank = place.tensor;
-    if (setup_->write) setup_->write(world, record);
+    if (!setup_->board->tell(world, record) && setup_->write) setup_->write(world, record);
     if (setup_->options.on_mismatch) setup_->options.on_mismatch(record);
+}
+
+void RankChecker::tellMismatch(const CheckRecord& record, Rank world) {
+    note(record, world);
     if (!setup_->options.stop) return;
     throw std::runtime_error(fmt::format("{} of {}, layer {}, differs between two executions ({})", record.tensor,
                                          opName(record.op), record.layer, verdictName(record.verdict)));

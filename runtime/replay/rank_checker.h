@@ -84,6 +84,10 @@ public:
 
     /// Behind the optimizer, when all ranks have met: settles verdicts.
     void endStep();
+    /// Behind the last step, when all ranks have met: settles what is left.
+    void finish();
+    /// The run ends early: verdicts that wait for other ranks stay open, and are told as such.
+    void abandon();
 
     // LayerWatch
     [[nodiscard]] bool begin(const LayerCall& call) override;
@@ -146,14 +150,16 @@ private:
     void offer(const Kept& kept, TimeNs nominal);
     void answerOthers();
     void settleElsewhere();
-    void settle(Pending& pending);
+    void settle(Pending& pending, CheckBoard::Reply reply);
 
     /// Does what asks for digests of an op: at once on the host, at `now`, else when they are known.
     void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
     [[nodiscard]] std::uint64_t weightsOf(Stage stage) const;
     [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
     void tell(CheckRecord record, CheckedTensor tensor, Stage stage);
-    void tellMismatch(CheckRecord record, Rank world);
+    void tellMismatch(const CheckRecord& record, Rank world);
+    /// Told of a rank, which need not be this one.
+    void note(CheckRecord record, Rank world);
     void push(const profiler::SliceRecord& record);
 
     CheckSetup* setup_;

@@ -9,6 +9,7 @@
 #include "runtime/launch/session.h"
 #include "runtime/model/stage_memory.h"
 #include "runtime/run_processes.h"
+#include "tests/mpi/check_cases.h"
 #include "tests/mpi/heap_watch.h"
 #include "tests/mpi/mpi_wires_checks.h"
 #include "tests/support/scratch_folder.h"
@@ -298,6 +299,10 @@ int runCase(std::string_view name, ProcessTeam& team) {
     if (name == "memory") return memory(team);
     if (name == "wires") {
         const std::string difference = test::checkMpiWires(team.rank(), team.size());
+        return difference.empty() ? 0 : wrong(team, difference);
+    }
+    if (name.starts_with("checks-")) {
+        const std::string difference = test::checkVerdicts(name.substr(std::string_view("checks-").size()), team);
         return difference.empty() ? 0 : wrong(team, difference);
     }
     if (name == "fail") return fault(team, "flip:F1,rank=1,step=1,bit=999999", true);

@@ -1,16 +1,16 @@
-#include "runtime/replay/check_board.h"
+#include "runtime/replay/thread_board.h"
 
 #include <algorithm>
 #include <chrono>
 
 namespace bubblescope::runtime {
 
-void CheckBoard::ask(std::shared_ptr<Question> question) {
+void ThreadBoard::ask(std::shared_ptr<Question> question) {
     const std::lock_guard lock(mutex_);
     open_.push_back(std::move(question));
 }
 
-std::shared_ptr<CheckBoard::Question> CheckBoard::next(Rank rank) {
+std::shared_ptr<CheckBoard::Question> ThreadBoard::next(Rank rank) {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(open_, [&](const auto& question) {
         return std::ranges::find(question->not_by, rank) == question->not_by.end();
@@ -21,7 +21,7 @@ std::shared_ptr<CheckBoard::Question> CheckBoard::next(Rank rank) {
     return question;
 }
 
-void CheckBoard::answered(const Question* question) {
+void ThreadBoard::answered(const std::shared_ptr<Question>& question) {
     {
         const std::lock_guard lock(mutex_);
         answered_.push_back(question);
@@ -29,32 +29,32 @@ void CheckBoard::answered(const Question* question) {
     changed_.notify_all();
 }
 
-bool CheckBoard::wait(const Question* question, const std::atomic<bool>& ended) {
+CheckBoard::Reply ThreadBoard::replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) {
     constexpr std::chrono::milliseconds kLook{20};
     std::unique_lock lock(mutex_);
     for (;;) {
         const auto found = std::ranges::find(answered_, question);
         if (found != answered_.end()) {
             answered_.erase(found);
-            return true;
+            return Reply::There;
         }
-        if (ended.load(std::memory_order_relaxed)) return false;
+        if (ended.load(std::memory_order_relaxed)) return Reply::Never;
         changed_.wait_for(lock, kLook);
     }
 }
 
-bool CheckBoard::hasRoom(Rank from) {
+bool ThreadBoard::hasRoom(Rank from) {
     constexpr std::ptrdiff_t kMost = 4;
     const std::lock_guard lock(mutex_);
     return std::ranges::count(offers_, from, &std::pair<Rank, ShippedLayer>::first) < kMost;
 }
 
-void CheckBoard::offer(Rank from, ShippedLayer layer) {
+void ThreadBoard::offer(Rank from, ShippedLayer layer) {
     const std::lock_guard lock(mutex_);
     offers_.emplace_back(from, std::move(layer));
 }
 
-std::optional<std::pair<Rank, ShippedLayer>> CheckBoard::take(Rank rank, TimeNs most) {
+std::optional<std::pair<Rank, ShippedLayer>> ThreadBoard::take(Rank rank, TimeNs most) {
     const std::lock_guard lock(mutex_);
     const auto found =
         std::ranges::find_if(offers_, [&](const auto& one) { return one.first != rank && one.second.cost <= most; });
@@ -64,12 +64,12 @@ std::optional<std::pair<Rank, ShippedLayer>> CheckBoard::take(Rank rank, TimeNs 
     return taken;
 }
 
-void CheckBoard::bringBack(Rank from, Elsewhere result) {
+void ThreadBoard::bringBack(Rank from, Elsewhere result) {
     const std::lock_guard lock(mutex_);
     back_.emplace_back(from, std::move(result));
 }
 
-std::vector<CheckBoard::Elsewhere> CheckBoard::collect(Rank rank) {
+std::vector<CheckBoard::Elsewhere> ThreadBoard::collect(Rank rank) {
     const std::lock_guard lock(mutex_);
     std::vector<Elsewhere> own;
     for (auto& [from, result] : back_) {
