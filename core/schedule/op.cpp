@@ -1,8 +1,8 @@
 #include "core/schedule/op.h"
 
-#include <fmt/format.h>
-
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <string_view>
 
 namespace bubblescope {
@@ -31,8 +31,18 @@ std::optional<OpKind> opKindFromLetter(char letter) {
 
 std::string opName(const Op& op) {
     if (op.kind == OpKind::Optimizer) return "O";
-    const std::string slice = op.sequence > 0 ? fmt::format(":{}", op.sequence) : std::string{};
-    return fmt::format("{}{}.{}{}", opLetter(op.kind), op.microbatch.value, op.chunk.value, slice);
+    // By hand, since recorders name every slice: a letter, and up to three numbers with a sign behind it each.
+    constexpr std::size_t kMost = 40;
+    std::array<char, kMost> text{opLetter(op.kind)};
+    char* const end = text.data() + text.size();
+    char* at = std::to_chars(text.data() + 1, end, op.microbatch.value).ptr;
+    *at++ = '.';
+    at = std::to_chars(at, end, op.chunk.value).ptr;
+    if (op.sequence > 0) {
+        *at++ = ':';
+        at = std::to_chars(at, end, op.sequence).ptr;
+    }
+    return {text.data(), at};
 }
 
 std::optional<Op> parseOpName(std::string_view text) {

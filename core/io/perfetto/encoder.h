@@ -1,16 +1,20 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/io/perfetto/intern_table.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace bubblescope::perfetto {
+
+class FieldWriter;
 
 /// A named value on a slice (a DebugAnnotation in the file).
 struct Arg {
@@ -51,20 +55,24 @@ public:
 
     /// Everything encoded since the last call: whole packets only. Interning state carries on.
     [[nodiscard]] std::string take();
+    /// The same in two steps, for who encodes much and keeps the memory: what there is, until the next call of
+    /// anything else, and to forget it.
+    [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
+    void clear() { used_ = 0; }
 
 private:
-    using InternTable = std::map<std::string, std::uint64_t, std::less<>>;
-
-    static std::uint64_t intern(InternTable& table, std::uint32_t field, std::string_view text, std::string& interned);
-    [[nodiscard]] std::string argMessage(const Arg& arg, std::string& interned);
+    [[nodiscard]] FieldWriter room(std::size_t bytes);
+    [[nodiscard]] std::uint64_t intern(InternTable& table, std::uint32_t field, std::string_view text);
     void event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                std::span<const Arg> args, std::span<const std::uint64_t> flow_ids);
-    void trackEvent(TimeNs time, const std::string& message, const std::string& interned, bool needs_state);
-    void packet(std::string& body, bool needs_state);
+    void finishPacket(FieldWriter writer, char* packet, bool needs_state);
 
     std::uint32_t sequence_id_;
     bool first_ = true;
-    std::string out_;
+    std::string out_; ///< its first used_ bytes are what was encoded
+    std::size_t used_ = 0;
+    std::string interned_;                   ///< texts that the event being encoded is the first to use
+    std::vector<std::uint64_t> arg_numbers_; ///< of its args' names
     InternTable names_;
     InternTable categories_;
     InternTable arg_names_;

@@ -2,8 +2,6 @@
 
 #include "core/timeline/trace_names.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace bubblescope::perfetto {
@@ -41,31 +39,29 @@ std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stag
 
 } // namespace
 
-std::vector<Arg> opArgs(const TimelineOp& timed, Stage stage, int step) {
+SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step) {
     const Op& op = timed.op;
-    std::vector<Arg> args{
-        {"kind", kindText(op.kind)},
-        {"microbatch", number(op.microbatch.value)},
-        {"chunk", number(op.chunk.value)},
-        {"stage", number(stage.value)},
-        {"step", number(step)},
-    };
-    if (timed.lateness != TimeNs{0}) args.push_back({"lateness_ns", number(timed.lateness.count())});
-    if (timed.exposed_comm != TimeNs{0}) args.push_back({"exposed_comm_ns", number(timed.exposed_comm.count())});
-    if (op.sequence != 0) args.push_back({"sequence", number(op.sequence)});
-    if (op.overlapped) args.push_back({"overlapped", true});
+    SliceArgs args;
+    args.add("kind", kindText(op.kind));
+    args.add("microbatch", number(op.microbatch.value));
+    args.add("chunk", number(op.chunk.value));
+    args.add("stage", number(stage.value));
+    args.add("step", number(step));
+    if (timed.lateness != TimeNs{0}) args.add("lateness_ns", number(timed.lateness.count()));
+    if (timed.exposed_comm != TimeNs{0}) args.add("exposed_comm_ns", number(timed.exposed_comm.count()));
+    if (op.sequence != 0) args.add("sequence", number(op.sequence));
+    if (op.overlapped) args.add("overlapped", true);
     return args;
 }
 
-std::vector<Arg> commArgs(const CommSpan& span, int step) {
-    std::vector<Arg> args{
-        {"payload", payloadName(span.payload)},
-        {"microbatch", number(span.microbatch.value)},
-        {"stage", number(span.stage.value)},
-    };
-    if (span.kind != CommKind::Collective) args.push_back({"peer", number(span.peer.value)});
-    args.push_back({"step", number(step)});
-    if (span.sequence != 0) args.push_back({"sequence", number(span.sequence)});
+SliceArgs commArgs(const CommSpan& span, int step) {
+    SliceArgs args;
+    args.add("payload", payloadName(span.payload));
+    args.add("microbatch", number(span.microbatch.value));
+    args.add("stage", number(span.stage.value));
+    if (span.kind != CommKind::Collective) args.add("peer", number(span.peer.value));
+    args.add("step", number(step));
+    if (span.sequence != 0) args.add("sequence", number(span.sequence));
     return args;
 }
 
@@ -101,8 +97,10 @@ std::string_view commCategory(CommKind kind) {
 
 std::string commName(const CommSpan& span) {
     if (span.kind == CommKind::Collective) return std::string(trace_names::kAllReduce);
-    const char what = span.payload == Payload::Activation ? 'F' : 'B';
-    return fmt::format("{} {}{}", commCategory(span.kind), what, span.microbatch.value);
+    std::string name(commCategory(span.kind));
+    name += span.payload == Payload::Activation ? " F" : " B";
+    name += std::to_string(span.microbatch.value);
+    return name;
 }
 
 std::string_view payloadName(Payload payload) {
@@ -120,13 +118,13 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
     return "wait";
 }
 
-std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int apart, int step) {
-    std::vector<std::uint64_t> ids;
+FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step) {
+    FlowIds ids;
     const auto add = [&](Payload payload, int consumer) {
         // The first stage's forward and the last stage's backward take nothing from a neighbour.
         const int source = payload == Payload::Activation ? consumer - apart : consumer + apart;
         const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
-        if (inside) ids.push_back(transferFlowId(step, payload, op, Stage{consumer}));
+        if (inside) ids.add(transferFlowId(step, payload, op, Stage{consumer}));
     };
     if (op.kind == OpKind::Forward) {
         add(Payload::Activation, stage.value);

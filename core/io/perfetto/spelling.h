@@ -4,8 +4,11 @@
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +17,19 @@
 /// args view constants and the texts of what they were made from; that must outlive them.
 namespace bubblescope::perfetto {
 
-[[nodiscard]] std::vector<Arg> opArgs(const TimelineOp& timed, Stage stage, int step);
-[[nodiscard]] std::vector<Arg> commArgs(const CommSpan& span, int step);
+/// A slice's args, in place: there are too many slices to allocate for each.
+class SliceArgs {
+public:
+    void add(std::string_view name, decltype(Arg::value) value) { args_[count_++] = {name, value}; }
+    operator std::span<const Arg>() const { return {args_.data(), count_}; } // NOLINT(google-explicit-constructor)
+
+private:
+    static constexpr std::size_t kMost = 9;
+    std::array<Arg, kMost> args_{};
+    std::size_t count_ = 0;
+};
+[[nodiscard]] SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step);
+[[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
 /// `rank` where the file holds one rank only.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
@@ -30,6 +44,17 @@ namespace bubblescope::perfetto {
 /// The ids of the transfers that an op takes and gives, in pipelines of `stages` stages together whose
 /// neighbouring stages are `apart` in number (see routes()). Producer and
 /// consumer compute equal ids from what they know, so files written by different ranks agree; never 0.
-[[nodiscard]] std::vector<std::uint64_t> opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
+class FlowIds {
+public:
+    void add(std::uint64_t id) { ids_[count_++] = id; }
+    operator std::span<const std::uint64_t>() const {
+        return {ids_.data(), count_};
+    } // NOLINT(google-explicit-constructor)
+
+private:
+    std::array<std::uint64_t, 2> ids_{};
+    std::size_t count_ = 0;
+};
+[[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
 
 } // namespace bubblescope::perfetto

@@ -1,9 +1,11 @@
 #include "core/io/perfetto/encoder.h"
 #include "core/io/perfetto/fields.h"
+#include "core/io/perfetto/intern_table.h"
 
 #include <gtest/gtest.h>
 #include <protozero/pbf_reader.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -102,6 +104,49 @@ TEST(Encoder, SendsATextOnlyOnceAndAcrossTakes) {
     EXPECT_NE(first.find("F0.0"), std::string::npos);
     EXPECT_EQ(second.find("F0.0"), std::string::npos);
     EXPECT_TRUE(encoder.take().empty());
+}
+
+TEST(Encoder, WritesLongTextsAndAsManyAsCome) {
+    Encoder encoder(1);
+    const std::string name(70'000, 'n'); // its length takes three bytes, like those of the messages around it
+    const std::string value(200, 'v');
+    const std::array<Arg, 2> args{{{"text", std::string_view(value)}, {"below", std::int64_t{-1}}}};
+    encoder.instant(2, TimeNs{1}, "op", name, args);
+    const std::size_t before = encoder.bytes().size();
+    EXPECT_GT(before, name.size() + value.size());
+    for (int i = 0; i < 5000; ++i) // the table of texts grows some times
+        encoder.instant(2, TimeNs{i}, "op", "F" + std::to_string(i));
+    const std::size_t after = encoder.bytes().size();
+    for (int i = 0; i < 5000; ++i)
+        encoder.instant(2, TimeNs{i}, "op", "F" + std::to_string(i));
+    const std::string bytes(encoder.bytes());
+    const auto packets = packetsOf(bytes);
+    ASSERT_EQ(packets.size(), 10'001U);
+    for (std::size_t i = 0; i < packets.size(); ++i)
+        EXPECT_EQ(packets[i].interned, i <= 5000) << i;
+    EXPECT_LT(bytes.size() - after, after - before) << "texts that are known are not told again";
+    encoder.clear();
+    EXPECT_TRUE(encoder.bytes().empty());
+    encoder.endSlice(2, TimeNs{5});
+    EXPECT_EQ(packetsOf(encoder.take()).size(), 1U);
+}
+
+TEST(InternTable, NumbersTextsThatDifferInAnyLetter) {
+    InternTable table;
+    std::vector<std::string> texts{""};
+    for (std::size_t size = 1; size < 40; ++size) {
+        for (std::size_t at = 0; at < size; ++at) {
+            texts.emplace_back(size, 'a');
+            texts.back()[at] = 'b';
+        }
+    }
+    for (const bool first : {true, false}) {
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            const InternTable::Number found = table.numberOf(texts[i]);
+            EXPECT_EQ(found.number, i + 1);
+            EXPECT_EQ(found.is_new, first);
+        }
+    }
 }
 
 } // namespace
