@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,26 +15,6 @@ Error dirError(const std::filesystem::path& dir, std::string_view what, const st
     Error error = runError(fmt::format("{}: {}", what, code.message()), "choose another folder for the trace files");
     error.where = dir.string();
     return error;
-}
-
-/// Rank and segment of a file with a spool's name.
-struct SpoolName {
-    int rank = 0;
-    int segment = 0;
-};
-
-/// Nothing for other names.
-std::optional<SpoolName> spoolName(const std::filesystem::path& file) {
-    const std::string name = file.filename().string();
-    constexpr std::string_view kPrefix = "rank";
-    if (!name.starts_with(kPrefix)) return std::nullopt;
-    SpoolName found;
-    const char* const end = name.data() + name.size();
-    auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
-    if (parsed.ec != std::errc{}) return std::nullopt;
-    if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
-    if (RankSpool::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
-    return found;
 }
 
 /// Whoever loads a folder loads all traces in it, so those of an earlier, larger run must go.
@@ -107,8 +87,11 @@ void Recorder::requestFlush() {
 
 Status Recorder::flush() {
     const std::lock_guard lock(files_mutex_);
+    fullest_ = 0;
     for (std::size_t r = 0; r < rings_.size(); ++r) {
         batch_.clear();
+        const RecordRing& ring = *rings_[r];
+        fullest_ = std::max(fullest_, static_cast<double>(ring.waiting()) / static_cast<double>(ring.capacity()));
         rings_[r]->drain(batch_);
         if (closed_ || failed_[r]) continue;
         Status appended = flushRank(r);
@@ -184,26 +167,37 @@ std::int64_t Recorder::dropped() const {
 
 std::vector<std::filesystem::path> Recorder::files() const {
     std::vector<std::filesystem::path> files;
-    for (const RankSpool& spool : spools_)
-        files.push_back(spool.path());
+    for (std::size_t place = 0; place < spools_.size(); ++place)
+        std::ranges::move(RankSpool::filesOf(spools_[place].path().parent_path(), ranks_[place]),
+                          std::back_inserter(files));
     return files;
 }
 
 void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval) {
     auto clocks_due = std::chrono::steady_clock::now() + clock_interval;
+    auto pause = interval;
     std::unique_lock lock(wake_mutex_);
     while (!stopping_) {
-        wake_.wait_for(lock, interval, [this] { return flush_wanted_ || stopping_; });
+        wake_.wait_for(lock, pause, [this] { return flush_wanted_ || stopping_; });
         flush_wanted_ = false;
         lock.unlock();
         // A failure is kept for status() and close().
         [[maybe_unused]] const Status kept = flush();
+        pause = pauseBeforeNext(interval);
         if (const auto now = std::chrono::steady_clock::now(); now >= clocks_due) {
             writeClocks();
             clocks_due = now + clock_interval;
         }
         lock.lock();
     }
+}
+
+/// A ring that was far from empty when it was looked at would run over if its producer went on like that.
+std::chrono::milliseconds Recorder::pauseBeforeNext(std::chrono::milliseconds interval) {
+    constexpr double kMuch = 0.25;
+    constexpr int kOftener = 16;
+    const std::lock_guard lock(files_mutex_);
+    return fullest_ > kMuch ? interval / kOftener : interval;
 }
 
 void Recorder::stopThread() {

@@ -24,8 +24,8 @@ struct RecorderConfig {
     std::vector<Rank> ranks;   ///< those that are recorded here, by their number in the whole run; empty = all
     HostInfo host = thisHost();
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
-    /// How long a record may lie in memory: what a killed process loses. 0 = nothing is written unless
-    /// flush() is called.
+    /// How long a record may lie in memory: what a killed process loses. Rings that fill fast are drained sooner. 0 =
+    /// nothing is written unless flush() is called.
     std::chrono::milliseconds flush_interval{50};
     /// How often both of the host's clocks are read and recorded, so that files of several hosts can be related while
     /// they grow. By the recorder's thread.
@@ -71,6 +71,7 @@ public:
 
     /// Records that were overwritten in a full ring before they could be written: the oldest ones.
     [[nodiscard]] std::int64_t dropped() const;
+    /// That are there: of a rank whose files are limited in size, the last ones.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
@@ -79,6 +80,7 @@ private:
     void keepError(Error error);
     [[nodiscard]] Status flushRank(std::size_t place);
     void writeClocks();
+    [[nodiscard]] std::chrono::milliseconds pauseBeforeNext(std::chrono::milliseconds interval);
     void drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval);
     void stopThread();
 
@@ -91,6 +93,7 @@ private:
     std::vector<std::int64_t> told_dropped_; ///< likewise: what the files say was lost
     bool closed_ = true;                     ///< also before all files are there
     std::vector<SliceRecord> batch_;
+    double fullest_ = 0; ///< of the rings at the last flush: how full one was
 
     mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk
     std::optional<Error> first_error_;

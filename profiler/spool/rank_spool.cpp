@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -60,6 +62,32 @@ std::filesystem::path RankSpool::fileName(Rank rank, int segment) {
                         : fmt::format("rank{}.{}.pftrace", rank.value, segment);
 }
 
+std::optional<SpoolName> spoolName(const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    constexpr std::string_view kPrefix = "rank";
+    if (!name.starts_with(kPrefix)) return std::nullopt;
+    SpoolName found;
+    const char* const end = name.data() + name.size();
+    auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
+    if (RankSpool::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
+    return found;
+}
+
+std::vector<std::filesystem::path> RankSpool::filesOf(const std::filesystem::path& dir, Rank rank) {
+    std::map<int, std::filesystem::path> found;
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
+        const std::optional<SpoolName> name = spoolName(at->path());
+        if (name && name->rank == rank.value) found[name->segment] = at->path();
+    }
+    std::vector<std::filesystem::path> files;
+    for (auto& [segment, path] : found)
+        files.push_back(std::move(path));
+    return files;
+}
+
 RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits)
     : file_(std::move(file)), rank_(rank), info_(info), host_(host), limits_(limits), alike_(info.dp * info.tp),
       stages_(info.pp * info.vpp), apart_(routes(info.placement)),
@@ -95,7 +123,9 @@ void RankSpool::encodeBeginning(ClockPair clocks) {
 }
 
 Status RankSpool::writeOut() {
-    BUBBLESCOPE_TRY(file_.append(encoder_.take()));
+    const Status written = file_.append(encoder_.bytes());
+    encoder_.clear();
+    BUBBLESCOPE_TRY(written);
     return limits_.segment_bytes > 0 && file_.length() >= limits_.segment_bytes ? beginSegment() : Status();
 }
 
@@ -118,12 +148,17 @@ Status RankSpool::beginSegment() {
 
 Status RankSpool::append(std::vector<SliceRecord>& batch) {
     // Transfers are recorded when they are used, which need not be the order in which they happened.
-    std::stable_sort(batch.begin(), batch.end(), [](const SliceRecord& a, const SliceRecord& b) {
+    const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
         return std::pair(a.start, a.end) < std::pair(b.start, b.end);
-    });
-    for (const SliceRecord& record : batch)
+    };
+    if (!std::ranges::is_sorted(batch, earlier)) std::stable_sort(batch.begin(), batch.end(), earlier);
+    for (const SliceRecord& record : batch) {
         encode(record);
-    return writeOut();
+        // A batch of a rank that was not heard for long may be more than a file is to hold.
+        const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
+        if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
+    }
+    return encoder_.bytes().empty() ? Status() : writeOut();
 }
 
 Status RankSpool::append(const Ping& ping) {

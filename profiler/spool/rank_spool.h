@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct HostInfo {
 /// Of this process.
 [[nodiscard]] HostInfo thisHost();
 
+/// Rank and segment of a file with a spool's name.
+struct SpoolName {
+    int rank = 0;
+    int segment = 0;
+};
+/// Nothing for other names.
+[[nodiscard]] std::optional<SpoolName> spoolName(const std::filesystem::path& file);
+
 /// How much room a rank's files may take.
 struct SpoolLimits {
     std::int64_t segment_bytes = 0; ///< a file of this size is full, and the next is begun; 0 = one file for all
@@ -48,14 +57,17 @@ public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
     [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
 
+    /// Those of a rank that are in the folder, in the order in which they were written.
+    [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
+
     /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
     /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
     /// clocks, what the run is and where. Error: Run, naming the file.
     [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                                   ClockPair clocks, const HostInfo& host, SpoolLimits limits = {});
 
-    /// Appends a batch with one write; sorts it in place. Within a batch order does not matter; a slice that
-    /// overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
+    /// Appends a batch, with one write for each file that it goes to; sorts it in place. Within a batch order does not
+    /// matter; a slice that overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
 
     /// An exchange of clocks in which this rank was the asker.
