@@ -13,22 +13,32 @@ std::uint64_t HostRecorder::nextGeneration() noexcept {
 }
 
 HostRecorder::Own& HostRecorder::own() noexcept {
-    static thread_local Own mine;
-    return mine;
+    static thread_local Own own;
+    return own;
 }
 
-HostRecorder::Thread* HostRecorder::join(Own& mine) noexcept {
+HostRecorder::Own::~Own() {
+    if (thread != nullptr) thread->ended.store(true, std::memory_order_release);
+    mine_ = {0, nullptr, true};
+}
+
+HostRecorder::Thread* HostRecorder::join() noexcept {
+    if (mine_.over) { // a record of the last things that a thread does
+        refused_.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
     try {
         auto thread = std::make_shared<Thread>(slots_, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
         {
             const std::lock_guard lock(mutex_);
             threads_.push_back(thread);
         }
-        if (mine.thread != nullptr) mine.thread->ended.store(true, std::memory_order_release);
-        mine.thread = std::move(thread);
-        mine.generation = generation_;
+        Own& before = own();
+        if (before.thread != nullptr) before.thread->ended.store(true, std::memory_order_release);
+        before.thread = std::move(thread);
+        mine_ = {generation_, before.thread.get(), false};
         if (on_thread_) on_thread_();
-        return mine.thread.get();
+        return mine_.thread;
     } catch (const std::exception&) {
         refused_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
@@ -38,7 +48,8 @@ HostRecorder::Thread* HostRecorder::join(Own& mine) noexcept {
 void HostRecorder::afterForkInChild() noexcept {
     // Its own ring among them: it still holds what the parent will write.
     threads_.clear();
-    own().thread.reset();
+    mine_ = {0, nullptr, mine_.over};
+    if (!mine_.over) own().thread.reset();
     generation_ = nextGeneration();
     mutex_.unlock();
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,22 @@ public:
         record.ticks = clock_.now();
         put(*thread, record);
     }
+    /// Begins a range of which only the name is told: returns how many are around it, or −1 where it cannot be told.
+    /// This, and its pop(), is what most jobs do all the time.
+    int push(std::string_view name, std::uint16_t domain) noexcept {
+        if (name.size() > host_record::kMostShortText) {
+            HostRecord record;
+            record.domain = domain;
+            record.text = name;
+            return push(record);
+        }
+        if (domain >= kDomains) return -1;
+        Thread* const thread = ownThread();
+        if (thread == nullptr) return -1;
+        const std::uint16_t depth = thread->depth[domain]++;
+        if (isOn()) putShort(*thread, HostRecord::Type::Push, name, depth, domain);
+        return depth;
+    }
     /// Begins a range: returns how many are around it, or −1 where it cannot be told.
     int push(HostRecord& record) noexcept {
         if (record.domain >= kDomains) return -1;
@@ -61,15 +78,9 @@ public:
         if (domain >= kDomains) return -1;
         Thread* const thread = ownThread();
         if (thread == nullptr || thread->depth[domain] == 0) return -1;
-        HostRecord record;
-        record.type = HostRecord::Type::Pop;
-        record.domain = domain;
-        record.depth = --thread->depth[domain];
-        if (isOn()) {
-            record.ticks = clock_.now();
-            put(*thread, record);
-        }
-        return record.depth;
+        const std::uint16_t depth = --thread->depth[domain];
+        if (isOn()) putShort(*thread, HostRecord::Type::Pop, {}, depth, domain);
+        return depth;
     }
 
     /// How full the fullest ring was, 0 to 1 (more if it ran over), and what was lost.
@@ -97,28 +108,42 @@ private:
         std::atomic<bool> ended{false};
         std::array<std::uint16_t, kDomains> depth{};
     };
-    /// A thread's end of its ring.
+    /// A thread's end of its ring. Nothing is to be run for it when a thread begins, so that it is reached at once.
+    struct Mine {
+        std::uint64_t generation;
+        Thread* thread; ///< kept by Own
+        bool over;      ///< the thread is ending, and Own is gone
+    };
+    /// What makes a ring go when its thread has ended.
     struct Own {
-        std::uint64_t generation = 0;
         std::shared_ptr<Thread> thread;
-        ~Own() {
-            if (thread != nullptr) thread->ended.store(true, std::memory_order_release);
-        }
+        ~Own();
     };
 
     static std::uint64_t nextGeneration() noexcept;
     static Own& own() noexcept;
 
-    Thread* ownThread() noexcept {
-        Own& mine = own();
-        return mine.generation == generation_ ? mine.thread.get() : join(mine);
-    }
-    Thread* join(Own& mine) noexcept;
+    Thread* ownThread() noexcept { return mine_.generation == generation_ ? mine_.thread : join(); }
+    Thread* join() noexcept;
 
     static void put(Thread& thread, const HostRecord& record) noexcept {
         HostWords words;
         thread.ring.push(encode(record, words));
     }
+    /// As encode() makes it.
+    void putShort(Thread& thread, HostRecord::Type type, std::string_view text, std::uint16_t depth,
+                  std::uint16_t domain) noexcept {
+        using namespace host_record;
+        const std::int64_t ticks = clock_.now();
+        const std::size_t count = kShortWords + (text.size() + 7) / 8;
+        thread.ring.pushSlot(count, [&](std::size_t word) {
+            if (word == 0) return shortHead(type, text.size(), depth, domain);
+            if (word == 1) return static_cast<std::uint64_t>(ticks);
+            return lettersAt(text, (word - kShortWords) * sizeof(std::uint64_t));
+        });
+    }
+
+    static inline constinit thread_local Mine mine_{0, nullptr, false};
 
     std::size_t slots_;
     std::function<void()> on_thread_;

@@ -131,9 +131,11 @@ auto withEvent(abi::Handle domain, const abi::EventAttributes* event, const Use&
     return use(record);
 }
 
-int push(HostRecord& record) noexcept {
-    const int depth = events->push(record);
+int tracked(int depth) noexcept {
     return depth < 0 ? kNoTracking : depth;
+}
+int push(HostRecord& record) noexcept {
+    return tracked(events->push(record));
 }
 void mark(HostRecord& record) noexcept {
     record.type = Type::Mark;
@@ -189,19 +191,14 @@ int rangePushEx(const abi::EventAttributes* event) {
     return withEvent(nullptr, event, push);
 }
 int rangePushA(const char* text) {
-    HostRecord record;
-    record.text = viewOf(text);
-    return push(record);
+    return tracked(events->push(viewOf(text), Names::kDefaultDomain));
 }
 int rangePushW(const wchar_t* text) {
     const Narrow narrow(text);
-    HostRecord record;
-    record.text = narrow.text();
-    return push(record);
+    return tracked(events->push(narrow.text(), Names::kDefaultDomain));
 }
 int domainRangePop(abi::Handle domain) {
-    const int depth = events->pop(domainOf(domain));
-    return depth < 0 ? kNoTracking : depth;
+    return tracked(events->pop(domainOf(domain)));
 }
 int rangePop() {
     return domainRangePop(nullptr);

@@ -47,6 +47,20 @@ public:
         records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
 
+    /// Producer only: a record of one slot, of `count` words that `word(number)` gives; made where it lies, which is
+    /// the cheapest way for short ones.
+    template <class Word>
+    void pushSlot(std::size_t count, const Word& word) noexcept {
+        const std::uint64_t number = written_.load(std::memory_order_relaxed);
+        Slot& slot = slots_[number & (size_ - 1)];
+        slot.stamp.store(kBeingWritten, std::memory_order_relaxed);
+        for (std::size_t w = 0; w < count; ++w)
+            slot.words[w].store(word(w), std::memory_order_release);
+        slot.stamp.store(stampOf(number, 1), std::memory_order_release);
+        written_.store(number + 1, std::memory_order_release);
+        records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+
     /// Drainer only: calls `take(words, after_gap)` for every record that is there, oldest first; its words, a
     /// std::span<const std::uint64_t>, are as many as fill its slots, and before it some are missing if `after_gap`.
     /// Returns how many were lost since the last call.

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::profiler::nvtx {
@@ -92,6 +94,75 @@ TEST_F(NvtxInjection, RecordsPushedRangesWithTheirDepth) {
     EXPECT_EQ(seen[2].record.depth, 1);
     for (std::size_t i = 1; i < seen.size(); ++i)
         EXPECT_GE(seen[i].record.ticks, seen[i - 1].record.ticks);
+}
+
+TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
+    const std::string letters = "F12.3 of micro-batch twelve, and so on: a name that fills more than a slot of a ring";
+    for (std::size_t size = 0; size <= letters.size(); ++size) {
+        for (const std::uint64_t id : {0, 7}) { // what says no more than a name and a time is written in short
+            HostRecord record;
+            record.type = HostRecord::Type::Push;
+            record.ticks = -3;
+            record.depth = 5;
+            record.domain = 2;
+            record.id = id;
+            record.text = std::string_view(letters).substr(0, size);
+            HostWords words;
+            const auto written = encode(record, words);
+            EXPECT_EQ(written.size() <= LatestRing::kSlotWords, size <= (id == 0 ? 40U : 8U)) << size;
+            const auto again = decodeHostRecord(written);
+            ASSERT_TRUE(again) << size;
+            EXPECT_EQ(again->type, record.type);
+            EXPECT_EQ(again->ticks, record.ticks);
+            EXPECT_EQ(again->depth, record.depth);
+            EXPECT_EQ(again->domain, record.domain);
+            EXPECT_EQ(again->id, id);
+            EXPECT_EQ(again->text, record.text);
+            EXPECT_FALSE(decodeHostRecord(written.first(1))) << "the rest is missing";
+        }
+    }
+}
+
+TEST(HostRecorder, PushesNamesOfAnyLength) {
+    HostRecorder recorder(256);
+    const std::string letters(100, 'n');
+    const auto nameOf = [&](std::size_t size) { return std::string_view(letters).substr(0, size); };
+    for (std::size_t size = 0; size < letters.size(); ++size) {
+        EXPECT_EQ(recorder.push(nameOf(size), 0), 0);
+        EXPECT_EQ(recorder.push("inner", 0), 1);
+        EXPECT_EQ(recorder.pop(0), 1);
+        EXPECT_EQ(recorder.pop(0), 0);
+        EXPECT_EQ(recorder.pop(0), -1) << "there is none";
+        std::vector<std::string> got;
+        const HostRecorder::Drained drained = recorder.drain([&](std::uint32_t, const HostRecord& record, bool gap) {
+            EXPECT_FALSE(gap);
+            got.emplace_back(record.text);
+        });
+        EXPECT_EQ(drained.lost, 0);
+        EXPECT_EQ(got, (std::vector<std::string>{std::string(nameOf(size)), "inner", "", ""}));
+    }
+}
+
+/// Records when its thread takes it apart, which may be after everything of ours there is gone.
+struct AtTheEnd {
+    HostRecorder* recorder = nullptr;
+    ~AtTheEnd() { recorder->push("late", 0); }
+};
+
+TEST(HostRecorder, AThreadMayRecordUntilItsEndAndItsRingGoes) {
+    HostRecorder recorder(64);
+    const auto count = [&recorder] {
+        int records = 0;
+        const auto drained = recorder.drain([&](std::uint32_t, const HostRecord&, bool) { ++records; });
+        return std::pair(records, drained.lost);
+    };
+    std::thread([&recorder] {
+        static thread_local AtTheEnd last{&recorder}; // made first, so it goes last
+        recorder.push("work", 0);
+        recorder.pop(0);
+    }).join();
+    EXPECT_EQ(count(), (std::pair(2, std::int64_t{1}))) << "what came behind the ring's end is counted";
+    EXPECT_EQ(count(), (std::pair(0, std::int64_t{0})));
 }
 
 TEST_F(NvtxInjection, KeepsStacksOfDomainsApartAndKnowsRegisteredTexts) {
