@@ -19,7 +19,7 @@ struct CaptureCounts {
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
     std::int64_t lost_buffers = 0;   ///< times that CUPTI got no buffer
     std::int64_t untimed = 0;        ///< records of CUPTI without times
-    std::int64_t damaged = 0;        ///< records of CUPTI that end too early
+    std::int64_t damaged = 0;        ///< records of CUPTI that end too early, or whose times cannot be
     std::int64_t unmatched = 0;      ///< ends without a begin, and begins that were given up
     std::int64_t outside_window = 0; ///< events outside of the steps or the time that were asked for
     std::int64_t thinned_out = 0;    ///< kernels between an op's first and last, in pipeline mode

@@ -87,9 +87,13 @@ void CaptureFile::beginPart() {
     name += std::to_string(pid) + ")";
     encoder_.process(processUuid(), pid, name, identity.rank.value_or(pid));
     encoder_.clockSnapshot(monotonic_, realtime_);
-    OwnedArgs args{{"host", process.host}, {"clock", process.clock},
-                   {"pid", process.pid},   {"program", process.program},
-                   {"part", parts_made_},  {std::string(perfetto::kCaptureOffset), offset_->count()}};
+    OwnedArgs args{{"host", process.host},
+                   {"clock", process.clock},
+                   {"pid", process.pid},
+                   {"pids", process.pids},
+                   {"program", process.program},
+                   {"part", parts_made_},
+                   {std::string(perfetto::kCaptureOffset), offset_->count()}};
     if (identity.rank) args.push_back({"rank", std::int64_t{*identity.rank}});
     if (identity.size) args.push_back({"world_size", std::int64_t{*identity.size}});
     if (identity.local_rank) args.push_back({"local_rank", std::int64_t{*identity.local_rank}});

@@ -1,6 +1,7 @@
 #include "profiler/inject/capture_writer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -44,7 +45,17 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
         host_.take(tid, record, after_gap);
 }
 
+/// What CUPTI hands over is at most as old as its buffers. A time that cannot be would move its row's later work.
+bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
+    if (!activity.hasTimes() || activity.isUntimed()) return true;
+    constexpr TimeNs kDay{std::chrono::hours(24)};
+    const TimeNs now = clocks_.last().realtime;
+    return std::min(activity.start, activity.end) >= now - kDay && std::max(activity.start, activity.end) <= now + kDay;
+}
+
 void CaptureWriter::take(std::vector<GpuActivity>& activities) {
+    counts_.damaged += static_cast<std::int64_t>(
+        std::erase_if(activities, [this](const GpuActivity& given) { return !timesCanBe(given.activity); }));
     if (activities.empty()) return;
     begun_ = true;
     window_.see({}, gpu_.startOf(activities.front().activity)); // a job without NVTX and NCCL begins with its work
@@ -94,6 +105,7 @@ Status CaptureWriter::finish(TimeNs now) {
     BUBBLESCOPE_TRY(flush(now));
     file_.setClocks(clocks_.last().monotonic, clocks_.last().realtime);
     tellTotals(now);
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureEnds, {});
     return file_.flush([] {});
 }
 

@@ -50,6 +50,7 @@ public:
     [[nodiscard]] const CaptureFile& file() const { return file_; }
 
 private:
+    [[nodiscard]] bool timesCanBe(const cupti::Activity& activity) const;
     void tellTotals(TimeNs now);
 
     CaptureCounts counts_;

@@ -81,6 +81,8 @@ ProcessInfo thisProcess() {
     process.clock = firstLine("/proc/sys/kernel/random/boot_id");
     process.program = firstLine("/proc/self/comm");
     process.pid = ::getpid();
+    std::array<char, 64> pids{};
+    if (::readlink("/proc/self/ns/pid", pids.data(), pids.size() - 1) > 0) process.pids = pids.data();
     return process;
 }
 
@@ -93,7 +95,7 @@ std::string traceName(const RankIdentity& identity, const ProcessInfo& process) 
     }
     std::ranges::replace_if(
         name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
-    return name + "." + std::to_string(process.pid);
+    return name + ".pid" + std::to_string(process.pid);
 }
 
 } // namespace bubblescope::profiler

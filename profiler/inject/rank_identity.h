@@ -33,12 +33,13 @@ struct ProcessInfo {
     std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
     std::string program;
     std::int64_t pid = 0;
+    std::string pids{}; ///< the space that `pid` counts in: containers of one machine have their own
 };
 [[nodiscard]] ProcessInfo thisProcess();
 
-/// What a process's trace is called: "rank3.4711", or "node7.4711" where its rank is not known; places are in it where
-/// they are known, "rank3-pp1-tp0.4711", which is where a reader looks for them. Letters that files should not have
-/// become "_".
+/// What a process's trace is called: "rank3.pid4711", or "node7.pid4711" where its rank is not known; places are in it
+/// where they are known, "rank3-pp1-tp0.pid4711", which is where a reader looks for them. Letters that files should not
+/// have become "_".
 [[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
 
 } // namespace bubblescope::profiler

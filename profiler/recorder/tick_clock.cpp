@@ -6,6 +6,26 @@
 #include <string>
 
 namespace bubblescope::profiler {
+namespace {
+
+/// Of times that are put together from what others say: far beyond any, and such that sums of a few are times still.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
+
+TimeNs withinReach(TimeNs begin, double later) {
+    if (!(later > -static_cast<double>(kFarthest))) return TimeNs{-kFarthest};
+    if (later > static_cast<double>(kFarthest)) return TimeNs{kFarthest};
+    const std::int64_t sum = begin.count() + static_cast<std::int64_t>(later);
+    return TimeNs{std::clamp(sum, -kFarthest, kFarthest)};
+}
+
+/// Whole where there is room for it.
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    if (!__builtin_sub_overflow(a, b, &out)) return out;
+    return a < b ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+} // namespace
 
 bool countsEvenly() {
     std::string source;
@@ -45,14 +65,15 @@ TimeNs TickMap::fromTicks(std::int64_t ticks) const {
     const auto from = std::prev(to);
     const double rate =
         static_cast<double>((to->monotonic - from->monotonic).count()) / static_cast<double>(to->ticks - from->ticks);
-    return from->monotonic + TimeNs{static_cast<std::int64_t>(static_cast<double>(ticks - from->ticks) * rate)};
+    return withinReach(from->monotonic, static_cast<double>(difference(ticks, from->ticks)) * rate);
 }
 
 TimeNs TickMap::fromRealtime(TimeNs realtime) const {
     const auto after = std::upper_bound(readings_.begin() + 1, readings_.end(), realtime,
                                         [](TimeNs t, const ClockReading& known) { return t < known.realtime; });
     const auto from = std::prev(after);
-    return from->monotonic + (realtime - from->realtime);
+    const std::int64_t later = difference(realtime.count(), from->realtime.count());
+    return from->monotonic + TimeNs{std::clamp(later, -kFarthest, kFarthest)};
 }
 
 } // namespace bubblescope::profiler

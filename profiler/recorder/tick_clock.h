@@ -51,7 +51,8 @@ struct ClockReading {
 [[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
 
 /// Puts ticks and wall-clock times on CLOCK_MONOTONIC by readings of all clocks that were taken around them. Between
-/// two readings clocks are taken to run evenly, beyond the last as between the two before. One thread at a time.
+/// two readings clocks are taken to run evenly, beyond the last as between the two before. What cannot be a time is put
+/// some decades away. One thread at a time.
 class TickMap {
 public:
     /// In order of time.

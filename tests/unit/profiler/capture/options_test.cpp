@@ -57,8 +57,8 @@ TEST(RankIdentity, TrustsTheInnermostLauncherAndNoNonsense) {
 
 TEST(RankIdentity, NamesTracesSoThatReadersFindRankAndPlace) {
     const RankIdentity placed = identify(reading({{"RANK", "3"}, {"PP_RANK", "1"}, {"TP_RANK", "0"}}));
-    EXPECT_EQ(traceName(placed, {"node 7", "", "python", 4711}), "rank3-pp1-tp0.4711");
-    EXPECT_EQ(traceName({}, {"node/7", "", "python", 4711}), "node_7.4711");
+    EXPECT_EQ(traceName(placed, {"node 7", "", "python", 4711}), "rank3-pp1-tp0.pid4711");
+    EXPECT_EQ(traceName({}, {"node/7", "", "python", 4711}), "node_7.pid4711");
 }
 
 TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {

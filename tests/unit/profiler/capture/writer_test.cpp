@@ -121,7 +121,25 @@ TEST_F(CaptureWriterTest, CreatesNothingBeforeThereIsSomething) {
     EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "traces"));
     push("F0", 0, 100);
     flush(200);
-    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "traces" / "rank2.77.pftrace"));
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "traces" / "rank2.pid77.pftrace"));
+}
+
+TEST_F(CaptureWriterTest, WorkAtTimesThatCannotBeIsCountedAndMovesNothing) {
+    open();
+    std::vector<GpuActivity> activities;
+    for (const std::int64_t at : {100, 300}) // microseconds
+        activities.push_back({activity(cupti::Activity::Kind::Kernel, at, at + 10, 1), "good", 0});
+    for (const TimeNs start : {TimeNs::min(), TimeNs::max()}) {
+        activities.push_back({activity(cupti::Activity::Kind::Kernel, 200, 210, 2), "damaged", 0});
+        activities.back().activity.start = start;
+        activities.push_back(activities.back());
+        activities.back().activity.end = start;
+    }
+    writer_->take(activities);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "kernel"), ElementsAre("good 100-110", "good 300-310"));
+    EXPECT_EQ(total(*trace, "damaged"), 4);
+    EXPECT_EQ(total(*trace, "gpu_work"), 2);
 }
 
 TEST_F(CaptureWriterTest, WritesNestedRangesMarksAndWhatTheySay) {
