@@ -136,9 +136,12 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(const RankWires opened_wires, openRankWires(config, plan, clock, team));
     const std::unique_ptr<ProcessWires>& wires = opened_wires.wires;
 
-    // Those of the start at once, for who watches the run; at its end there are more.
+    // Those of the start at once, for who watches the run; as it goes on, and at its end, there are more.
     const std::size_t pings_written = wires->pings().size();
-    if (recorder) recorder->addPings(wires->pings());
+    if (recorder) {
+        recorder->addPings(wires->pings());
+        wires->onPings([&recorder](std::span<const Ping> pings) { recorder->addPings(pings); });
+    }
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks, planChecksOf(config, 1, recorder.get()));
     if (checks && wires->carriesMail()) checks->board = std::make_unique<ProcessBoard>(*wires, team.size());
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get(), checks.get());

@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Rank kRoot{0};
+constexpr std::size_t kPings = 20; ///< of an exchange
 
 template <std::size_t Size>
 void copyText(const std::string& text, std::array<char, Size>& into) {
@@ -42,7 +43,7 @@ Result<std::unique_ptr<ProcessWires>> ProcessWires::open(ProcessWiresConfig conf
 ProcessWires::ProcessWires(ProcessWiresConfig config)
     : clock_(config.clock), rank_(config.rank), size_(config.size), timeout_(config.timeout),
       own_clock_(config.own_clock), watchdog_(size_, timeout_), data_(std::move(config.data)),
-      control_(std::move(config.control)) {
+      control_(std::move(config.control)), ping_interval_(config.ping_interval) {
     const TimeNs now = clock_.now();
     activity_.since = activity_.due = now;
     for (int r = 0; r < size_; ++r) {
@@ -64,16 +65,12 @@ ProcessWires::~ProcessWires() {
 }
 
 void ProcessWires::exchangePings() {
-    constexpr int kPings = 20;
     const std::size_t first = pings_.size();
-    for (int i = 0; i < kPings; ++i) {
-        ControlMessage ping;
-        ping.kind = ControlMessage::Kind::Ping;
+    for (std::size_t i = 0; i < kPings; ++i) {
         {
             const std::lock_guard lock(mutex_);
             pong_.reset();
-            ping.times[0] = clock_.now().count();
-            control_->send(kRoot, ping);
+            sendPing();
         }
         if (!waitFor([this] { return pong_.has_value(); })) return;
         const std::lock_guard lock(mutex_);
@@ -86,6 +83,51 @@ void ProcessWires::exchangePings() {
         [](const Ping& a, const Ping& b) { return (a.t3 - a.t0) - (a.t2 - a.t1) < (b.t3 - b.t0) - (b.t2 - b.t1); });
     const std::lock_guard lock(mutex_);
     if (first == 0) ahead_ = ((best->t0 - best->t1) + (best->t3 - best->t2)) / 2;
+}
+
+void ProcessWires::onPings(TellPings tell) {
+    const std::lock_guard lock(mutex_);
+    tell_pings_ = std::move(tell);
+    pings_due_ = clock_.now() + ping_interval_;
+}
+
+void ProcessWires::sendPing() {
+    ControlMessage ping;
+    ping.kind = ControlMessage::Kind::Ping;
+    ping.times[0] = clock_.now().count();
+    control_->send(kRoot, ping);
+}
+
+void ProcessWires::takePong(const ControlMessage& message, TimeNs came) {
+    if (!exchanging_) {
+        pong_ = Pong{message, came};
+        return;
+    }
+    const auto& times = message.times;
+    exchanged_.push_back({rank_.value, kRoot.value, TimeNs{times[0]}, TimeNs{times[1]}, TimeNs{times[2]}, came});
+    exchanging_ = exchanged_.size() < kPings;
+    if (exchanging_) sendPing();
+}
+
+void ProcessWires::pingIfDue(TimeNs now) {
+    if (!tell_pings_ || !own_clock_ || end_.ended() || now < pings_due_) return;
+    pings_due_ = now + ping_interval_;
+    if (!exchanging_ && !exchanged_.empty()) return; // nobody has been told of the last one yet
+    exchanged_.clear();
+    exchanging_ = true;
+    sendPing();
+}
+
+void ProcessWires::tellPings(std::unique_lock<std::mutex>& lock) {
+    if (exchanging_ || exchanged_.empty() || !tell_pings_) return;
+    const std::vector<Ping> pings = std::exchange(exchanged_, {});
+    const TellPings tell = tell_pings_;
+    {
+        const std::lock_guard telling(telling_);
+        lock.unlock();
+        tell(pings);
+    }
+    lock.lock();
 }
 
 template <class Look>
@@ -237,6 +279,12 @@ bool ProcessWires::leave() {
     constexpr auto kPatience = 3s;
     constexpr auto kNap = 1ms;
     const bool fine = !end_.ended();
+    {
+        const std::lock_guard lock(mutex_);
+        tell_pings_ = nullptr;
+        exchanging_ = false;
+    }
+    { const std::lock_guard told(telling_); } // the last one has been
     if (fine && own_clock_) exchangePings();
     // After a good run all have met, so that nobody's tensors are under way when the first one leaves.
     if (fine && meet(TimeNs{0})) {
@@ -269,7 +317,8 @@ void ProcessWires::work() {
     std::unique_lock lock(mutex_);
     while (!stops_) {
         progress();
-        wake_.wait_for(lock, data_->busy() ? kOften : kSeldom);
+        tellPings(lock);
+        wake_.wait_for(lock, data_->busy() || exchanging_ ? kOften : kSeldom);
     }
 }
 
@@ -288,6 +337,7 @@ void ProcessWires::progress() {
     constexpr int kSignsPerTimeout = 5;
     const TimeNs now = clock_.now();
     watchdog_.hear(rank_, now);
+    pingIfDue(now);
     if (now - told_ < std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms)) return;
     tellAlive(now);
     if (end_.ended()) return;
@@ -309,7 +359,7 @@ void ProcessWires::handle(const ControlChannel::Received& received) {
     case ControlMessage::Kind::Meet: handleMeeting(message); break;
     case ControlMessage::Kind::Met: met_[message.round] = TimeNs{message.times[0]}; break;
     case ControlMessage::Kind::Ping: handlePing(received.from, message); break;
-    case ControlMessage::Kind::Pong: pong_ = Pong{message, now}; break;
+    case ControlMessage::Kind::Pong: takePong(message, now); break;
     case ControlMessage::Kind::Bye: ++byes_; [[fallthrough]]; // from one who may have heard earlier why the run ends
     case ControlMessage::Kind::Ended: {
         Error error = runError(message.message.data(), message.hint.data());

@@ -10,10 +10,12 @@
 #include "runtime/transport/watchdog.h"
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +31,7 @@ struct ProcessWiresConfig {
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
+    TimeNs ping_interval{60'000'000'000}; ///< between exchanges of pings while the ranks work
 };
 
 /// One process's end of the wires between the processes of a job, each of which is one rank: tensors by one channel,
@@ -38,7 +41,8 @@ struct ProcessWiresConfig {
 /// are at, and asks the watchdog. All calls of the channels are made under one lock and return at once.
 ///
 /// Times travel on the root's clock: where a rank has another one, an exchange of pings at the start says how much the
-/// two differ, and one at the end is kept for those who read the trace.
+/// two differ. One at the end, and one every minute between, are kept for those who read the trace: clocks drift. Those
+/// between are the thread's own business, no rank waits for them.
 class ProcessWires final : public Transport {
 public:
     /// All processes make their ends together. Error: Run, where the system gives no thread.
@@ -68,6 +72,11 @@ public:
     /// rank, the replier the root, and times are as each clock showed them.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
+    /// Those between, an exchange at a time, as they are made: `tell` is called by the thread that carries messages,
+    /// which holds no lock of the wires meanwhile, and no more once leave() has been called.
+    using TellPings = std::function<void(std::span<const Ping>)>;
+    void onPings(TellPings tell);
+
 private:
     explicit ProcessWires(ProcessWiresConfig config);
 
@@ -77,6 +86,12 @@ private:
     };
 
     void exchangePings();
+    void sendPing();
+    /// Of the exchange under way.
+    void takePong(const ControlMessage& message, TimeNs came);
+    void pingIfDue(TimeNs now);
+    /// Lets go of the lock to tell of an exchange.
+    void tellPings(std::unique_lock<std::mutex>& lock);
     void work();
     void progress();
     void handle(const ControlChannel::Received& received);
@@ -114,6 +129,12 @@ private:
     TimeNs latest_{TimeNs::min()};       ///< root: of those
     std::map<std::int64_t, TimeNs> met_; ///< results by round
     std::optional<Pong> pong_;
+    TimeNs ping_interval_;
+    TimeNs pings_due_{0};
+    bool exchanging_ = false;     ///< in between
+    std::vector<Ping> exchanged_; ///< of the exchange under way, or the last one until it is told of
+    TellPings tell_pings_;
+    std::mutex telling_; ///< held while somebody is told; taken after mutex_, which is let go
     int byes_ = 0;
 
     std::condition_variable wake_;
