@@ -17,6 +17,16 @@ LaneKind laneOf(CommKind kind) {
     return LaneKind::Wait;
 }
 
+Role roleOf(CommKind kind) {
+    switch (kind) {
+    case CommKind::Send:
+    case CommKind::Collective: return Role::Send;
+    case CommKind::Receive: return Role::Receive;
+    case CommKind::Wait: break;
+    }
+    return Role::Wait;
+}
+
 template <class T>
 std::int32_t asIndex(T value) {
     return static_cast<std::int32_t>(value);
@@ -28,9 +38,15 @@ void Lane::seal() {
     std::stable_sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
     latest_end_.clear();
     latest_end_.reserve(spans_.size());
+    covered_.clear();
+    covered_.reserve(spans_.size());
     TimeNs latest = TimeNs::min();
-    for (const Span& span : spans_)
+    TimeNs covered{0};
+    for (const Span& span : spans_) {
+        covered += std::max(TimeNs{0}, span.end - std::max(span.start, latest));
+        covered_.push_back(covered);
         latest_end_.push_back(latest = std::max(latest, span.end));
+    }
 }
 
 std::size_t Lane::firstEndingAfter(TimeNs time) const {
@@ -38,10 +54,38 @@ std::size_t Lane::firstEndingAfter(TimeNs time) const {
     return static_cast<std::size_t>(found - latest_end_.begin());
 }
 
-std::size_t Lane::firstStartingFrom(TimeNs time) const {
-    const auto found =
-        std::lower_bound(spans_.begin(), spans_.end(), time, [](const Span& s, TimeNs t) { return s.start < t; });
+std::size_t Lane::firstStartingFrom(TimeNs time, std::size_t from) const {
+    const std::size_t count = spans_.size();
+    std::size_t reach = from;
+    for (std::size_t stride = 1; reach < count && spans_[reach].start < time; stride *= 2) {
+        from = reach + 1;
+        reach += stride;
+    }
+    const auto found = std::lower_bound(spans_.begin() + static_cast<std::ptrdiff_t>(from),
+                                        spans_.begin() + static_cast<std::ptrdiff_t>(std::min(count, reach)), time,
+                                        [](const Span& s, TimeNs t) { return s.start < t; });
     return static_cast<std::size_t>(found - spans_.begin());
+}
+
+TimeNs Lane::coveredBefore(TimeNs time, std::size_t next) const {
+    if (next == 0) return TimeNs{0};
+    // Whatever of the spans before `next` lies behind `time` is one stretch from there: all of them have begun.
+    return covered_[next - 1] - std::max(TimeNs{0}, latest_end_[next - 1] - time);
+}
+
+Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRange& window) const {
+    constexpr std::size_t kMostSamples = 16;
+    const std::size_t stride = std::max<std::size_t>(1, (last - first) / kMostSamples);
+    std::array<TimeNs, kRoleCount> time{};
+    std::array<int, kRoleCount> chunk{};
+    for (std::size_t i = first; i < last; i += stride) {
+        const Span& span = spans_[i];
+        const auto role = static_cast<std::size_t>(span.role);
+        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans without length count as well
+        chunk[role] = span.chunk;
+    }
+    const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
+    return {static_cast<Role>(best), chunk[best]};
 }
 
 Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
@@ -56,12 +100,15 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
             const auto& ops = steps[s].ranks[r];
             for (std::size_t i = 0; i < ops.size(); ++i)
-                add(r, LaneKind::Compute, {ops[i].start, ops[i].end, asIndex(s), asIndex(i)});
+                add(r, LaneKind::Compute,
+                    {ops[i].start, ops[i].end, asIndex(s), asIndex(i), roleOf(ops[i].op.kind),
+                     static_cast<std::uint16_t>(ops[i].op.chunk.value)});
         }
         for (std::size_t r = 0; r < steps[s].comm.size(); ++r) {
             const auto& spans = steps[s].comm[r];
             for (std::size_t i = 0; i < spans.size(); ++i)
-                add(r, laneOf(spans[i].kind), {spans[i].start, spans[i].end, asIndex(s), asIndex(i)});
+                add(r, laneOf(spans[i].kind),
+                    {spans[i].start, spans[i].end, asIndex(s), asIndex(i), roleOf(spans[i].kind)});
         }
         if (s >= analyses.size()) continue;
         for (std::size_t r = 0; r < std::min(ranks, analyses[s].bubbles.size()); ++r) {
@@ -87,7 +134,7 @@ void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<
         const CheckRecord& check = checks[i];
         const auto place = place_of.find({check.step, check.replica});
         if (place == place_of.end() || check.tensor_rank != 0 || check.rank.index() >= ranks_.size()) continue;
-        const Span span{check.start, check.end, place->second, asIndex(i)};
+        const Span span{check.start, check.end, place->second, asIndex(i), Role::Check};
         const bool mismatch = check.outcome == CheckOutcome::Mismatch;
         // Comparisons of digests take no time of their own; only what they found is worth a place.
         if (check.end > check.start || mismatch) add(check.rank.index(), LaneKind::Check, span);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/models/item.h"
+#include "app/gui/models/role.h"
 #include "app/gui/models/time_range.h"
 #include "core/bubble/analysis.h"
 
@@ -20,6 +21,8 @@ struct Span {
     TimeNs end{0};
     std::int32_t step = 0;
     std::int32_t index = 0;
+    Role role = Role::Bubble; ///< its colour, kept here because every frame asks for it
+    std::uint16_t chunk = 0;
 };
 
 /// The spans of one kind on one rank over all steps, by start time.
@@ -32,12 +35,22 @@ public:
     [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
     /// The first span that may reach beyond `time`; spans before it have all ended. Logarithmic.
     [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
-    /// The first span that starts at `time` or later. Logarithmic.
-    [[nodiscard]] std::size_t firstStartingFrom(TimeNs time) const;
+    /// The first span that starts at `time` or later. Logarithmic in its distance from `from`, which starts no later.
+    [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const;
+    /// Time before `time` in which at least one of the spans runs; `next` is firstStartingFrom(time).
+    [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const;
+    /// Role and chunk of most of the time that the spans [first, last) have within `window`; of many some are looked
+    /// at.
+    struct Colour {
+        Role role = Role::Bubble;
+        int chunk = 0;
+    };
+    [[nodiscard]] Colour mainColour(std::size_t first, std::size_t last, const TimeRange& window) const;
 
 private:
     std::vector<Span> spans_;
     std::vector<TimeNs> latest_end_; ///< of all spans up to this one, so that it rises even where spans nest
+    std::vector<TimeNs> covered_;    ///< by at least one of the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.

@@ -134,17 +134,6 @@ const RoleColours& roleColours(bool dark) {
 
 } // namespace
 
-Role roleOf(OpKind kind) {
-    switch (kind) {
-    case OpKind::Forward: return Role::Forward;
-    case OpKind::Backward: return Role::Backward;
-    case OpKind::BackwardInput: return Role::BackwardInput;
-    case OpKind::BackwardWeight: return Role::BackwardWeight;
-    case OpKind::Optimizer: break;
-    }
-    return Role::Optimizer;
-}
-
 QColor Theme::fill(Role role, int chunk, int chunks) const {
     const QColor& colour = roleColours(dark)[static_cast<std::size_t>(role)];
     if (chunks <= 1) return colour;

@@ -1,28 +1,11 @@
 #pragma once
 
-#include "core/schedule/op.h"
+#include "app/gui/models/role.h"
 
 #include <QColor>
 #include <QPalette>
 
 namespace bubblescope::gui {
-
-/// What a colour stands for on the timeline.
-enum class Role : std::uint8_t {
-    Forward,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Optimizer,
-    Bubble,
-    Send,
-    Receive,
-    Wait,
-    Check, ///< replayed work inside a bubble
-};
-inline constexpr std::size_t kRoleCount = 10;
-
-[[nodiscard]] Role roleOf(OpKind kind);
 
 /// All colours of the app in one variant. The op colours differ in hue and in lightness, so that they stay
 /// apart for colour-blind people and on grey prints.

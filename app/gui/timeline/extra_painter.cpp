@@ -139,6 +139,7 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
     }
     p_.restore();
 
+    if (rows.ghost().height == 0) return;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);

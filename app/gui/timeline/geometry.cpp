@@ -5,30 +5,15 @@
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace bubblescope::gui {
 
 namespace {
 
-constexpr std::size_t kMaxSamples = 16; ///< looked at to choose the colour of a merged pixel column
-constexpr double kLabelPadding = 4;     ///< left and right together
-constexpr double kNarrowestLabel = 9;   ///< no text is tried below
-constexpr int kLowestLabel = 12;        ///< lanes lower than this carry no text
-
-Role spanRole(const Session& session, const ItemRef& item, LaneKind lane) {
-    switch (lane) {
-    case LaneKind::Compute: return roleOf(session.op(item).op.kind);
-    case LaneKind::Bubble: return Role::Bubble;
-    case LaneKind::Check: return Role::Check;
-    case LaneKind::Send:
-    case LaneKind::Collective: return Role::Send;
-    case LaneKind::Receive: return Role::Receive;
-    case LaneKind::Wait: break;
-    }
-    return Role::Wait;
-}
+constexpr double kLabelPadding = 4;   ///< left and right together
+constexpr double kNarrowestLabel = 9; ///< no text is tried below
+constexpr int kLowestLabel = 12;      ///< lanes lower than this carry no text
 
 /// What an op takes of its lane's height, from the top.
 struct Share {
@@ -87,15 +72,12 @@ private:
     [[nodiscard]] ItemRef itemOf(const Span& span) const {
         return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
     }
-    [[nodiscard]] int chunkOf(const ItemRef& item) const {
-        return kind_ == LaneKind::Compute ? in_.session.op(item).op.chunk.value : 0;
-    }
 
     void addOne(const Span& span, double left, double right) {
         TimelineShape shape;
         shape.item = itemOf(span);
-        shape.role = spanRole(in_.session, shape.item, kind_);
-        shape.chunk = chunkOf(shape.item);
+        shape.role = span.role;
+        shape.chunk = span.chunk;
         shape.bad = kind_ == LaneKind::Check && in_.session.check(shape.item).outcome == CheckOutcome::Mismatch;
         const double from = std::max(0.0, left);
         const double to = std::min(in_.scale.width, right);
@@ -136,7 +118,7 @@ private:
         // A wide span that starts in this column is drawn for itself.
         if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
 
-        const auto [role, chunk] = mainColour(first, last);
+        const auto [role, chunk] = lane_.mainColour(first, last, {spans[first].start, TimeNs::max()});
         const double from = std::clamp(left, 0.0, std::max(0.0, in_.scale.width - pixel()));
         if (out_.size() > first_shape_) {
             TimelineShape& previous = out_.back();
@@ -157,22 +139,6 @@ private:
         return last;
     }
 
-    [[nodiscard]] std::pair<Role, int> mainColour(std::size_t first, std::size_t last) const {
-        const std::size_t count = last - first;
-        const std::size_t stride = std::max<std::size_t>(1, count / kMaxSamples);
-        std::array<TimeNs, kRoleCount> time{};
-        std::array<int, kRoleCount> chunk{};
-        for (std::size_t i = first; i < last; i += stride) {
-            const Span& span = lane_.spans()[i];
-            const ItemRef item = itemOf(span);
-            const auto role = static_cast<std::size_t>(spanRole(in_.session, item, kind_));
-            time[role] += span.end - span.start + TimeNs{1};
-            chunk[role] = chunkOf(item);
-        }
-        const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
-        return {static_cast<Role>(best), chunk[best]};
-    }
-
     const GeometryInput& in_;
     const Lane& lane_;
     int rank_;
@@ -187,6 +153,7 @@ private:
 
 std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
     std::vector<TimelineShape> shapes;
+    if (input.rows.strips()) return shapes;
     const auto addLane = [&](int row, LaneKind kind, const LaneBand& band) {
         const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
         if (top >= input.height || top + band.height <= 0) return;

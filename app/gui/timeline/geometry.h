@@ -39,7 +39,8 @@ struct GeometryInput {
 };
 
 /// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the
-/// logarithm of the spans, not with the spans: those narrower than a device pixel are merged.
+/// logarithm of the spans, not with the spans: those narrower than a device pixel are merged. Empty where rows are
+/// strips, see buildStrips().
 [[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
 
 /// The rectangle of one item, also when merged; clipped to the plot, at least one device pixel wide. Empty

@@ -10,40 +10,72 @@ namespace {
 
 constexpr int kMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
-constexpr int kComputeMin = 24;
-constexpr int kComputeMax = 110;
+constexpr int kComfortable = 110; ///< height of the ops that suits most screens
 constexpr int kCommHeight = 12;
 constexpr int kGhostHeight = 16;
+constexpr int kMostViews = 4; ///< to scroll through; more of them are shown as strips
+constexpr int kManyRows = 32; ///< fewer are never made strips unasked
+constexpr int kGapFrom = 4;   ///< strips at least this high leave a line to the next
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
+/// Heights of the ops to choose from.
+constexpr std::array kHeights{RowLayout::kThinnest, 5, 8, 12, 18, RowLayout::kReadable, 36, 54, 80, 110, 160,
+                              RowLayout::kHighest};
 
 } // namespace
 
 RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     : rows_(static_cast<int>(lanes.rankCount())), extras_(std::move(extras)) {
-    int comm_lanes = 0;
-    for (const LaneKind kind : kCommLanes)
-        comm_lanes += lanes.uses(kind);
-    const int ghost = extras_.ghost ? kGhostHeight + kLaneGap : 0;
-    const int fixed = 2 * kMargin + comm_lanes * (kCommHeight + kLaneGap) + ghost;
-    const int room = rows_ > 0 ? view_height / rows_ - fixed : kComputeMax;
-    const int compute = std::clamp(room, kComputeMin, kComputeMax);
-
-    int top = kMargin;
-    bands_.push_back({LaneKind::Compute, top, compute});
-    top += compute + kLaneGap;
-    if (extras_.ghost) ghost_ = {LaneKind::Compute, top, kGhostHeight};
-    top += ghost;
-    for (const LaneKind kind : kCommLanes) {
-        if (!lanes.uses(kind)) continue;
-        bands_.push_back({kind, top, kCommHeight});
-        top += kCommHeight + kLaneGap;
+    layBands(lanes, 0);
+    const int fixed = row_height_;
+    const int room = rows_ > 0 ? view_height / rows_ : fixed + kComfortable;
+    if (extras_.height > 0) {
+        strips_ = extras_.height < kReadable;
+    } else {
+        strips_ = rows_ >= kManyRows && rows_ * (fixed + kReadable) > kMostViews * std::max(1, view_height);
     }
-    row_height_ = compute + fixed;
+    if (strips_) {
+        layStrip(std::clamp(extras_.height > 0 ? extras_.height : room, kThinnest, kReadable - 1));
+    } else {
+        layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kHighest)
+                                           : std::clamp(room - fixed, kReadable, kComfortable));
+    }
     tops_.push_back(0);
     for (int row = 0; row < rows_; ++row) {
         const int raw = rawCount(row);
         tops_.push_back(tops_.back() + row_height_ + (raw > 0 ? raw * kRawPitch + kMargin : 0));
     }
+}
+
+void RowLayout::layStrip(int height) {
+    bands_ = {{LaneKind::Compute, 0, height >= kGapFrom ? height - 1 : height}};
+    ghost_ = {};
+    row_height_ = height;
+}
+
+void RowLayout::layBands(const Lanes& lanes, int compute) {
+    int top = kMargin;
+    bands_ = {{LaneKind::Compute, top, compute}};
+    top += compute + kLaneGap;
+    if (extras_.ghost) {
+        ghost_ = {LaneKind::Compute, top, kGhostHeight};
+        top += kGhostHeight + kLaneGap;
+    }
+    for (const LaneKind kind : kCommLanes) {
+        if (!lanes.uses(kind)) continue;
+        bands_.push_back({kind, top, kCommHeight});
+        top += kCommHeight + kLaneGap;
+    }
+    row_height_ = top - kLaneGap + kMargin;
+}
+
+int RowLayout::otherHeight(int direction) const {
+    const int now = strips_ ? row_height_ : bands_.empty() ? kReadable : bands_.front().height;
+    if (direction > 0) {
+        const auto* const higher = std::ranges::upper_bound(kHeights, now);
+        return higher == kHeights.end() ? kHeights.back() : *higher;
+    }
+    const auto* const lower = std::ranges::lower_bound(kHeights, now);
+    return lower == kHeights.begin() ? kHeights.front() : *(lower - 1);
 }
 
 int RowLayout::rawCount(int row) const {

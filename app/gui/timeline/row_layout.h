@@ -19,21 +19,30 @@ struct LaneBand {
 struct RowExtras {
     bool ghost = false;           ///< a band for another timeline, below that of the ops
     std::vector<int> raw_lanes{}; ///< per rank, how many raw lanes it is unfolded to; those missing are folded
+    int height = 0;               ///< wanted for the ops, 0 = whatever fits the view best
 };
 
 /// Where rows and lanes lie, in logical pixels from the top of the first row. Rows grow to fill the view
-/// up to a comfortable height and shrink to a readable one; beyond that the view scrolls.
+/// up to a comfortable height and shrink to a readable one; beyond that the view scrolls. Where that would be many
+/// views long, rows are strips instead: as thin as fits, with nothing but a band for the ops and bubbles.
 class RowLayout {
 public:
     static constexpr int kRawHeight = 14;
     static constexpr int kRawPitch = 16; ///< a raw lane with the gap to the next
+    static constexpr int kThinnest = 3;  ///< of a strip
+    static constexpr int kReadable = 24; ///< the ops' band of a row; lower ones are strips
+    static constexpr int kHighest = 220;
 
     RowLayout() = default;
     RowLayout(const Lanes& lanes, int view_height, RowExtras extras = {});
 
     [[nodiscard]] int rowCount() const { return rows_; }
+    /// Whether rows are strips: without labels, their height tells how busy a rank is.
+    [[nodiscard]] bool strips() const { return strips_; }
     /// Of a folded row.
     [[nodiscard]] int rowHeight() const { return row_height_; }
+    /// What RowExtras::height makes the ops the next size higher (1) or lower (−1) than they are now.
+    [[nodiscard]] int otherHeight(int direction) const;
     [[nodiscard]] int heightOf(int row) const { return rowTop(row + 1) - rowTop(row); }
     [[nodiscard]] int contentHeight() const { return rowTop(rows_); }
     [[nodiscard]] int rowTop(int row) const { return tops_.empty() ? 0 : tops_[static_cast<std::size_t>(row)]; }
@@ -42,7 +51,7 @@ public:
     [[nodiscard]] int rowAt(int y) const;
     [[nodiscard]] std::optional<LaneBand> bandAt(int y) const;
 
-    /// The band of the other timeline; without one its height is 0.
+    /// The band of the other timeline; without one, or in strips, its height is 0.
     [[nodiscard]] const LaneBand& ghost() const { return ghost_; }
 
     [[nodiscard]] int rawCount(int row) const;
@@ -54,8 +63,12 @@ public:
     [[nodiscard]] std::optional<RawPlace> rawAt(int y) const;
 
 private:
+    void layStrip(int height);
+    void layBands(const Lanes& lanes, int compute);
+
     int rows_ = 0;
     int row_height_ = 1;
+    bool strips_ = false;
     std::vector<LaneBand> bands_;
     LaneBand ghost_;
     RowExtras extras_;

@@ -1,6 +1,7 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/timeline/strip_painter.h"
 #include "app/gui/timeline/ticks.h"
 
 #include <QCoreApplication>
@@ -66,6 +67,7 @@ void TimelinePainter::paintBase() {
     paintStepEdges();
     paintShapes();
     p_.restore();
+    if (f_.geometry.rows.strips()) StripPainter(p_, f_).paint(buildStrips(f_.geometry));
     paintRuler();
     paintHeader();
 }
@@ -77,7 +79,8 @@ void TimelinePainter::paintRows() {
     p_.setClipRect(f_.plot);
     const int content = rows.contentHeight() - f_.geometry.scroll_y;
     p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
-    for (int row = 1; row < rows.rowCount(); row += 2) {
+    const bool fine = rows.strips(); // lines and grounds would cover what they part
+    for (int row = 1; row < rows.rowCount() && !fine; row += 2) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
         p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.heightOf(row)), f_.theme.timeline_odd);
     }
@@ -87,7 +90,7 @@ void TimelinePainter::paintRows() {
         if (tick.major && tick.x >= 0)
             p_.fillRect(QRectF(f_.plot.left() + std::round(tick.x), f_.plot.top(), 1, bottom), f_.theme.grid);
     }
-    for (int row = 0; row < rows.rowCount(); ++row) {
+    for (int row = 0; row < rows.rowCount() && !fine; ++row) {
         const int y = f_.plot.top() + rows.rowTop(row + 1) - 1 - f_.geometry.scroll_y;
         p_.fillRect(QRect(f_.plot.left(), y, f_.plot.width(), 1), f_.theme.grid);
     }
@@ -199,7 +202,8 @@ void TimelinePainter::paintHeader() {
     p_.fillRect(column, f_.theme.header);
     p_.save();
     p_.setClipRect(column);
-    for (int row = 0; row < rows.rowCount(); ++row) {
+    if (rows.strips()) StripPainter(p_, f_).paintNames(column);
+    for (int row = 0; row < rows.rowCount() && !rows.strips(); ++row) {
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
         const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
         if (!area.intersects(column)) continue;

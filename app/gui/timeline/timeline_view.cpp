@@ -23,6 +23,7 @@ constexpr double kKeyPan = 0.1;      ///< of the view
 constexpr double kWheelZoom = 0.85;  ///< per notch
 constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
 constexpr double kSnapReach = 8;     ///< pixels within which an edge is meant
+constexpr int kLeastScroll = 12;     ///< pixels for a notch of the wheel over the names
 constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
 
 QString toolTipText(const Session& session, const ItemRef& item) {
@@ -54,6 +55,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
         unfolded_.clear();
+        row_height_ = 0;
         trails_.reset();
         relayout();
     });
@@ -106,6 +108,7 @@ QSizeF TimelineView::textSize(const QString& text) const {
 
 RowExtras TimelineView::extras() const {
     RowExtras extras;
+    extras.height = row_height_;
     extras.ghost = state_.ghost() != nullptr;
     for (int rank = 0; rank < static_cast<int>(state_.session()->lanes.rankCount()); ++rank)
         extras.raw_lanes.push_back(unfolded(rank) ? static_cast<int>(state_.session()->raw.of(rank).size()) : 0);
@@ -119,6 +122,15 @@ void TimelineView::setUnfolded(int rank, bool unfolded) {
         unfolded_.remove(rank);
     }
     relayout();
+}
+
+void TimelineView::setRowHeight(int height) {
+    // What was in the middle stays there.
+    const int middle = verticalScrollBar()->value() + plot().height() / 2;
+    const int row = rows_.rowAt(middle);
+    row_height_ = height;
+    relayout();
+    if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
 void TimelineView::unfold(bool all) {
@@ -150,7 +162,7 @@ void TimelineView::relayout() {
     rows_ = state_.session() ? RowLayout(state_.session()->lanes, plot().height(), extras()) : RowLayout();
     verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - plot().height()));
     verticalScrollBar()->setPageStep(plot().height());
-    verticalScrollBar()->setSingleStep(rows_.rowHeight() / 2);
+    verticalScrollBar()->setSingleStep(std::max(kLeastScroll, rows_.rowHeight() / 2));
     invalidate();
 }
 
@@ -332,6 +344,9 @@ void TimelineView::run(Command command) {
     case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
     case Command::Unfold: unfold(false); break;
     case Command::UnfoldAll: unfold(true); break;
+    case Command::HigherRows: setRowHeight(rows_.otherHeight(1)); break;
+    case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
+    case Command::FitRows: setRowHeight(0); break;
     case Command::Ideal: emit idealRequested(); break;
     case Command::Transfers: toggle(Trail::Transfers); break;
     case Command::CriticalPath: toggle(Trail::CriticalPath); break;

@@ -37,6 +37,9 @@ public:
     /// Whether the raw lanes of a rank are shown.
     [[nodiscard]] bool unfolded(int rank) const { return unfolded_.contains(rank); }
     void setUnfolded(int rank, bool unfolded);
+    /// Height of the ops in logical pixels, 0 = as fits the view; low ones make strips of the rows.
+    void setRowHeight(int height);
+    [[nodiscard]] const RowLayout& rows() const { return rows_; }
     /// Draws what is on the screen, without what the mouse points at: for pictures in files.
     void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
@@ -91,6 +94,7 @@ private:
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
     QSet<int> unfolded_; ///< ranks
+    int row_height_ = 0;
     QPixmap base_;
     bool base_valid_ = false;
     std::optional<StepTrails> trails_; ///< of the step that was last asked for

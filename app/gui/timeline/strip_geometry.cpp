@@ -1,0 +1,193 @@
+#include "app/gui/timeline/strip_geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kHairlineFrom = 3; ///< columns; an op at least this wide leaves one to the next
+
+/// Where the columns of the picture begin and end in time.
+std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
+    const auto columns = std::max<std::int64_t>(1, std::llround(scale.width * ratio));
+    std::vector<TimeNs> borders;
+    borders.reserve(static_cast<std::size_t>(columns) + 1);
+    const auto length = static_cast<double>(scale.range.length().count());
+    for (std::int64_t i = 0; i <= columns; ++i)
+        borders.push_back(scale.range.begin +
+                          TimeNs{std::llround(length * static_cast<double>(i) / static_cast<double>(columns))});
+    return borders;
+}
+
+/// Goes through a lane's time from left to right.
+class StripCursor {
+public:
+    StripCursor(const Lane& lane, TimeNs begin)
+        : lane_(lane), next_(lane.firstStartingFrom(begin)), covered_(lane.coveredBefore(begin, next_)) {}
+
+    /// To a later moment; how long the lane is busy until then.
+    TimeNs advance(TimeNs to) {
+        before_ = next_;
+        next_ = lane_.firstStartingFrom(to, next_);
+        const TimeNs covered = lane_.coveredBefore(to, next_);
+        const TimeNs busy = covered - covered_;
+        covered_ = covered;
+        return busy;
+    }
+    /// The spans that the last step met begin here …
+    [[nodiscard]] std::size_t firstMet(TimeNs begin) const {
+        std::size_t first = before_;
+        while (first > 0 && lane_.spans()[first - 1].end > begin)
+            --first;
+        return first;
+    }
+    /// … and end before this one, the next to come.
+    [[nodiscard]] std::size_t next() const { return next_; }
+    [[nodiscard]] TimeNs nextStart() const {
+        return next_ < lane_.spans().size() ? lane_.spans()[next_].start : TimeNs::max();
+    }
+
+private:
+    const Lane& lane_;
+    std::size_t next_; ///< the first span that has not begun yet
+    std::size_t before_ = 0;
+    TimeNs covered_;
+};
+
+class StripBuilder {
+public:
+    StripBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, std::vector<StripPiece>& out)
+        : ops_(input.session.lanes.lane(static_cast<std::size_t>(row), LaneKind::Compute)),
+          idle_(input.session.lanes.lane(static_cast<std::size_t>(row), LaneKind::Bubble)), borders_(borders),
+          row_(row), out_(out), first_piece_(out.size()),
+          height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
+
+    void build() {
+        StripCursor ops(ops_, borders_.front());
+        StripCursor idle(idle_, borders_.front());
+        const auto columns = static_cast<int>(borders_.size()) - 1;
+        for (int column = 0; column < columns;) {
+            const TimeRange time{border(column), border(column + 1)};
+            if (time.length() <= TimeNs{0}) { // pixels finer than the clock
+                if (out_.size() > first_piece_) ++out_.back().end;
+                ++column;
+                continue;
+            }
+            const TimeNs busy = ops.advance(time.end);
+            const TimeNs bubble = idle.advance(time.end);
+            int end = column + 1;
+            if (busy == time.length()) {
+                end = addBusy(ops, column, time);
+            } else {
+                add(piece(column, time, busy, bubble, ops));
+                // The same until something begins or ends.
+                if (busy == TimeNs{0} && bubble == time.length())
+                    end = sameUntil(end, std::min(ops.nextStart(), endOf(idle_, idle, time.begin)));
+                else if (busy == TimeNs{0} && bubble == TimeNs{0})
+                    end = sameUntil(end, std::min(ops.nextStart(), idle.nextStart()));
+                if (end > column + 1) out_.back().end = end;
+            }
+            if (end > column + 1) {
+                ops.advance(border(end));
+                idle.advance(border(end));
+            }
+            column = end;
+        }
+    }
+
+private:
+    [[nodiscard]] TimeNs border(int column) const { return borders_[static_cast<std::size_t>(column)]; }
+
+    /// The column before which `time` lies or ends; at least `from`.
+    [[nodiscard]] int sameUntil(int from, TimeNs time) const {
+        const auto found = std::upper_bound(borders_.begin() + from, borders_.end(), time);
+        return std::max(from, static_cast<int>(found - borders_.begin()) - 1);
+    }
+    [[nodiscard]] static TimeNs endOf(const Lane& lane, const StripCursor& cursor, TimeNs begin) {
+        const std::size_t first = cursor.firstMet(begin);
+        return first < lane.spans().size() ? lane.spans()[first].end : begin;
+    }
+
+    /// A column without a gap: as far as its first op reaches, if it has but one.
+    int addBusy(const StripCursor& ops, int column, const TimeRange& time) {
+        const std::size_t first = ops.firstMet(time.begin);
+        const auto [role, chunk] = ops_.mainColour(first, ops.next(), time);
+        const bool one = first + 1 == ops.next();
+        const int end = one ? sameUntil(column + 1, ops_.spans()[first].end) : column + 1;
+        add({row_, column, end, height_, 0, role, chunk});
+        // Neighbouring ops of one colour would be one; where the last column is shared, it is not full anyway.
+        if (one && end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) &&
+            ops_.spans()[first].end < border(end + 1))
+            shorten();
+        return end;
+    }
+
+    void shorten() {
+        StripPiece& last = out_.back();
+        --last.end;
+        out_.push_back({row_, last.end, last.end + 1, 0, 0, Role::Bubble, 0});
+    }
+
+    [[nodiscard]] StripPiece piece(int column, const TimeRange& time, TimeNs busy, TimeNs bubble,
+                                   const StripCursor& ops) const {
+        StripPiece out{row_, column, column + 1, 0, 0, Role::Bubble, 0};
+        const auto pixels = [&](TimeNs part) {
+            const double share = static_cast<double>(part.count()) / static_cast<double>(time.length().count());
+            return std::clamp(static_cast<int>(std::lround(share * height_)), part > TimeNs{0} ? 1 : 0, height_);
+        };
+        out.busy = pixels(busy);
+        out.idle = pixels(bubble);
+        if (out.busy + out.idle > height_) {
+            // Rounded up both; the smaller of them keeps what it has.
+            if (busy > bubble) out.busy = std::max(1, height_ - out.idle);
+            out.idle = height_ - out.busy;
+        }
+        if (busy > TimeNs{0}) {
+            const auto [role, chunk] = ops_.mainColour(ops.firstMet(time.begin), ops.next(), time);
+            out.role = role;
+            out.chunk = chunk;
+        }
+        return out;
+    }
+
+    void add(const StripPiece& piece) {
+        if (out_.size() > first_piece_) {
+            StripPiece& last = out_.back();
+            StripPiece same = piece;
+            same.begin = last.begin;
+            same.end = last.end;
+            // Full ones are ops, which stay apart.
+            if (last.end == piece.begin && same == last && piece.busy < height_) {
+                last.end = piece.end;
+                return;
+            }
+        }
+        out_.push_back(piece);
+    }
+
+    const Lane& ops_;
+    const Lane& idle_;
+    const std::vector<TimeNs>& borders_;
+    int row_;
+    std::vector<StripPiece>& out_;
+    std::size_t first_piece_;
+    int height_;
+};
+
+} // namespace
+
+std::vector<StripPiece> buildStrips(const GeometryInput& input) {
+    std::vector<StripPiece> pieces;
+    if (!input.rows.strips()) return pieces;
+    const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        const int top = input.rows.rowTop(row) - input.scroll_y;
+        if (top >= input.height || top + input.rows.rowHeight() <= 0) continue;
+        StripBuilder(input, borders, row, pieces).build();
+    }
+    return pieces;
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,95 @@
+#include "app/gui/timeline/strip_painter.h"
+
+#include "app/gui/models/format.h"
+
+#include <QCoreApplication>
+#include <QFontMetrics>
+#include <QImage>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
+};
+
+constexpr int kNameLeft = 16;
+constexpr int kShareWidth = 56; ///< of the bars that tell the ranks' bubbles
+
+} // namespace
+
+int nameEvery(int row_height, int name_height) {
+    int every = 1;
+    while (every * row_height < name_height)
+        every *= 2;
+    return every;
+}
+
+StripPainter::StripPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame), small_(frame.font) {
+    small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
+}
+
+/// There can be a piece for each pixel of the screen: written as pixels they are drawn at once.
+void StripPainter::paint(const std::vector<StripPiece>& pieces) {
+    const RowLayout& rows = f_.geometry.rows;
+    const double ratio = f_.geometry.device_pixel_ratio;
+    QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    const int chunks = f_.session.run.schedule.vpp;
+    const QRgb bubble = f_.theme.fill(Role::Bubble).rgb();
+    const auto fill = [&image](const StripPiece& piece, int from, int to, QRgb colour) {
+        const int left = std::clamp(piece.begin, 0, image.width());
+        const int right = std::clamp(piece.end, left, image.width());
+        for (int y = std::max(0, from); y < std::min(to, image.height()); ++y) {
+            auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
+            std::fill(line + left, line + right, colour);
+        }
+    };
+    for (const StripPiece& piece : pieces) {
+        const double end = rows.rowTop(piece.row) + rows.bands().front().height - f_.geometry.scroll_y;
+        const int bottom = static_cast<int>(std::lround(end * ratio));
+        fill(piece, bottom - piece.busy, bottom, f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
+        fill(piece, bottom - piece.busy - piece.idle, bottom - piece.busy, bubble);
+    }
+    image.setDevicePixelRatio(ratio);
+    p_.drawImage(f_.plot.topLeft(), image);
+}
+
+void StripPainter::paintNames(const QRect& column) {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setFont(small_);
+    const int line = QFontMetrics(small_).height();
+    const int every = nameEvery(rows.rowHeight(), line);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        const QRect area(0, column.top() + rows.rowTop(row) - f_.geometry.scroll_y, column.width() - 1,
+                         rows.bands().front().height);
+        // A name may reach beyond its strip.
+        if (area.top() > column.bottom() || area.top() + line < column.top()) continue;
+        paintShare(row, area);
+        if (row % every != 0) continue;
+        p_.setPen(f_.theme.text);
+        p_.drawText(QRect(kNameLeft, area.center().y() - line / 2, area.width() - kNameLeft, line),
+                    Qt::AlignLeft | Qt::AlignVCenter, Text::tr("Rank %1").arg(row));
+    }
+    p_.restore();
+}
+
+/// The rank's bubbles as a bar, from the right: side by side they draw the profile of the step.
+void StripPainter::paintShare(int row, const QRect& area) {
+    const StepAnalysis& analysis = f_.session.analysis(f_.step);
+    if (static_cast<std::size_t>(row) >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return;
+    const double share = static_cast<double>(analysis.ranks[static_cast<std::size_t>(row)].bubble.count()) /
+                         static_cast<double>(analysis.wall.count());
+    const int width = static_cast<int>(std::lround(kShareWidth * std::clamp(share, 0.0, 1.0)));
+    const QRect frame(area.right() - kShareWidth - 8, area.top(), kShareWidth, area.height());
+    p_.fillRect(frame, f_.theme.fill(Role::Forward));
+    p_.fillRect(QRect(frame.right() + 1 - width, frame.top(), width, frame.height()), f_.theme.fill(Role::Bubble));
+}
+
+} // namespace bubblescope::gui
