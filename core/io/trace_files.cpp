@@ -1,6 +1,7 @@
 #include "core/io/trace_files.h"
 
 #include "core/io/file_bytes.h"
+#include "core/io/notes_file.h"
 #include "core/io/sniff.h"
 #include "core/io/unpack.h"
 
@@ -55,6 +56,7 @@ std::string unpackedBeginning(std::string_view packed) {
 }
 
 bool looksLikeTrace(const fs::path& file) {
+    if (isNotesFile(file)) return false; // what people wrote about the trace beside it
     std::ifstream stream(file, std::ios::binary);
     std::string beginning(std::size_t{64} << 10, '\0');
     stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
