@@ -7,6 +7,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/elided_label.h"
+#include "app/gui/panels/ghost_bar.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/search_bar.h"
@@ -41,7 +42,7 @@ const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
 const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
 /// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 4;
+constexpr int kLayoutVersion = 5;
 
 std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
     std::vector<std::filesystem::path> out;
@@ -74,6 +75,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
         if (!running) showCentre();
     });
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
+    connect(&notebook_, &Notebook::failed, this, [this](const Error& error) { message_->showError(error); });
     // Not from within a menu that the rebuilding deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     resize(1280, 800);
@@ -143,6 +145,7 @@ void MainWindow::buildCentre() {
     stack_ = new QStackedWidget(centre);
     welcome_ = new WelcomePanel(stack_);
     timeline_ = new TimelineView(state_, themes_, stack_);
+    timeline_->setNotebook(&notebook_);
     overview_ = new OverviewStrip(state_, themes_, centre);
     search_ = new SearchBar(state_, timeline_);
     ideal_ = new IdealGhost(state_, this);
@@ -153,6 +156,7 @@ void MainWindow::buildCentre() {
     column->addWidget(message_);
     column->addWidget(summary);
     column->addWidget(overview_);
+    column->addWidget(new GhostBar(state_, centre));
     column->addWidget(stack_, 1);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
@@ -216,6 +220,7 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
         welcome_->setRecent(RecentFiles::load());
     }
     timeline_->setFocus();
+    notebook_.open(paths.front().toStdString());
     emit loaded();
 }
 

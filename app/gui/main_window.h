@@ -2,6 +2,7 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/language/language_manager.h"
+#include "app/gui/models/notebook.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
 #include "core/trace/load_sketch.h"
@@ -49,6 +50,7 @@ public:
     void showIdeal(bool on);
 
     [[nodiscard]] ViewState& state() { return state_; }
+    [[nodiscard]] Notebook& notebook() { return notebook_; }
     [[nodiscard]] ThemeManager& themes() { return themes_; }
     [[nodiscard]] LanguageManager& languages() { return languages_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
@@ -101,6 +103,7 @@ private:
     ThemeManager themes_;
     LanguageManager languages_;
     ViewState state_;
+    Notebook notebook_{state_};
     BackgroundJob job_;
     std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
 

@@ -7,6 +7,7 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/notes_panel.h"
 #include "app/gui/panels/problems_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/whatif_panel.h"
@@ -65,6 +66,12 @@ void MainWindow::buildDocks() {
     problems_dock_ = below("problemsDock", tr("Problems"), new ProblemsPanel(state_, this));
     compare_ = new ComparePanel(state_, loader_, this);
     connect(compare_, &ComparePanel::fileRequested, this, &MainWindow::chooseComparison);
+    auto* notes = new NotesPanel(state_, notebook_, this);
+    QDockWidget* notes_dock = below("notesDock", tr("Notes"), notes);
+    connect(&notebook_, &Notebook::added, notes, [notes, notes_dock](int note) {
+        showDock(notes_dock);
+        notes->edit(note);
+    });
     const QList<QDockWidget*> others{
         anomalies_dock_,
         below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
@@ -72,6 +79,7 @@ void MainWindow::buildDocks() {
         below("whatifDock", tr("What if"), new WhatIfPanel(state_, themes_, this)),
         below("aadiffDock", tr("A/A checks"), new AadiffPanel(state_, themes_, this)),
         below("compareDock", tr("Compare"), compare_),
+        notes_dock,
         problems_dock_};
     if (!first) return; // they lie where the user wants them
     splitDockWidget(bubbles, details, Qt::Horizontal);

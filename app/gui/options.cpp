@@ -139,7 +139,7 @@ QString helpText() {
         "  --language LANGUAGE    en, zh_CN or system\n"
         "  --step N               show step N first (default: the second one)\n"
         "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
-        "                         aadiff, compare, details, problems, or lab for the\n"
+        "                         aadiff, compare, details, notes, problems, or lab for the\n"
         "                         schedule lab\n"
         "  --ideal                show the ideal step below the observed one\n"
         "  --unfold RANK          show the rank's threads and streams\n"

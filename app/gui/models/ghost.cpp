@@ -1,5 +1,7 @@
 #include "app/gui/models/ghost.h"
 
+#include "core/timeline/blend.h"
+
 namespace bubblescope::gui {
 
 Ghost Ghost::make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin) {
@@ -14,6 +16,12 @@ Ghost Ghost::make(QString name, QString explanation, int step, StepTimeline time
     }
     timeline.comm.clear(); // not drawn
     return {std::move(name), std::move(explanation), step, std::move(timeline)};
+}
+
+Ghost Ghost::partWay(const StepTimeline& observed, double share) const {
+    Ghost out{name, explanation, step, blend(observed, timeline, share)};
+    out.timeline.comm.clear();
+    return out;
 }
 
 } // namespace bubblescope::gui

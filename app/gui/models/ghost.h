@@ -17,6 +17,8 @@ struct Ghost {
 
     /// Moved so that it begins at `begin`.
     static Ghost make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin);
+    /// On its way from the observed step: 0 is that step, 1 the ghost itself.
+    [[nodiscard]] Ghost partWay(const StepTimeline& observed, double share) const;
 };
 
 using GhostPtr = std::shared_ptr<const Ghost>;

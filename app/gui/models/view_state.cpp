@@ -72,7 +72,22 @@ void ViewState::highlight(std::vector<Highlight> stretches, const QString& capti
 void ViewState::setGhost(GhostPtr ghost) {
     if (ghost == ghost_) return;
     ghost_ = std::move(ghost);
+    moveGhost();
     emit ghostChanged();
+}
+
+void ViewState::setGhostShare(double share) {
+    share = std::clamp(share, 0.0, 1.0);
+    if (share == ghost_share_) return;
+    ghost_share_ = share;
+    moveGhost();
+    emit ghostMoved();
+}
+
+void ViewState::moveGhost() {
+    const bool there = !ghost_ || !session_ || ghost_share_ >= 1 || ghost_->step >= session_->stepCount();
+    shown_ghost_ =
+        there ? ghost_ : std::make_shared<const Ghost>(ghost_->partWay(session_->step(ghost_->step), ghost_share_));
 }
 
 void ViewState::showTrail(Trail trail, bool on) {

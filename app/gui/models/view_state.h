@@ -58,6 +58,10 @@ public:
     /// Another timeline to draw below the ops; null for none. Gone with the session.
     void setGhost(GhostPtr ghost);
     [[nodiscard]] const GhostPtr& ghost() const { return ghost_; }
+    /// How far the ghost has gone from the observed step (0) to its own times (1), and the ghost there.
+    void setGhostShare(double share);
+    [[nodiscard]] double ghostShare() const { return ghost_share_; }
+    [[nodiscard]] const GhostPtr& shownGhost() const { return shown_ghost_; }
     void showTrail(Trail trail, bool on);
     [[nodiscard]] bool shows(Trail trail) const { return trails_[static_cast<std::size_t>(trail)]; }
     /// A stretch of time that is measured; an empty one ends it.
@@ -74,6 +78,7 @@ signals:
     void selectionChanged();
     void highlightsChanged();
     void ghostChanged();
+    void ghostMoved();
     void trailsChanged();
     void measuredChanged();
     /// A view that shows ranks should bring this one into sight.
@@ -81,6 +86,7 @@ signals:
 
 private:
     void setStep(int step);
+    void moveGhost();
     void followRange();
     [[nodiscard]] TimeRange stepView(int step) const;
 
@@ -90,6 +96,8 @@ private:
     std::vector<Highlight> highlights_;
     QString highlight_caption_;
     GhostPtr ghost_;
+    GhostPtr shown_ghost_;
+    double ghost_share_ = 1;
     std::array<bool, kTrailCount> trails_{};
     TimeRange measured_;
     int step_ = -1;

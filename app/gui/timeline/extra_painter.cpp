@@ -104,7 +104,8 @@ void ExtraPainter::paintRawNames() {
     p_.restore();
 }
 
-void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost) {
+void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share) {
+    const QString name = share >= 1 ? ghost.name : Text::tr("%1 to %2").arg(percent(share), ghost.name);
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(f_.plot);
@@ -128,7 +129,7 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
         p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
         p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
         const TimeNs saved = f_.session.window(ghost.step).end - ghost.timeline.end;
-        const QString text = Text::tr("%1 ends here: %2").arg(ghost.name, timeDelta(-saved));
+        const QString text = Text::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
         QRectF box(end + 2, 1, width, metrics.height() + 2);
@@ -147,7 +148,7 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
     for (int row = 0; row < rows.rowCount(); ++row) {
         const int top = kRulerHeight + rows.rowTop(row) + rows.ghost().top - f_.geometry.scroll_y;
         p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.ghost().height), Qt::AlignRight | Qt::AlignVCenter,
-                    ghost.name);
+                    QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));
     }
     p_.restore();
 }

@@ -12,7 +12,8 @@ public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
     void paintRaw(const std::vector<RawShape>& shapes);
-    void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost);
+    /// `share`: how far it has come from the observed step.
+    void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share);
 
 private:
     /// All pixels of a lane from `first` on; returns the first shape behind them.

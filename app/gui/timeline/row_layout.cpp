@@ -13,9 +13,9 @@ constexpr int kLaneGap = 2;
 constexpr int kComfortable = 110; ///< height of the ops that suits most screens
 constexpr int kCommHeight = 12;
 constexpr int kGhostHeight = 16;
-constexpr int kMostViews = 4; ///< to scroll through; more of them are shown as strips
-constexpr int kManyRows = 32; ///< fewer are never made strips unasked
-constexpr int kGapFrom = 4;   ///< strips at least this high leave a line to the next
+constexpr int kMostViews = 4;    ///< to scroll through; more of them are shown as strips
+constexpr int kManyRows = 32;    ///< fewer are never made strips unasked
+constexpr int kStripGapFrom = 4; ///< strips at least this high leave a line to the next
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
 /// Heights of the ops to choose from.
 constexpr std::array kHeights{RowLayout::kThinnest, 5, 8, 12, 18, RowLayout::kReadable, 36, 54, 80, 110, 160,
@@ -47,7 +47,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
 }
 
 void RowLayout::layStrip(int height) {
-    bands_ = {{LaneKind::Compute, 0, height >= kGapFrom ? height - 1 : height}};
+    bands_ = {{LaneKind::Compute, 0, height >= kStripGapFrom ? height - 1 : height}};
     ghost_ = {};
     row_height_ = height;
 }

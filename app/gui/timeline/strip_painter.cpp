@@ -14,11 +14,11 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct StripText {
     Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
 };
 
-constexpr int kNameLeft = 16;
+constexpr int kStripNameLeft = 16;
 constexpr int kShareWidth = 56; ///< of the bars that tell the ranks' bubbles
 
 } // namespace
@@ -74,8 +74,8 @@ void StripPainter::paintNames(const QRect& column) {
         paintShare(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        p_.drawText(QRect(kNameLeft, area.center().y() - line / 2, area.width() - kNameLeft, line),
-                    Qt::AlignLeft | Qt::AlignVCenter, Text::tr("Rank %1").arg(row));
+        p_.drawText(QRect(kStripNameLeft, area.center().y() - line / 2, area.width() - kStripNameLeft, line),
+                    Qt::AlignLeft | Qt::AlignVCenter, StripText::tr("Rank %1").arg(row));
     }
     p_.restore();
 }

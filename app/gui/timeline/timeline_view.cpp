@@ -2,7 +2,9 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/navigation.h"
+#include "app/gui/models/notes_model.h"
 #include "app/gui/models/range_stats.h"
+#include "app/gui/timeline/note_flags.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
@@ -10,6 +12,7 @@
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QScrollBar>
+#include <QTextDocument>
 #include <QToolTip>
 
 #include <cmath>
@@ -23,6 +26,7 @@ constexpr double kKeyPan = 0.1;      ///< of the view
 constexpr double kWheelZoom = 0.85;  ///< per notch
 constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
 constexpr double kSnapReach = 8;     ///< pixels within which an edge is meant
+constexpr double kGhostStep = 0.1;   ///< of the way between observed and ideal
 constexpr int kLeastScroll = 12;     ///< pixels for a notch of the wheel over the names
 constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
 
@@ -66,8 +70,15 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::trailsChanged, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::ghostChanged, this, &TimelineView::relayout);
+    connect(&state_, &ViewState::ghostMoved, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
     connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
+}
+
+void TimelineView::setNotebook(Notebook* notebook) {
+    notebook_ = notebook;
+    connect(notebook_, &Notebook::changed, viewport(), qOverload<>(&QWidget::update));
+    connect(notebook_, &Notebook::currentChanged, viewport(), qOverload<>(&QWidget::update));
 }
 
 QSize TimelineView::sizeHint() const {
@@ -211,15 +222,31 @@ bool TimelineView::viewportEvent(QEvent* event) {
     if (event->type() == QEvent::Leave) setHover({});
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
-        const ItemRef item = itemAt(help->pos());
-        if (item) {
-            QToolTip::showText(help->globalPos(), toolTipText(*state_.session(), item), viewport());
-        } else {
+        const QString text = toolTipAt(help->pos());
+        if (text.isEmpty()) {
             QToolTip::hideText();
+        } else {
+            QToolTip::showText(help->globalPos(), text, viewport());
         }
         return true;
     }
     return QAbstractScrollArea::viewportEvent(event);
+}
+
+QString TimelineView::toolTipAt(const QPointF& position) const {
+    if (!state_.session()) return {};
+    if (const int note = noteUnder(position); note >= 0) {
+        const QString text = noteSummary(*state_.session(), notebook_->notes()[static_cast<std::size_t>(note)]);
+        return Qt::convertFromPlainText(text);
+    }
+    const ItemRef item = itemAt(position);
+    return item ? toolTipText(*state_.session(), item) : QString();
+}
+
+int TimelineView::noteUnder(const QPointF& position) const {
+    const bool ruler = position.y() >= kStepBandHeight && position.y() < kRulerHeight && position.x() >= kHeaderWidth;
+    if (notebook_ == nullptr || !state_.session() || !ruler) return -1;
+    return noteAt(buildNoteFlags(notebook_->notes(), scale()), position.x() - kHeaderWidth);
 }
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
@@ -271,6 +298,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         state_.range().endGesture();
         return;
     }
+    if (const int note = noteUnder(event->position()); note >= 0) return notebook_->goTo(note);
     if (!selectStepAt(event->position()) && !foldAt(event->position())) state_.select(itemAt(event->position()));
 }
 
@@ -348,9 +376,20 @@ void TimelineView::run(Command command) {
     case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
     case Command::FitRows: setRowHeight(0); break;
     case Command::Ideal: emit idealRequested(); break;
+    case Command::GhostNearer: moveGhost(-kGhostStep); break;
+    case Command::GhostFurther: moveGhost(kGhostStep); break;
     case Command::Transfers: toggle(Trail::Transfers); break;
     case Command::CriticalPath: toggle(Trail::CriticalPath); break;
     case Command::Microbatch: toggle(Trail::Microbatch); break;
+    case Command::AddNote:
+        if (notebook_ != nullptr) notebook_->addHere();
+        break;
+    case Command::NextNote:
+        if (notebook_ != nullptr) notebook_->goToNext(1);
+        break;
+    case Command::PreviousNote:
+        if (notebook_ != nullptr) notebook_->goToNext(-1);
+        break;
     case Command::Search: emit searchRequested(); break;
     case Command::Clear:
         state_.select({});
@@ -370,6 +409,12 @@ void TimelineView::zoom(double factor) {
 void TimelineView::pan(double share) {
     state_.range().panBy(share);
     gesture_end_.start();
+}
+
+void TimelineView::moveGhost(double by) {
+    if (!state_.ghost()) return;
+    // In whole steps, so that there and back again is where it began.
+    state_.setGhostShare(std::round((state_.ghostShare() + by) / kGhostStep) * kGhostStep);
 }
 
 void TimelineView::focusSelection() {

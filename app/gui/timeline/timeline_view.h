@@ -18,6 +18,8 @@
 
 namespace bubblescope::gui {
 
+class Notebook;
+
 /// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
 /// Reads and changes ViewState; geometry and the painted base are kept until something they depend on
 /// changes, so that hovering and selecting only redraw the overlay.
@@ -30,6 +32,9 @@ public:
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
+
+    /// Whose notes are drawn and made; must outlive the view. None by default.
+    void setNotebook(Notebook* notebook);
 
     void run(Command command);
     /// The item under a point of the viewport.
@@ -80,10 +85,13 @@ private:
     void setHover(const ItemRef& item);
     void zoom(double factor);
     void pan(double share);
+    void moveGhost(double by);
     void focusSelection();
     void moveTo(const ItemRef& item);
     void changeRank(int direction);
     void showRank(int rank);
+    [[nodiscard]] int noteUnder(const QPointF& position) const;
+    [[nodiscard]] QString toolTipAt(const QPointF& position) const;
     bool selectStepAt(const QPointF& position);
     bool foldAt(const QPointF& position);
     void unfold(bool all);
@@ -91,6 +99,7 @@ private:
 
     ViewState& state_;
     ThemeManager& themes_;
+    Notebook* notebook_ = nullptr;
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
     QSet<int> unfolded_; ///< ranks

@@ -1,5 +1,7 @@
+#include "app/gui/models/notebook.h"
 #include "app/gui/timeline/extra_painter.h"
 #include "app/gui/timeline/ghost_geometry.h"
+#include "app/gui/timeline/note_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/timeline/trail_painter.h"
 
@@ -27,7 +29,8 @@ void TimelineView::drawBase(QPainter& painter) {
     TimelinePainter(painter, frame).paintBase();
     ExtraPainter extra(painter, frame);
     extra.paintRaw(buildRawShapes(input));
-    if (state_.ghost()) extra.paintGhost(buildGhostShapes(input, *state_.ghost()), *state_.ghost());
+    if (const GhostPtr& ghost = state_.shownGhost())
+        extra.paintGhost(buildGhostShapes(input, *ghost), *ghost, state_.ghostShare());
     TrailPainter trail(painter, frame, Qt::BottomEdge);
     if (state_.shows(Trail::Transfers)) trail.paintArrows(trails().transfers());
     if (state_.shows(Trail::CriticalPath)) trail.paintPath(trails().criticalPath(), themes_.theme().bad);
@@ -38,6 +41,7 @@ void TimelineView::drawBase(QPainter& painter) {
 void TimelineView::drawOverlay(QPainter& painter, const ItemRef& hover) {
     const GeometryInput input = geometry();
     const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+    if (notebook_ != nullptr) NotePainter(painter, frame).paint(notebook_->notes(), notebook_->current());
     TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover, state_.highlights());
     TrailPainter trail(painter, frame, Qt::TopEdge);
     const ItemRef selection = state_.selection();

@@ -1,0 +1,97 @@
+#include "app/gui/panels/notes_panel.h"
+
+#include "app/gui/panels/table_style.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+NotesPanel::NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent)
+    : QWidget(parent), state_(state), notebook_(notebook), model_(new NotesModel(state, notebook, this)),
+      table_(new QTableView(this)), hint_(new QLabel(this)), add_(new QPushButton(tr("&Note here"), this)),
+      remove_(new QPushButton(tr("&Delete note"), this)), restore_(new QPushButton(tr("&Undo deletion"), this)) {
+    setObjectName(QStringLiteral("notesPanel"));
+    table_->setObjectName(QStringLiteral("notesTable"));
+    table_->setAccessibleName(tr("Notes"));
+    table_->setModel(model_);
+    styleTable(*table_);
+    table_->setEditTriggers(QAbstractItemView::EditKeyPressed | QAbstractItemView::SelectedClicked);
+    table_->setAlternatingRowColors(true);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setSectionResizeMode(NotesModel::NoteText, QHeaderView::Stretch);
+    table_->installEventFilter(this);
+    add_->setObjectName(QStringLiteral("notesAdd"));
+    add_->setToolTip(tr("On the stretch that is measured, else on the selection, else in the middle of the view"));
+    remove_->setObjectName(QStringLiteral("notesRemove"));
+    restore_->setObjectName(QStringLiteral("notesRestore"));
+    hint_->setText(tr("No notes yet. M in the timeline makes one of what is selected or measured; "
+                      "they are kept in a file beside the trace."));
+    hint_->setWordWrap(true);
+    hint_->setAlignment(Qt::AlignCenter);
+    auto* buttons = new QHBoxLayout;
+    buttons->setContentsMargins(6, 4, 6, 4);
+    buttons->addWidget(add_);
+    buttons->addWidget(remove_);
+    buttons->addWidget(restore_);
+    buttons->addStretch(1);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(table_, 1);
+    column->addWidget(hint_, 1);
+    column->addLayout(buttons);
+
+    connect(add_, &QPushButton::clicked, &notebook_, &Notebook::addHere);
+    connect(remove_, &QPushButton::clicked, this, [this] { notebook_.remove(chosen()); });
+    connect(restore_, &QPushButton::clicked, &notebook_, &Notebook::restore);
+    connect(table_, &QTableView::doubleClicked, this,
+            [this](const QModelIndex& index) { notebook_.goTo(index.row()); });
+    connect(&notebook_, &Notebook::changed, this, &NotesPanel::refresh);
+    connect(&notebook_, &Notebook::currentChanged, this, &NotesPanel::choose);
+    connect(&state_, &ViewState::sessionChanged, this, &NotesPanel::refresh);
+    refresh();
+}
+
+void NotesPanel::refresh() {
+    const bool any = !notebook_.notes().empty();
+    table_->setVisible(any);
+    hint_->setVisible(!any);
+    add_->setEnabled(state_.session() != nullptr);
+    remove_->setEnabled(any);
+    restore_->setEnabled(notebook_.canRestore());
+    if (any && chosen() < 0) choose(std::max(0, notebook_.current()));
+}
+
+int NotesPanel::chosen() const {
+    return table_->currentIndex().isValid() ? table_->currentIndex().row() : -1;
+}
+
+void NotesPanel::choose(int note) {
+    table_->setCurrentIndex(model_->index(note, NotesModel::NoteText));
+}
+
+void NotesPanel::edit(int note) {
+    choose(note);
+    table_->setFocus();
+    table_->edit(model_->index(note, NotesModel::NoteText));
+}
+
+bool NotesPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == table_ && event->type() == QEvent::KeyPress && chosen() >= 0) {
+        switch (static_cast<QKeyEvent*>(event)->key()) {
+        case Qt::Key_Return:
+        case Qt::Key_Enter: notebook_.goTo(chosen()); return true;
+        case Qt::Key_Delete: notebook_.remove(chosen()); return true;
+        default: break;
+        }
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "app/gui/models/notes_model.h"
+
+#include <QWidget>
+
+class QLabel;
+class QPushButton;
+class QTableView;
+
+namespace bubblescope::gui {
+
+/// The notes as a list: written, read and gone to.
+class NotesPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    /// Both must outlive the panel.
+    NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent = nullptr);
+
+    /// Begins to write the text of a note.
+    void edit(int note);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void refresh();
+    void choose(int note);
+    [[nodiscard]] int chosen() const;
+
+    ViewState& state_;
+    Notebook& notebook_;
+    NotesModel* model_;
+    QTableView* table_;
+    QLabel* hint_;
+    QPushButton* add_;
+    QPushButton* remove_;
+    QPushButton* restore_;
+};
+
+} // namespace bubblescope::gui

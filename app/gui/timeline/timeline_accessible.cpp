@@ -1,0 +1,160 @@
+#include "app/gui/timeline/timeline_accessible.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/timeline/timeline_view.h"
+
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <QCoreApplication>
+
+#include <map>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct AccessText {
+    Q_DECLARE_TR_FUNCTIONS(TimelineAccess)
+};
+
+QString selectionText(const TimelineView& view) {
+    const ViewState& state = view.state();
+    return state.session() && state.selection() ? oneLine(*state.session(), state.selection()) : QString();
+}
+
+QString rankText(const Session& session, int step, int rank) {
+    const StepAnalysis& analysis = session.analysis(step);
+    const auto at = static_cast<std::size_t>(rank);
+    if (at >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return {};
+    const RankAccount& account = analysis.ranks[at];
+    const double bubble = static_cast<double>(account.bubble.count()) / static_cast<double>(analysis.wall.count());
+    const std::size_t bubbles = at < analysis.bubbles.size() ? analysis.bubbles[at].size() : 0;
+    return AccessText::tr("step %1: bubble %2, %3 of the step, in %4 pieces")
+        .arg(session.step(step).index)
+        .arg(shortTime(account.bubble), percent(bubble))
+        .arg(bubbles);
+}
+
+/// A row in sight. Lives as long as its timeline's interface.
+class RowAccess : public QAccessibleInterface {
+public:
+    RowAccess(TimelineView& view, int row) : view_(view), row_(row) {}
+
+    [[nodiscard]] bool isValid() const override { return view_.state().session() && row_ < view_.rows().rowCount(); }
+    [[nodiscard]] QObject* object() const override { return nullptr; }
+    [[nodiscard]] QAccessibleInterface* parent() const override {
+        return QAccessible::queryAccessibleInterface(&view_);
+    }
+    [[nodiscard]] QAccessibleInterface* childAt(int, int) const override { return nullptr; }
+    [[nodiscard]] QAccessibleInterface* child(int) const override { return nullptr; }
+    [[nodiscard]] int childCount() const override { return 0; }
+    [[nodiscard]] int indexOfChild(const QAccessibleInterface*) const override { return -1; }
+    [[nodiscard]] QAccessible::Role role() const override { return QAccessible::ListItem; }
+    [[nodiscard]] QString text(QAccessible::Text what) const override {
+        if (!isValid()) return {};
+        const int rank = view_.rows().rankAt(row_);
+        switch (what) {
+        case QAccessible::Name: return AccessText::tr("Rank %1").arg(rank);
+        case QAccessible::Value:
+        case QAccessible::Description: return rankText(*view_.state().session(), view_.state().step(), rank);
+        default: return {};
+        }
+    }
+    void setText(QAccessible::Text, const QString&) override {}
+    [[nodiscard]] QRect rect() const override {
+        const QRect inside = view_.rowRect(row_);
+        return {view_.viewport()->mapToGlobal(inside.topLeft()), inside.size()};
+    }
+    [[nodiscard]] QAccessible::State state() const override {
+        QAccessible::State state;
+        state.selectable = true;
+        const ItemRef& selection = view_.state().selection();
+        state.selected = isValid() && selection && selection.rank == view_.rows().rankAt(row_);
+        return state;
+    }
+
+private:
+    TimelineView& view_;
+    int row_;
+};
+
+class TimelineAccess : public QAccessibleWidget {
+public:
+    explicit TimelineAccess(TimelineView& view) : QAccessibleWidget(&view, QAccessible::List), view_(view) {}
+    ~TimelineAccess() override {
+        for (const auto& [row, id] : rows_)
+            QAccessible::deleteAccessibleInterface(id);
+    }
+
+    [[nodiscard]] int childCount() const override {
+        const auto [first, end] = view_.rowsInSight();
+        return end - first;
+    }
+    [[nodiscard]] QAccessibleInterface* child(int index) const override {
+        const auto [first, end] = view_.rowsInSight();
+        if (index < 0 || first + index >= end) return nullptr;
+        const int row = first + index;
+        const auto known = rows_.find(row);
+        if (known != rows_.end()) return QAccessible::accessibleInterface(known->second);
+        auto* made = new RowAccess(view_, row);
+        rows_.emplace(row, QAccessible::registerAccessibleInterface(made));
+        return made;
+    }
+    [[nodiscard]] int indexOfChild(const QAccessibleInterface* wanted) const override {
+        for (int index = 0; index < childCount(); ++index) {
+            if (child(index) == wanted) return index;
+        }
+        return -1;
+    }
+    [[nodiscard]] QAccessibleInterface* childAt(int x, int y) const override {
+        for (int index = 0; index < childCount(); ++index) {
+            QAccessibleInterface* row = child(index);
+            if (row->rect().contains(x, y)) return row;
+        }
+        return nullptr;
+    }
+    [[nodiscard]] QString text(QAccessible::Text what) const override {
+        if (what == QAccessible::Value) return selectionText(view_);
+        if (what == QAccessible::Description && view_.state().session())
+            return AccessText::tr("%1 ranks, step %2 of %3")
+                .arg(view_.rows().rowCount())
+                .arg(view_.state().step() + 1)
+                .arg(view_.state().session()->stepCount());
+        return QAccessibleWidget::text(what);
+    }
+
+private:
+    TimelineView& view_;
+    mutable std::map<int, QAccessible::Id> rows_; ///< those that somebody asked for
+};
+
+QAccessibleInterface* makeAccess(const QString& type, QObject* object) {
+    if (type != QLatin1String(TimelineView::staticMetaObject.className())) return nullptr;
+    auto* view = qobject_cast<TimelineView*>(object);
+    return view != nullptr ? new TimelineAccess(*view) : nullptr;
+}
+
+} // namespace
+
+void installTimelineAccess() {
+    static const bool installed = [] {
+        QAccessible::installFactory(makeAccess);
+        return true;
+    }();
+    static_cast<void>(installed);
+}
+
+void announceSelection(TimelineView& view) {
+    QAccessibleValueChangeEvent value(&view, selectionText(view));
+    QAccessible::updateAccessibility(&value);
+    const ItemRef& selection = view.state().selection();
+    const int row = selection ? view.rows().rowOf(selection.rank) : -1;
+    const auto [first, end] = view.rowsInSight();
+    if (row < first || row >= end) return;
+    QAccessibleEvent selected(&view, QAccessible::Selection);
+    selected.setChild(row - first);
+    QAccessible::updateAccessibility(&selected);
+}
+
+} // namespace bubblescope::gui
