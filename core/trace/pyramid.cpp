@@ -164,37 +164,52 @@ SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
     return index.first + static_cast<SliceId>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
 }
 
-/// Calls visit(slice, begin, end) for each moment of [from, to) within a leaf, with the innermost slice that is open.
-template <class Visit>
-void Pyramid::walkLeaf(const Index& index, std::size_t leaf, std::int64_t from, std::int64_t to,
-                       const Visit& visit) const {
-    const auto first = static_cast<SliceId>(index.first + leaf * kLeafSlices);
-    const SliceId end = std::min<SliceId>(index.end, first + kLeafSlices);
-    std::array<SliceId, kLeafSlices> stack{};
-    std::size_t depth = 0;
-    std::uint32_t below = index.nodes[leaf].open;
-    std::int64_t at = startOf(first);
-    const auto goTo = [&](std::int64_t time) {
-        while (at < time && (depth > 0 || below != kNone)) {
-            const SliceId top = depth > 0 ? stack[depth - 1] : index.open[below].slice;
-            const std::int64_t until = std::min(endOf(top), time);
-            if (const auto begin = std::max(at, from), stop = std::min(until, to); begin < stop)
-                visit(top, begin, stop);
-            at = std::max(at, until);
-            if (endOf(top) > at) continue;
-            if (depth > 0)
-                --depth;
-            else
-                below = index.open[below].outer;
+/// Goes through one leaf's time, each moment for the innermost slice that is open then. Borders of pixels mostly lie
+/// within leaves: the walk halts at one and goes on from there, so that no leaf is gone through twice.
+class Pyramid::LeafWalk {
+public:
+    LeafWalk(const Pyramid& pyramid, const Index& index, std::size_t leaf)
+        : pyramid_(&pyramid), index_(&index), next_(static_cast<SliceId>(index.first + leaf * kLeafSlices)),
+          end_(std::min<SliceId>(index.end, next_ + kLeafSlices)), below_(index.nodes[leaf].open),
+          at_(pyramid.startOf(next_)) {}
+
+    /// Calls visit(slice, begin, end) for all that runs until then, which is no later than the leaf's end.
+    template <class Visit>
+    void advance(std::int64_t to, const Visit& visit) {
+        for (; next_ < end_ && pyramid_->startOf(next_) < to; ++next_) {
+            run(pyramid_->startOf(next_), visit);
+            stack_[depth_++] = next_;
         }
-        at = time;
-    };
-    for (SliceId slice = first; slice < end && at < to; ++slice) {
-        goTo(startOf(slice));
-        stack[depth++] = slice;
+        run(to, visit);
     }
-    goTo(std::min(to, leafBegin(index, leaf + 1)));
-}
+
+private:
+    template <class Visit>
+    void run(std::int64_t time, const Visit& visit) {
+        while (at_ < time && (depth_ > 0 || below_ != kNone)) {
+            const SliceId top = depth_ > 0 ? stack_[depth_ - 1] : index_->open[below_].slice;
+            const std::int64_t end = pyramid_->endOf(top);
+            const std::int64_t until = std::min(end, time);
+            if (at_ < until) visit(top, at_, until);
+            at_ = std::max(at_, until);
+            if (end > at_) continue;
+            if (depth_ > 0)
+                --depth_;
+            else
+                below_ = index_->open[below_].outer;
+        }
+        at_ = std::max(at_, time);
+    }
+
+    const Pyramid* pyramid_;
+    const Index* index_;
+    SliceId next_;
+    SliceId end_;
+    std::uint32_t below_; ///< the innermost of those that were open when the leaf began
+    std::int64_t at_;
+    std::size_t depth_ = 0;
+    std::array<SliceId, kLeafSlices> stack_; ///< `depth_` of them
+};
 
 /// Of leaves that lie wholly within what is asked for: as few nodes as there are.
 void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum) {
@@ -213,17 +228,6 @@ void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, 
     }
 }
 
-void Pyramid::addTime(const Index& index, const Border& from, const Border& to, Node& sum) const {
-    if (index.first == index.end || from.time >= to.time) return;
-    const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t end) {
-        sum.add(keys()[slice], end - begin, end - begin);
-    };
-    walkLeaf(index, from.leaf, from.time, to.time, count);
-    if (from.leaf == to.leaf) return;
-    addLeaves(index, from.leaf + 1, to.leaf, sum);
-    walkLeaf(index, to.leaf, from.time, to.time, count);
-}
-
 TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t count) {
     const auto i = static_cast<std::int64_t>(index);
     const auto n = static_cast<std::int64_t>(count);
@@ -233,21 +237,35 @@ TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t co
 
 void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const {
     const Index& index = tracks_[track];
-    Border begin{from.count(), leafAt(index, from.count())};
-    SliceId first = firstFrom(index, begin.time);
+    if (index.first == index.end) {
+        std::ranges::fill(out, Column{});
+        return;
+    }
+    const std::span<const StringId> key = keys();
     const auto starts = trace_->sliceStarts();
+    SliceId first = firstFrom(index, from.count());
+    std::size_t leaf = leafAt(index, from.count());
+    LeafWalk walk(*this, index, leaf);
+    walk.advance(from.count(), [](SliceId, std::int64_t, std::int64_t) {});
     for (std::size_t i = 0; i < out.size(); ++i) {
-        Border end{border(from, to, i + 1, out.size()).count(), 0};
-        end.leaf = leafAt(index, end.time, begin.leaf);
+        const std::int64_t end = border(from, to, i + 1, out.size()).count();
+        const std::size_t end_leaf = leafAt(index, end, leaf);
         const auto behind =
-            std::min<SliceId>(index.end, static_cast<SliceId>(index.first + (end.leaf + 1) * kLeafSlices));
+            std::min<SliceId>(index.end, static_cast<SliceId>(index.first + (end_leaf + 1) * kLeafSlices));
         const auto next = static_cast<SliceId>(
-            std::lower_bound(starts.begin() + first, starts.begin() + std::max(first, behind), end.time) -
-            starts.begin());
+            std::lower_bound(starts.begin() + first, starts.begin() + std::max(first, behind), end) - starts.begin());
         Node sum;
-        addTime(index, begin, end, sum);
+        const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t stop) {
+            sum.add(key[slice], stop - begin, stop - begin);
+        };
+        if (end_leaf != leaf) {
+            walk.advance(leafBegin(index, leaf + 1), count);
+            addLeaves(index, leaf + 1, end_leaf, sum);
+            walk = LeafWalk(*this, index, end_leaf);
+            leaf = end_leaf;
+        }
+        walk.advance(std::min(end, leafBegin(index, leaf + 1)), count);
         out[i] = {TimeNs{sum.busy}, next - first, sum.key};
-        begin = end;
         first = next;
     }
 }

@@ -83,6 +83,7 @@ private:
         [[nodiscard]] std::size_t leaves() const;
     };
     class Builder;
+    class LeafWalk;
 
     Pyramid(std::shared_ptr<const Trace> trace, std::vector<StringId> keys);
     [[nodiscard]] std::span<const StringId> keys() const;
@@ -93,14 +94,6 @@ private:
     [[nodiscard]] std::int64_t leafBegin(const Index& index, std::size_t leaf) const;
     [[nodiscard]] std::size_t leafAt(const Index& index, std::int64_t time, std::size_t from = 0) const;
     [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time) const;
-    template <class Visit>
-    void walkLeaf(const Index& index, std::size_t leaf, std::int64_t from, std::int64_t to, const Visit& visit) const;
-    /// A moment and the leaf it lies in.
-    struct Border {
-        std::int64_t time;
-        std::size_t leaf;
-    };
-    void addTime(const Index& index, const Border& from, const Border& to, Node& sum) const;
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;
