@@ -222,7 +222,7 @@ private slots:
         QVERIFY(editor != nullptr);
         QTest::keyClicks(editor, QStringLiteral("look here"));
         QTest::keyClick(editor, Qt::Key_Return);
-        QCOMPARE(desk.saved().front().text, std::string("look here"));
+        QTRY_COMPARE(desk.saved().front().text, std::string("look here"));
         desk.state.range().show({desk.at(0ms), desk.at(1ms)});
         QSignalSpy gone(&desk.notebook, &Notebook::currentChanged);
         QTest::keyClick(table, Qt::Key_Return);
@@ -255,7 +255,7 @@ private slots:
         QTest::keyClicks(editor, QStringLiteral("first"));
         QTest::keyClick(editor, Qt::Key_Return);
         const auto file = notesFileOf(trace.toStdString());
-        QCOMPARE(readNotes(file).value().front().text, std::string("first"));
+        QTRY_COMPARE(readNotes(file).value().front().text, std::string("first"));
 
         QFile broken(QString::fromStdString(file.string()));
         QVERIFY(broken.open(QIODevice::WriteOnly | QIODevice::Truncate));

@@ -241,10 +241,9 @@ private slots:
         state.setSession(sampleSession(manyRanks(48)));
         for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
             themes.choose(choice);
-            const QImage picture = view.viewport()->grab().toImage();
             const auto colourAt = [&](const ItemRef& item) {
-                state.reveal(item);
-                return picture.pixelColor(view.centreOf(item).toPoint());
+                state.zoomTo(item);
+                return view.viewport()->grab().toImage().pixelColor(view.centreOf(item).toPoint());
             };
             QCOMPARE(colourAt({ItemKind::Op, 1, 0, 0}), themes.theme().fill(Role::Forward));
             QCOMPARE(colourAt({ItemKind::Bubble, 1, 30, 0}), themes.theme().fill(Role::Bubble));

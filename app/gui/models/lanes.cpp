@@ -102,7 +102,7 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
             for (std::size_t i = 0; i < ops.size(); ++i)
                 add(r, LaneKind::Compute,
                     {ops[i].start, ops[i].end, asIndex(s), asIndex(i), roleOf(ops[i].op.kind),
-                     static_cast<std::uint16_t>(ops[i].op.chunk.value)});
+                     static_cast<std::uint16_t>(ops[i].op.chunk.value), ops[i].op.overlapped});
         }
         for (std::size_t r = 0; r < steps[s].comm.size(); ++r) {
             const auto& spans = steps[s].comm[r];

@@ -23,6 +23,7 @@ struct Span {
     std::int32_t index = 0;
     Role role = Role::Bubble; ///< its colour, kept here because every frame asks for it
     std::uint16_t chunk = 0;
+    bool paired = false; ///< may share its time with the other half of a pair
 };
 
 /// The spans of one kind on one rank over all steps, by start time.

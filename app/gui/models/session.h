@@ -12,8 +12,6 @@
 
 namespace bubblescope::gui {
 
-class CounterLanes;
-
 /// Everything the views show of one loaded run: the run, its analysis by step and the index that finds
 /// what is visible. Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
@@ -22,7 +20,6 @@ struct Session {
     Lanes lanes;
     Overview overview;
     RawLanes raw;
-    std::shared_ptr<const CounterLanes> counters; ///< null where nothing was counted
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }

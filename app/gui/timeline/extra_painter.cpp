@@ -33,9 +33,8 @@ QColor rawColour(const Theme& theme, StringId name) {
     return theme.dark ? kDark[tone] : kLight[tone];
 }
 
-ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame), small_(frame.font) {
-    small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
-}
+ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
+    : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
 
 void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     p_.save();
@@ -52,10 +51,18 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
         const QColor ground = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
         if (body.width() >= 3) body.setWidth(body.width() - pixel);
-        p_.fillRect(body, ground);
+        if (f_.pixels != nullptr) {
+            f_.pixels->fill(body, ground.rgb());
+        } else {
+            p_.fillRect(body, ground);
+        }
         if (shape.label.isEmpty()) continue;
         p_.setPen(textOn(ground));
-        p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
+        if (f_.smaller != nullptr) {
+            f_.smaller->draw(p_, body.adjusted(3, 0, 0, 0), shape.label, false);
+        } else {
+            p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
+        }
     }
     p_.restore();
     paintRawNames();
@@ -65,23 +72,42 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
 std::size_t ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t first) {
     const double ratio = f_.geometry.device_pixel_ratio;
     const double bottom = shapes[first].rect.bottom();
+    const double top = bottom - RowLayout::kRawHeight;
+    std::size_t end = first;
+    while (end < shapes.size() && shapes[end].slice == kNoId && shapes[end].rect.bottom() == bottom)
+        ++end;
+    if (f_.pixels != nullptr) {
+        paintColumns(shapes, first, end, *f_.pixels, top);
+        return end;
+    }
     const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
     QImage lane(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
     lane.fill(Qt::transparent);
-    std::size_t i = first;
-    for (; i < shapes.size() && shapes[i].slice == kNoId && shapes[i].rect.bottom() == bottom; ++i) {
-        const QRgb colour = rawColour(f_.theme, shapes[i].name).rgb();
-        const int left = std::clamp(device(shapes[i].rect.left()), 0, lane.width());
-        const int right = std::clamp(device(shapes[i].rect.right()), left, lane.width());
-        const int top = std::clamp(lane.height() - device(shapes[i].rect.height()), 0, lane.height());
-        for (int y = top; y < lane.height(); ++y) {
-            auto* line = reinterpret_cast<QRgb*>(lane.scanLine(y));
-            std::fill(line + left, line + right, colour);
-        }
-    }
+    PixelCanvas pixels(lane, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight),
+                       ratio);
+    paintColumns(shapes, first, end, pixels, 0);
     lane.setDevicePixelRatio(ratio);
-    p_.drawImage(QPointF(0, bottom - RowLayout::kRawHeight), lane);
-    return i;
+    p_.drawImage(QPointF(0, top), lane);
+    return end;
+}
+
+/// Line by line from the lane's top, those that reach so high.
+void ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t first, std::size_t end,
+                                PixelCanvas& pixels, double top) {
+    const double pixel = 1 / f_.geometry.device_pixel_ratio;
+    columns_.clear();
+    for (std::size_t i = first; i < end; ++i)
+        columns_.push_back({{pixels.device(shapes[i].rect.left()), pixels.device(shapes[i].rect.right()),
+                             rawColour(f_.theme, shapes[i].name).rgb()},
+                            pixels.device(RowLayout::kRawHeight - shapes[i].rect.height())});
+    const int lines = pixels.device(RowLayout::kRawHeight);
+    for (int line = 0; line < lines; ++line) {
+        spans_.clear();
+        for (const Column& column : columns_) {
+            if (column.from <= line) spans_.push_back(column.span);
+        }
+        pixels.fillSpans(top + line * pixel, pixel, spans_);
+    }
 }
 
 void ExtraPainter::paintRawNames() {

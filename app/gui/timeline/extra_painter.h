@@ -18,11 +18,20 @@ public:
 private:
     /// All pixels of a lane from `first` on; returns the first shape behind them.
     std::size_t paintColumns(const std::vector<RawShape>& shapes, std::size_t first);
+    void paintColumns(const std::vector<RawShape>& shapes, std::size_t first, std::size_t end, PixelCanvas& pixels,
+                      double top);
     void paintRawNames();
+
+    struct Column {
+        PixelSpan span;
+        int from = 0; ///< line of the lane
+    };
 
     QPainter& p_;
     const TimelineFrame& f_;
     QFont small_;
+    std::vector<Column> columns_; ///< kept for their memory
+    std::vector<PixelSpan> spans_;
 };
 
 /// Slices of one name have one colour everywhere: one of some muted tones.

@@ -82,7 +82,9 @@ private:
         const double from = std::max(0.0, left);
         const double to = std::min(in_.scale.width, right);
         if (to <= from) return;
-        shape.rect = shareOf(in_.session, shape.item).of({from, top_, to - from, height_});
+        const QRectF lane(from, top_, to - from, height_);
+        // Most ops are no half of a pair, and looking for the other half takes time.
+        shape.rect = span.paired || kind_ == LaneKind::Check ? shareOf(in_.session, shape.item).of(lane) : lane;
         shape.label = labelFor(shape);
         out_.push_back(std::move(shape));
     }

@@ -7,7 +7,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kHairlineFrom = 3; ///< columns; an op at least this wide leaves one to the next
+constexpr int kHairlineFrom = 5; ///< columns; an op at least this wide leaves one to the next
 
 /// Where the columns of the picture begin and end in time.
 std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {

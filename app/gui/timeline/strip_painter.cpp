@@ -74,7 +74,9 @@ void StripPainter::paintNames(const QRect& column) {
         paintShare(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        p_.drawText(QRect(kStripNameLeft, area.center().y() - line / 2, area.width() - kStripNameLeft, line),
+        // The topmost one would be cut off by the ruler.
+        const int top = row == 0 ? std::max(area.top(), area.center().y() - line / 2) : area.center().y() - line / 2;
+        p_.drawText(QRect(kStripNameLeft, top, area.width() - kStripNameLeft, line),
                     Qt::AlignLeft | Qt::AlignVCenter, StripText::tr("Rank %1").arg(row));
     }
     p_.restore();

@@ -53,11 +53,10 @@ public:
     [[nodiscard]] QAccessible::Role role() const override { return QAccessible::ListItem; }
     [[nodiscard]] QString text(QAccessible::Text what) const override {
         if (!isValid()) return {};
-        const int rank = view_.rows().rankAt(row_);
         switch (what) {
-        case QAccessible::Name: return AccessText::tr("Rank %1").arg(rank);
+        case QAccessible::Name: return AccessText::tr("Rank %1").arg(row_);
         case QAccessible::Value:
-        case QAccessible::Description: return rankText(*view_.state().session(), view_.state().step(), rank);
+        case QAccessible::Description: return rankText(*view_.state().session(), view_.state().step(), row_);
         default: return {};
         }
     }
@@ -70,7 +69,7 @@ public:
         QAccessible::State state;
         state.selectable = true;
         const ItemRef& selection = view_.state().selection();
-        state.selected = isValid() && selection && selection.rank == view_.rows().rankAt(row_);
+        state.selected = isValid() && selection && selection.rank == row_;
         return state;
     }
 
@@ -137,19 +136,25 @@ QAccessibleInterface* makeAccess(const QString& type, QObject* object) {
 
 } // namespace
 
-void installTimelineAccess() {
+void installTimelineAccess(TimelineView& view) {
     static const bool installed = [] {
         QAccessible::installFactory(makeAccess);
         return true;
     }();
     static_cast<void>(installed);
+    // Where a screen reader runs, the base classes' constructors may have had an interface made of their own kind.
+    QAccessibleInterface* made = QAccessible::queryAccessibleInterface(&view);
+    if (made != nullptr && dynamic_cast<TimelineAccess*>(made) == nullptr)
+        QAccessible::deleteAccessibleInterface(QAccessible::uniqueId(made));
 }
 
 void announceSelection(TimelineView& view) {
+    // Another kind of interface would not know our rows by their numbers.
+    if (dynamic_cast<TimelineAccess*>(QAccessible::queryAccessibleInterface(&view)) == nullptr) return;
     QAccessibleValueChangeEvent value(&view, selectionText(view));
     QAccessible::updateAccessibility(&value);
     const ItemRef& selection = view.state().selection();
-    const int row = selection ? view.rows().rowOf(selection.rank) : -1;
+    const int row = selection ? selection.rank : -1;
     const auto [first, end] = view.rowsInSight();
     if (row < first || row >= end) return;
     QAccessibleEvent selected(&view, QAccessible::Selection);

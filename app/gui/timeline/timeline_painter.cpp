@@ -26,6 +26,10 @@ constexpr int kHatchRepeats = 32;
 constexpr int kNameLeft = 16;           ///< of a rank, behind the sign for folding
 constexpr double kStepScaleLimit = 1.6; ///< views longer than this many steps count from the first step
 
+bool isTransfer(Role role) {
+    return role == Role::Send || role == Role::Receive || role == Role::Wait;
+}
+
 } // namespace
 
 bool countsInStep(const Session& session, int step, const TimeRange& visible) {
@@ -53,9 +57,13 @@ QPixmap hatchTile(const Theme& theme, double ratio) {
     return tile;
 }
 
+QFont smallFont(QFont font) {
+    font.setPointSizeF(std::max(6.5, font.pointSizeF() * 0.85));
+    return font;
+}
+
 TimelinePainter::TimelinePainter(QPainter& painter, const TimelineFrame& frame)
-    : p_(painter), f_(frame), small_(frame.font), bold_(frame.font) {
-    small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
+    : p_(painter), f_(frame), small_(smallFont(frame.font)), bold_(frame.font) {
     bold_.setBold(true);
 }
 
@@ -74,16 +82,19 @@ void TimelinePainter::paintBase() {
 
 void TimelinePainter::paintRows() {
     const RowLayout& rows = f_.geometry.rows;
-    p_.fillRect(f_.plot, f_.theme.header);
     p_.save();
     p_.setClipRect(f_.plot);
     const int content = rows.contentHeight() - f_.geometry.scroll_y;
-    p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
     const bool fine = rows.strips(); // lines and grounds would cover what they part
-    for (int row = 1; row < rows.rowCount() && !fine; row += 2) {
+    if (fine) p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
+    for (int row = std::max(0, rows.rowAt(f_.geometry.scroll_y)); row < rows.rowCount() && !fine; ++row) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
-        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.heightOf(row)), f_.theme.timeline_odd);
+        if (top > f_.plot.bottom()) break;
+        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.heightOf(row)),
+                    row % 2 == 1 ? f_.theme.timeline_odd : f_.theme.timeline);
     }
+    p_.fillRect(QRect(f_.plot.left(), f_.plot.top() + content, f_.plot.width(), f_.plot.height() - content),
+                f_.theme.header);
     const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
     const int bottom = std::min(f_.plot.height(), content);
     for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
@@ -110,33 +121,50 @@ void TimelinePainter::paintStepEdges() {
 }
 
 void TimelinePainter::paintShapes() {
-    const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    const int chunks = f_.session.run.schedule.vpp;
-    const QBrush hatch(hatchTile(f_.theme, f_.geometry.device_pixel_ratio));
-    p_.setFont(f_.font);
-    for (const TimelineShape& shape : f_.shapes) {
-        QRectF body = shape.rect;
-        if (body.width() >= kGapFrom) body.setWidth(body.width() - pixel);
-        if (shape.role == Role::Bubble) {
-            p_.fillRect(body, hatch);
-            if (shape.label.isEmpty()) continue;
-            // A plain ground behind the text: hatching through letters is hard to read.
-            QRectF ground({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
-            ground.moveCenter(body.center());
-            p_.fillRect(ground & body, f_.theme.bubble_ground);
-            p_.setPen(f_.theme.text);
-            p_.drawText(body, Qt::AlignCenter, shape.label);
-            continue;
-        }
-        const QColor ground = shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, chunks);
-        p_.fillRect(body, ground);
-        if (shape.label.isEmpty()) continue;
-        const bool comm = shape.role == Role::Send || shape.role == Role::Receive || shape.role == Role::Wait;
+    const QPixmap tile = hatchTile(f_.theme, f_.geometry.device_pixel_ratio);
+    const QBrush hatch(tile);
+    if (f_.pixels != nullptr) hatch_ = tile.toImage().convertToFormat(QImage::Format_RGB32);
+    for (const TimelineShape& shape : f_.shapes)
+        fillBody(shape, hatch);
+    // Texts behind one another, by font: changing it takes longer than drawing one.
+    for (const bool comm : {false, true}) {
         p_.setFont(comm ? small_ : f_.font);
-        p_.setPen(textOn(ground));
-        p_.drawText(body, Qt::AlignCenter | Qt::TextSingleLine, shape.label);
-        if (comm) p_.setFont(f_.font);
+        for (const TimelineShape& shape : f_.shapes) {
+            if (!shape.label.isEmpty() && isTransfer(shape.role) == comm) paintLabel(shape);
+        }
     }
+}
+
+void TimelinePainter::fillBody(const TimelineShape& shape, const QBrush& hatch) {
+    QRectF body = shape.rect;
+    if (body.width() >= kGapFrom) body.setWidth(body.width() - 1 / f_.geometry.device_pixel_ratio);
+    if (shape.role == Role::Bubble) {
+        if (f_.pixels != nullptr) return f_.pixels->fillTiled(body, hatch_);
+        return p_.fillRect(body, hatch);
+    }
+    const QColor ground =
+        shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
+    if (f_.pixels != nullptr) return f_.pixels->fill(body, ground.rgb());
+    p_.fillRect(body, ground);
+}
+
+void TimelinePainter::paintLabel(const TimelineShape& shape) {
+    LabelCache* laid = isTransfer(shape.role) ? f_.smaller : f_.labels;
+    const bool line = !shape.label.contains(QLatin1Char('\n'));
+    QRectF body = shape.rect;
+    if (body.width() >= kGapFrom) body.setWidth(body.width() - 1 / f_.geometry.device_pixel_ratio);
+    if (shape.role == Role::Bubble) {
+        // A plain ground behind the text: hatching through letters is hard to read.
+        QRectF ground({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
+        ground.moveCenter(body.center());
+        p_.fillRect(ground & body, f_.theme.bubble_ground);
+        p_.setPen(f_.theme.text);
+    } else {
+        p_.setPen(
+            textOn(shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp)));
+    }
+    if (laid != nullptr && line) return laid->draw(p_, body, shape.label);
+    p_.drawText(body, shape.role == Role::Bubble ? Qt::AlignCenter : Qt::AlignCenter | Qt::TextSingleLine, shape.label);
 }
 
 void TimelinePainter::paintRuler() {

@@ -3,6 +3,8 @@
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/label_cache.h"
+#include "app/gui/timeline/pixel_canvas.h"
 
 #include <QFont>
 #include <QRect>
@@ -26,7 +28,13 @@ struct TimelineFrame {
     QRect plot;   ///< right of the header, below the ruler
     int step = 0; ///< current, place in Run::steps
     QFont font;
+    PixelCanvas* pixels = nullptr; ///< of the picture that is painted, where it has pixels
+    LabelCache* labels = nullptr;  ///< for `font` …
+    LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, as files want them
 };
+
+/// For what is less important.
+[[nodiscard]] QFont smallFont(QFont font);
 
 /// Draws what geometry says and decides nothing. No antialiasing: edges lie on device pixels.
 class TimelinePainter {
@@ -41,6 +49,8 @@ private:
     void paintRows();
     void paintStepEdges();
     void paintShapes();
+    void fillBody(const TimelineShape& shape, const QBrush& hatch);
+    void paintLabel(const TimelineShape& shape);
     void paintRuler();
     void paintStepBand();
     void paintHeader();
@@ -54,6 +64,7 @@ private:
     const TimelineFrame& f_;
     QFont small_;
     QFont bold_;
+    QImage hatch_;
 };
 
 /// The origin of the ruler's times: the current step's begin while the view is not much longer than a step,

@@ -5,6 +5,7 @@
 #include "app/gui/models/notes_model.h"
 #include "app/gui/models/range_stats.h"
 #include "app/gui/timeline/note_flags.h"
+#include "app/gui/timeline/timeline_accessible.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
@@ -45,6 +46,7 @@ QString toolTipText(const Session& session, const ItemRef& item) {
 
 TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QAbstractScrollArea(parent), state_(state), themes_(themes) {
+    installTimelineAccess(*this); // before a name is announced, which makes the interface
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
     setFrameShape(QFrame::NoFrame);
@@ -66,6 +68,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::trailsChanged, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
@@ -92,6 +95,21 @@ QSize TimelineView::minimumSizeHint() const {
 QRect TimelineView::plot() const {
     return {kHeaderWidth, kRulerHeight, std::max(1, viewport()->width() - kHeaderWidth),
             std::max(1, viewport()->height() - kRulerHeight)};
+}
+
+std::pair<int, int> TimelineView::rowsInSight() const {
+    const int top = verticalScrollBar()->value();
+    const int first = rows_.rowAt(top);
+    if (first < 0) return {0, 0};
+    const int last = rows_.rowAt(top + plot().height() - 1);
+    return {first, last < 0 ? rows_.rowCount() : last + 1};
+}
+
+QRect TimelineView::rowRect(int row) const {
+    if (row < 0 || row >= rows_.rowCount()) return {};
+    const QRect whole(0, kRulerHeight + rows_.rowTop(row) - verticalScrollBar()->value(), viewport()->width(),
+                      rows_.heightOf(row));
+    return whole & QRect(0, kRulerHeight, viewport()->width(), plot().height());
 }
 
 TimeScale TimelineView::scale() const {

@@ -5,20 +5,23 @@
 #include "app/gui/theme/theme_manager.h"
 #include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/label_cache.h"
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <QAbstractScrollArea>
 #include <QHash>
-#include <QPixmap>
+#include <QImage>
 #include <QPointF>
 #include <QSet>
 #include <QTimer>
 
 #include <optional>
+#include <utility>
 
 namespace bubblescope::gui {
 
 class Notebook;
+class PixelCanvas;
 
 /// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
 /// Reads and changes ViewState; geometry and the painted base are kept until something they depend on
@@ -45,6 +48,11 @@ public:
     /// Height of the ops in logical pixels, 0 = as fits the view; low ones make strips of the rows.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
+    [[nodiscard]] const ViewState& state() const { return state_; }
+    /// The rows of which something is on the screen, [first, second).
+    [[nodiscard]] std::pair<int, int> rowsInSight() const;
+    /// Of its visible part, with its name, in the viewport.
+    [[nodiscard]] QRect rowRect(int row) const;
     /// Draws what is on the screen, without what the mouse points at: for pictures in files.
     void draw(QPainter& painter);
     /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
@@ -76,7 +84,7 @@ private:
     void relayout();
     void invalidate();
     void renderBase();
-    void drawBase(QPainter& painter);
+    void drawBase(QPainter& painter, PixelCanvas* pixels);
     void drawOverlay(QPainter& painter, const ItemRef& hover);
     StepTrails& trails();
     void toggle(Trail trail) { state_.showTrail(trail, !state_.shows(trail)); }
@@ -104,10 +112,12 @@ private:
     std::vector<TimelineShape> shapes_;
     QSet<int> unfolded_; ///< ranks
     int row_height_ = 0;
-    QPixmap base_;
+    QImage base_;
     bool base_valid_ = false;
     std::optional<StepTrails> trails_; ///< of the step that was last asked for
     mutable QHash<QString, QSizeF> text_sizes_;
+    LabelCache labels_;
+    LabelCache small_labels_;
 
     ItemRef hover_;
     QPointF press_position_;

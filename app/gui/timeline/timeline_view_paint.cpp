@@ -14,18 +14,26 @@ namespace bubblescope::gui {
 void TimelineView::renderBase() {
     const double ratio = devicePixelRatioF();
     const QSize device_size = (QSizeF(viewport()->size()) * ratio).toSize();
-    if (base_.size() != device_size) base_ = QPixmap(device_size);
+    if (base_.size() != device_size) base_ = QImage(device_size, QImage::Format_RGB32);
     base_.setDevicePixelRatio(ratio);
+    PixelCanvas pixels(base_, plot(), ratio);
     QPainter painter(&base_);
-    drawBase(painter);
+    drawBase(painter, &pixels);
     base_valid_ = true;
 }
 
-void TimelineView::drawBase(QPainter& painter) {
-    painter.fillRect(viewport()->rect(), themes_.theme().timeline);
+/// `pixels`: of what the painter paints on; none where that has none.
+void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
     const GeometryInput input = geometry();
     shapes_ = buildShapes(input);
-    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+    TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+    if (pixels != nullptr) {
+        labels_.setFont(font());
+        small_labels_.setFont(smallFont(font()));
+        frame.pixels = pixels;
+        frame.labels = &labels_;
+        frame.smaller = &small_labels_;
+    }
     TimelinePainter(painter, frame).paintBase();
     ExtraPainter extra(painter, frame);
     extra.paintRaw(buildRawShapes(input));
@@ -64,7 +72,7 @@ void TimelineView::draw(QPainter& painter) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    drawBase(painter);
+    drawBase(painter, nullptr);
     drawOverlay(painter, {});
 }
 
@@ -75,7 +83,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
         return;
     }
     if (!base_valid_ || base_.devicePixelRatio() != devicePixelRatioF()) renderBase();
-    painter.drawPixmap(0, 0, base_);
+    painter.drawImage(0, 0, base_);
     drawOverlay(painter, hover_);
 }
 

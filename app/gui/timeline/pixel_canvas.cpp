@@ -1,0 +1,58 @@
+#include "app/gui/timeline/pixel_canvas.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+PixelCanvas::PixelCanvas(QImage& image, const QRect& plot, double ratio)
+    : bits_(image.bits()), stride_(image.bytesPerLine()), ratio_(ratio) {
+    const QRectF device(plot.left() * ratio, plot.top() * ratio, plot.width() * ratio, plot.height() * ratio);
+    plot_ = device.toRect() & image.rect();
+}
+
+int PixelCanvas::device(double logical) const {
+    return static_cast<int>(std::lround(logical * ratio_));
+}
+
+QRect PixelCanvas::clipped(const QRectF& rect) const {
+    const QPoint corner(plot_.left() + device(rect.left()), plot_.top() + device(rect.top()));
+    const QPoint end(plot_.left() + device(rect.right()), plot_.top() + device(rect.bottom()));
+    return QRect(corner, QSize(end.x() - corner.x(), end.y() - corner.y())) & plot_;
+}
+
+void PixelCanvas::fill(const QRectF& rect, QRgb colour) {
+    const QRect box = clipped(rect);
+    for (int y = box.top(); y <= box.bottom(); ++y)
+        std::fill_n(line(y) + box.left(), box.width(), colour);
+}
+
+void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
+    const QRect box = clipped(rect);
+    for (int y = box.top(); y <= box.bottom(); ++y) {
+        const auto* from = reinterpret_cast<const QRgb*>(tile.constScanLine((y - plot_.top()) % tile.height()));
+        QRgb* to = line(y) + box.left();
+        int at = (box.left() - plot_.left()) % tile.width();
+        for (int left = box.width(); left > 0;) {
+            const int part = std::min(left, tile.width() - at);
+            to = std::copy_n(from + at, part, to);
+            left -= part;
+            at = 0;
+        }
+    }
+}
+
+void PixelCanvas::fillSpans(double top, double height, const std::vector<PixelSpan>& spans) {
+    const int first = std::max(plot_.top() + device(top), plot_.top());
+    const int end = std::min(plot_.top() + device(top + height), plot_.bottom() + 1);
+    for (int y = first; y < end; ++y) {
+        QRgb* pixels = line(y) + plot_.left();
+        for (const PixelSpan& span : spans) {
+            const int left = std::clamp(span.left, 0, plot_.width());
+            const int right = std::clamp(span.right, left, plot_.width());
+            std::fill(pixels + left, pixels + right, span.colour);
+        }
+    }
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <QImage>
+#include <QRect>
+#include <QRgb>
+
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A stretch of a line of pixels, [left, right), in one colour.
+struct PixelSpan {
+    int left = 0;
+    int right = 0;
+    QRgb colour = 0;
+};
+
+/// Writes opaque rectangles straight into a picture's pixels: a timeline can have tens of thousands of them in a frame,
+/// and a painter takes longer to be asked than to draw. Coordinates are logical pixels from the plot's corner; all is
+/// clipped to the plot. May be used while a painter is active on the same picture.
+class PixelCanvas {
+public:
+    /// `image`: 32 bits a pixel; it must outlive the canvas and must not be copied while that is in use.
+    PixelCanvas(QImage& image, const QRect& plot, double device_pixel_ratio);
+
+    void fill(const QRectF& rect, QRgb colour);
+    /// Repeats the tile, which has 32 bits a pixel, from the plot's corner on.
+    void fillTiled(const QRectF& rect, const QImage& tile);
+    /// Rectangles of one height side by side, line by line; `left` and `right` count device pixels from the plot.
+    void fillSpans(double top, double height, const std::vector<PixelSpan>& spans);
+
+    /// Where a logical coordinate lies in device pixels from the plot's edge.
+    [[nodiscard]] int device(double logical) const;
+
+private:
+    [[nodiscard]] QRect clipped(const QRectF& rect) const; ///< in the picture's pixels
+    [[nodiscard]] QRgb* line(int y) const { return reinterpret_cast<QRgb*>(bits_ + y * stride_); }
+
+    uchar* bits_;
+    qsizetype stride_;
+    double ratio_;
+    QRect plot_; ///< in the picture's pixels
+};
+
+} // namespace bubblescope::gui

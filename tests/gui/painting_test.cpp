@@ -1,0 +1,139 @@
+#include "app/gui/timeline/label_cache.h"
+#include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+
+#include <QImage>
+#include <QPainter>
+#include <QTest>
+
+#include <random>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+constexpr QRgb kGround = 0xff102030;
+
+QImage picture(const QSize& size, double ratio) {
+    QImage image((QSizeF(size) * ratio).toSize(), QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    image.fill(kGround);
+    return image;
+}
+
+} // namespace
+
+class PaintingTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void aCanvasFillsAsAPainterDoes_data() {
+        QTest::addColumn<double>("ratio");
+        for (const double ratio : {1.0, 1.5, 2.0})
+            QTest::addRow("%g", ratio) << ratio;
+    }
+    void aCanvasFillsAsAPainterDoes() {
+        QFETCH(const double, ratio);
+        const QSize size(200, 120);
+        const QRect plot(20, 10, 160, 90);
+        QImage tile(13, 7, QImage::Format_RGB32);
+        for (int y = 0; y < tile.height(); ++y) {
+            for (int x = 0; x < tile.width(); ++x)
+                tile.setPixel(x, y, qRgb(x * 19, y * 30, 77));
+        }
+        QImage ours = picture(size, ratio);
+        QImage theirs = picture(size, ratio);
+        PixelCanvas canvas(ours, plot, ratio);
+        QPainter painter(&theirs);
+        painter.setClipRect(plot);
+        painter.translate(plot.topLeft());
+        QPixmap brush = QPixmap::fromImage(tile);
+        brush.setDevicePixelRatio(ratio);
+        std::mt19937 random(3);
+        const auto somewhere = [&](int from, int to) {
+            return (from + static_cast<int>(random() % static_cast<unsigned>(to - from))) / ratio;
+        };
+        for (int i = 0; i < 300; ++i) {
+            // On device pixels, in part outside the plot.
+            const QRectF rect(somewhere(-30, 350), somewhere(-30, 200), somewhere(0, 60), somewhere(0, 60));
+            if (i % 3 == 0) {
+                canvas.fillTiled(rect, tile);
+                painter.fillRect(rect, QBrush(brush));
+            } else {
+                const QRgb colour = qRgb(i % 256, 200, (i * 7) % 256);
+                canvas.fill(rect, colour);
+                painter.fillRect(rect, QColor(colour));
+            }
+        }
+        painter.end();
+        QCOMPARE(ours, theirs);
+    }
+
+    void spansAreRectanglesSideBySide() {
+        QImage spans = picture({100, 50}, 1);
+        QImage rects = picture({100, 50}, 1);
+        PixelCanvas a(spans, {10, 5, 80, 40}, 1);
+        PixelCanvas b(rects, {10, 5, 80, 40}, 1);
+        a.fillSpans(-3, 20, {{-5, 4, 0xffff0000}, {4, 9, 0xff00ff00}, {60, 900, 0xff0000ff}, {30, 30, 0xffffffff}});
+        b.fill({-5, -3, 9, 20}, 0xffff0000);
+        b.fill({4, -3, 5, 20}, 0xff00ff00);
+        b.fill({60, -3, 840, 20}, 0xff0000ff);
+        QCOMPARE(spans, rects);
+        QCOMPARE(spans.pixel(9, 10), kGround);
+        QCOMPARE(spans.pixel(90, 10), kGround);
+    }
+
+    void cachedLabelsAreForgottenWithTheFont() {
+        QImage image = picture({200, 40}, 1);
+        QPainter painter(&image);
+        LabelCache cache;
+        cache.setFont(painter.font());
+        for (int i = 0; i < 3; ++i)
+            cache.draw(painter, {0, 0, 200, 40}, QStringLiteral("F3.1"));
+        QCOMPARE(cache.size(), 1);
+        QVERIFY(image != picture({200, 40}, 1)); // something was drawn
+        cache.setFont(painter.font());
+        QCOMPARE(cache.size(), 1);
+        QFont other = painter.font();
+        other.setPointSizeF(other.pointSizeF() * 2);
+        cache.setFont(other);
+        QCOMPARE(cache.size(), 0);
+    }
+
+    void theScreenShowsWhatFilesShow_data() {
+        QTest::addColumn<int>("height");
+        QTest::newRow("rows") << 40;
+        QTest::newRow("strips") << 8;
+    }
+    /// The quick way and the painter's way agree but for the letters' edges.
+    void theScreenShowsWhatFilesShow() {
+        QFETCH(const int, height);
+        ThemeManager themes;
+        ViewState state;
+        TimelineView view(state, themes);
+        view.resize(900, 500);
+        view.show();
+        SampleSpec spec;
+        spec.trace = true;
+        spec.comm = std::chrono::milliseconds(1);
+        state.setSession(sampleSession(spec));
+        view.setRowHeight(height);
+        view.setUnfolded(1, true);
+        const QImage screen = view.viewport()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+        QImage file(screen.size(), QImage::Format_RGB32);
+        QPainter painter(&file);
+        view.draw(painter);
+        painter.end();
+        int differ = 0;
+        for (int y = 0; y < screen.height(); ++y) {
+            for (int x = 0; x < screen.width(); ++x)
+                differ += screen.pixel(x, y) != file.pixel(x, y) ? 1 : 0;
+        }
+        QVERIFY2(differ < screen.width() * screen.height() / 50, qPrintable(QString::number(differ)));
+    }
+};
+
+QTEST_MAIN(PaintingTest)
+#include "painting_test.moc"
