@@ -9,6 +9,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -60,7 +61,12 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     bar->addWidget(margin_);
     bar->addWidget(headline_, 1);
     auto* splitter = new QSplitter(Qt::Horizontal, pages_);
-    splitter->addWidget(map_);
+    // With many ranks the map is higher than any window.
+    auto* scroll = new QScrollArea(splitter);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setWidget(map_);
+    splitter->addWidget(scroll);
     splitter->addWidget(table_);
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);

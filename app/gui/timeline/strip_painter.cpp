@@ -76,8 +76,8 @@ void StripPainter::paintNames(const QRect& column) {
         p_.setPen(f_.theme.text);
         // The topmost one would be cut off by the ruler.
         const int top = row == 0 ? std::max(area.top(), area.center().y() - line / 2) : area.center().y() - line / 2;
-        p_.drawText(QRect(kStripNameLeft, top, area.width() - kStripNameLeft, line),
-                    Qt::AlignLeft | Qt::AlignVCenter, StripText::tr("Rank %1").arg(row));
+        p_.drawText(QRect(kStripNameLeft, top, area.width() - kStripNameLeft, line), Qt::AlignLeft | Qt::AlignVCenter,
+                    StripText::tr("Rank %1").arg(row));
     }
     p_.restore();
 }
