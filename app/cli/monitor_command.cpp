@@ -1,6 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
+#include "app/cli/scratch_files.h"
 #include "app/cli/stop_signals.h"
 #include "profiler/collect/alert.h"
 #include "profiler/collect/captured_run.h"
@@ -81,10 +82,10 @@ class Monitor {
 public:
     Monitor(const Options& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
             std::optional<profiler::StreamReceiver> receiver, std::optional<profiler::MetricsEndpoint> metrics,
-            TimeNs alert_interval, TimeNs patience)
+            TimeNs alert_interval, profiler::CapturedRun captured)
         : options_(options), engine_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
-          captured_({options.folders.begin(), options.folders.end()}, patience), metrics_(std::move(metrics)),
-          alert_(options.alert, {alert_interval}), lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
+          captured_(std::move(captured)), metrics_(std::move(metrics)), alert_(options.alert, {alert_interval}),
+          lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
     int run() {
         StopSignals stop;
@@ -105,6 +106,10 @@ private:
         const bool more = follower_.read(engine_, now());
         if (receiver_) receiver_->turn(engine_, now());
         captured_.look(engine_, now());
+        if (receiver_ && receiver_->keepProblem() != told_) {
+            told_ = receiver_->keepProblem();
+            printError(told_);
+        }
         const std::vector<LiveEvent> events = engine_.advance(now());
         for (const LiveEvent& event : events)
             take(event);
@@ -187,6 +192,7 @@ private:
     std::optional<profiler::MetricsEndpoint> metrics_;
     profiler::Alert alert_;
     Screen screen_;
+    std::string told_; ///< of the receiver's problems
     TimeNs shown_{0};
     bool lines_;
     bool failed_ = false;
@@ -224,11 +230,21 @@ CommandResult monitor(const Options& options) {
         return usageError("--listen and --forward together need --replicas", "give --replicas 0-15, or all");
     if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
     BUBBLESCOPE_ASSIGN(live.replicas, options.streams.ownReplicas());
-    BUBBLESCOPE_ASSIGN(std::optional<profiler::StreamReceiver> receiver, options.streams.receiver());
+    // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
+    std::optional<ScratchFiles> scratch;
+    std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());
+    if (!options.streams.listen.empty() && !forwards) {
+        if (options.streams.keep.empty()) {
+            BUBBLESCOPE_ASSIGN(scratch, ScratchFiles::make());
+        }
+        captured.push_back(scratch ? scratch->path() : std::filesystem::path(options.streams.keep));
+    }
+    BUBBLESCOPE_ASSIGN(std::optional<profiler::StreamReceiver> receiver,
+                       options.streams.receiver(forwards || captured.empty() ? "" : captured.back()));
     if (forwards) return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver));
     const TimeNs patience = live.board.patience;
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
-                    alert_interval, patience);
+                    alert_interval, profiler::CapturedRun(std::move(captured), patience));
     return monitor.run();
 }
 

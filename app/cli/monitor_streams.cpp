@@ -1,6 +1,7 @@
 #include "app/cli/monitor_streams.h"
 
 #include "app/cli/output.h"
+#include "app/cli/scratch_files.h"
 #include "app/cli/stop_signals.h"
 #include "profiler/collect/share_writer.h"
 #include "profiler/spool/rank_spool.h"
@@ -58,20 +59,20 @@ void StreamOptions::add(Command command) {
             .addOption("--listen", listen, "Take the streams of others there, as HOST:PORT or PORT (of this machine)")
             .typeName("ADDRESS")
             .group(heading);
-    command
-        .addOption("--forward", forward,
-                   "Show nothing, but send what the folders hold to the monitor that listens there")
-        .typeName("ADDRESS")
-        .group(heading);
+    addForward(command, "Show nothing, but send what the folders hold to the monitor that listens there");
     command
         .addOption("--replicas", replicas,
                    "With --forward: put the steps of these replicas together here, and send only their accounting")
         .typeName("A-B")
         .group(heading);
     command
-        .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
-        .typeName("FILE")
-        .group(heading);
+        .addOption(
+            "--keep", keep,
+            "With --listen: keep the traces of recorded jobs that arrive in this folder (else only while they are "
+            "watched)")
+        .typeName("DIR")
+        .group(heading)
+        .needs(listens);
     const Option keys =
         command.addOption("--key", key, "The certificate's private key (PEM)").typeName("FILE").group(heading);
     const Option shown =
@@ -81,18 +82,28 @@ void StreamOptions::add(Command command) {
             .needs(keys)
             .needs(listens);
     keys.needs(shown);
+}
+
+void StreamOptions::addForward(Command command, const std::string& about) {
+    const std::string heading = "Over the network";
+    command.addOption("--forward", forward, about).typeName("ADDRESS").group(heading);
+    command
+        .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
+        .typeName("FILE")
+        .group(heading);
     command.addOption("--trust", trust, "Encrypt with TLS, and send only to who has a certificate of these (PEM)")
         .typeName("FILE")
         .group(heading);
 }
 
-Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver() const {
+Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver(const std::filesystem::path& kept) const {
     std::optional<profiler::StreamReceiver> opened;
     if (listen.empty()) return opened;
     profiler::StreamReceiver::Options options;
     BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(listen));
     BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
     options.clock = profiler::thisHost().clock;
+    options.keep = kept;
     if (!certificate.empty()) {
         BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forListening(certificate, key));
     }
@@ -160,29 +171,6 @@ private:
     profiler::StreamSender sender_;
     std::string told_;
     TimeNs busy_at_ = now();
-};
-
-/// Files that nobody needs afterwards.
-class ScratchFiles {
-public:
-    static Result<ScratchFiles> make() {
-        std::error_code code;
-        std::string path = (std::filesystem::temp_directory_path(code) / "bubblescope-steps-XXXXXX").string();
-        if (code || ::mkdtemp(path.data()) == nullptr)
-            return runError("no folder can be made for steps that wait to be sent", "set TMPDIR to a folder with room");
-        return ScratchFiles(path);
-    }
-    ScratchFiles(ScratchFiles&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-    ScratchFiles& operator=(ScratchFiles&&) = delete;
-    ~ScratchFiles() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    explicit ScratchFiles(std::filesystem::path path) : path_(std::move(path)) {}
-    std::filesystem::path path_;
 };
 
 constexpr int kLongestWait = 200; ///< milliseconds

@@ -5,6 +5,7 @@
 #include "profiler/collect/stream_receiver.h"
 #include "profiler/collect/stream_sender.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -19,10 +20,16 @@ struct StreamOptions {
     std::string key;
     std::string trust;
     std::string replicas;
+    std::string keep;
 
     void add(Command command);
+    /// Those alone of who sends.
+    void addForward(Command command, const std::string& about);
     /// The collector that others send to; nothing unless asked for. Errors: Usage, Input, Run.
-    [[nodiscard]] Result<std::optional<profiler::StreamReceiver>> receiver() const;
+    /// `kept`: where streams of jobs that know nothing of us are kept; empty = nowhere.
+    [[nodiscard]] Result<std::optional<profiler::StreamReceiver>>
+    receiver(const std::filesystem::path& kept = {}) const;
+    [[nodiscard]] Result<profiler::StreamSender::Options> senderOptions() const;
     /// The replicas that are looked after here. Errors: Usage.
     [[nodiscard]] Result<profiler::ReplicaRange> ownReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
@@ -30,9 +37,6 @@ struct StreamOptions {
     /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.
     [[nodiscard]] CommandResult sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
                                           std::optional<profiler::StreamReceiver> receiver) const;
-
-private:
-    [[nodiscard]] Result<profiler::StreamSender::Options> senderOptions() const;
 };
 
 } // namespace bubblescope::cli

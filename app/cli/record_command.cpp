@@ -1,11 +1,14 @@
+#include "app/cli/capture_forward.h"
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
+#include "app/cli/monitor_streams.h"
 #include "profiler/inject/rank_identity.h"
 #include "profiler/job/child.h"
 #include "profiler/job/environment.h"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -17,6 +20,7 @@ namespace {
 
 struct Options {
     CaptureCommandOptions capture;
+    StreamOptions streams;
     std::string report_file;
     std::vector<std::string> command;
 };
@@ -24,6 +28,11 @@ struct Options {
 /// Of a job's processes, each with a `record` of its own, the first one speaks.
 bool speaks() {
     return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
+}
+
+/// Of the processes that each have a `record` of their own, one on each machine sends what all of them there write.
+bool sends(const Options& options) {
+    return !options.streams.forward.empty() && profiler::identify(profiler::ownVariable).local_rank.value_or(0) == 0;
 }
 
 /// Traces of an earlier job would be read as part of this one.
@@ -56,6 +65,12 @@ CommandResult record(const Options& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     BUBBLESCOPE_TRY(mustBeFresh(capture.dir));
+    std::unique_ptr<CaptureForward> forward;
+    if (sends(options)) {
+        BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options sender, options.streams.senderOptions());
+        sender.only_own = true;
+        BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
+    }
     const auto variables = profiler::captureEnvironment(library, capture);
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
@@ -69,6 +84,9 @@ CommandResult record(const Options& options) {
     } else if (speaks()) {
         report(options, capture.dir);
     }
+    constexpr TimeNs kPatience{std::chrono::seconds(10)};
+    const Status sent = forward ? forward->finish(kPatience) : Status();
+    if (!sent.ok()) printError(sent.error().text());
     return exit_code;
 }
 
@@ -81,6 +99,7 @@ void addRecordCommand(Command app, Action& action) {
     options->capture.addTo(command);
     command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
         .typeName("FILE");
+    options->streams.addForward(command, "Also send it, while the job runs, to the monitor that listens there");
     command.addOption("COMMAND", options->command, "The job, behind --").required();
     command.onParsed([&action, options] { action = [options] { return record(*options); }; });
 }

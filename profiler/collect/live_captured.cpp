@@ -1,4 +1,7 @@
 #include "profiler/collect/live_engine.h"
+#include "profiler/collect/live_source.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -23,7 +26,18 @@ RunInfo infoOf(const Run& run) {
     return info;
 }
 
+/// What is known of a rank by what its process tells. `last_heard`: of any.
+RankState stateOf(const RecordedProcess& process, TimeNs last_heard, TimeNs patience) {
+    if (process.ended) return RankState::Ended;
+    if (process.gone) return RankState::Gone;
+    return last_heard - process.heard >= patience ? RankState::Late : RankState::Running;
+}
+
 } // namespace
+
+bool LiveEngine::isCaptured(Stream stream) const {
+    return sources_[stream]->process != nullptr;
+}
 
 void LiveEngine::takeRun(const Run& run, bool settled) {
     if (run.steps.empty()) return;
@@ -35,6 +49,8 @@ void LiveEngine::takeRun(const Run& run, bool settled) {
         captured_steps_ = 0;
         beginRun(info);
     }
+    captured_settled_ = settled;
+    captured_places_ = run.places;
     std::map<int, std::vector<StepTimeline>> steps; // replicas together
     for (const StepTimeline& step : run.steps)
         steps[step.index].push_back(step);
@@ -53,12 +69,38 @@ void LiveEngine::takeRun(const Run& run, bool settled) {
             for (std::size_t r = 0; r < step.ranks.size(); ++r, ++rank) {
                 rank->step = closed.index;
                 rank->records += static_cast<std::int64_t>(step.ranks[r].size());
-                setState(*rank, RankState::Running);
+                if (rank->state == RankState::Awaited) setState(*rank, RankState::Running);
             }
         }
         closed.timelines = std::move(replicas);
         closeStep(std::move(closed));
     }
+}
+
+/// Of ranks whose ops are recognised later, and all together, only the recording itself tells at once how they are.
+void LiveEngine::watchCaptured() {
+    const TimeNs last_heard = processes_.lastHeard();
+    const TimeNs patience = options_.board.patience / 2; // as of ranks that tell their steps
+    for (const auto& [place, process] : processes_.byRank(captured_places_, info_->pp)) {
+        const auto [in_pipeline, replica] = place;
+        if (in_pipeline >= info_->pp || replica >= info_->dp) continue;
+        LiveRank& rank = ranks_[board_->placeOf(in_pipeline, replica)];
+        rank.host = process->told.writer.host;
+        rank.pid = process->told.writer.pid;
+        rank.dropped = process->lost;
+        const RankState state = stateOf(*process, last_heard, patience);
+        rank.why = state == RankState::Gone   ? process->why
+                   : state == RankState::Late ? fmt::format("nothing was heard of it for {}, in which others went on",
+                                                            formatTime(last_heard - process->heard))
+                                              : "";
+        setState(rank, state);
+    }
+    if (run_ended_ || !captured_settled_ || !processes_.allOver()) return;
+    for (LiveRank& rank : ranks_) { // those whose processes cannot be told
+        if (rank.state == RankState::Running) setState(rank, RankState::Ended);
+    }
+    run_ended_ = true;
+    tell(LiveEvent::Kind::RunEnded, captured_steps_ - 1);
 }
 
 } // namespace bubblescope::profiler

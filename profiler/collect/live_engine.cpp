@@ -31,7 +31,9 @@ LiveEngine::Stream LiveEngine::open(const std::string&) {
 void LiveEngine::feed(Stream stream, std::string_view bytes, TimeNs now) {
     now_ = now;
     if (!began_) began_ = now;
-    sources_[stream]->stream().feed(bytes);
+    Source& source = *sources_[stream];
+    source.stream().feed(bytes);
+    if (source.process != nullptr && !bytes.empty()) source.process->heard = now;
 }
 
 std::size_t LiveEngine::pending(Stream stream) const {
@@ -56,7 +58,12 @@ std::optional<RunStatement> LiveEngine::statementOf(Stream stream) const {
 }
 
 void LiveEngine::gone(Stream stream, const std::string& why) {
-    const Source& source = *sources_[stream];
+    Source& source = *sources_[stream];
+    if (source.process != nullptr) {
+        source.process->gone = true;
+        source.process->why = why;
+        return;
+    }
     for (LiveRank& rank : ranks_) {
         const bool told = source.share && !source.ended && source.share->has(rank.replica);
         if (!told || rank.state != RankState::Running) continue;
@@ -237,7 +244,10 @@ std::vector<LiveEvent> LiveEngine::advance(TimeNs now) {
             closeStep(std::move(*closed));
         while (auto closed = shared_ ? shared_->close(now) : std::nullopt)
             closeShared(std::move(*closed));
-        watchRanks(now);
+        if (captured_)
+            watchCaptured();
+        else
+            watchRanks(now);
     }
     return std::exchange(events_, {});
 }

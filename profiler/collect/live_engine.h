@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profiler/collect/captured_processes.h"
 #include "profiler/collect/host_clocks.h"
 #include "profiler/collect/latency.h"
 #include "profiler/collect/live_view.h"
@@ -61,6 +62,10 @@ public:
     /// The steps of such a job as they were recognised by now. Those that were handed in before, which their times
     /// tell, are passed over, and so is the last one unless the trace is `settled`: it may go on.
     void takeRun(const Run& run, bool settled);
+    /// Whether this stream is of such a job.
+    [[nodiscard]] bool isCaptured(Stream stream) const;
+    /// Whether all processes of such a job that were heard of have ended or are gone: what was recognised then is all.
+    [[nodiscard]] bool capturedOver() const { return processes_.allOver(); }
 
     /// Closes steps whose time has come and looks at them. What happened since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
@@ -101,6 +106,7 @@ private:
     void setState(LiveRank& rank, RankState state);
     void heard(LiveRank& rank);
     void watchRanks(TimeNs now);
+    void watchCaptured();
     void closeStep(ClosedStep closed);
     void keepStep(ReducedStep reduced);
     void tellAnomalies(std::vector<Anomaly> found, int step);
@@ -116,7 +122,10 @@ private:
     bool captured_ = false;
     std::optional<TimeNs> captured_until_; ///< in the files' time: when the last step that was handed in began
     int captured_steps_ = 0;
-    int shared_run_ = 0; ///< which of theirs it is
+    bool captured_settled_ = false;             ///< what was handed in last was all
+    std::optional<RankPlaces> captured_places_; ///< of the launcher's ranks, as it was recognised
+    RecordedProcesses processes_;               ///< of a job that knows nothing of us
+    int shared_run_ = 0;                        ///< which of theirs it is
     std::vector<LiveRank> ranks_;
     std::vector<std::string> clock_of_rank_; ///< by place
     HostClocks clocks_;

@@ -44,6 +44,7 @@ public:
     }
     void onClocks(const perfetto::ClockReading& clocks) override {
         last_clocks = clocks;
+        if (process != nullptr) return; // its times are put on the wall clock where its files are read
         if (said) engine_.clocks_.addReading(said->clock, clocks.monotonic, clocks.realtime);
     }
     void onLost(const OwnHome& home, std::int64_t records) override {
@@ -55,7 +56,20 @@ public:
         engine_.onEnd(home, end);
     }
     void onShare(ShareRecord record) override { engine_.onShare(*this, std::move(record)); }
-    void onCaptured() override { engine_.captured_ = true; }
+    void onCaptured(const CaptureStatement& statement) override {
+        engine_.captured_ = true;
+        said = statement.writer;
+        process = engine_.processes_.of(statement);
+    }
+    void onCaptureLosses(std::int64_t events) override {
+        if (process == nullptr || events <= process->lost) return; // each part tells all
+        engine_.counts_.dropped += events - process->lost;
+        process->lost = events;
+    }
+    void onCaptureEnd() override {
+        ended = true;
+        if (process != nullptr) process->ended = true;
+    }
     void onOther() override {}
 
     void restart() {
@@ -65,6 +79,7 @@ public:
         ended = false;
         said.reset();
         share.reset();
+        process = nullptr;
     }
     [[nodiscard]] RecordStream& stream() { return *stream_; }
     [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
@@ -74,6 +89,7 @@ public:
     std::optional<ReplicaRange> share; ///< of another collector's stream: what it tells of
     std::vector<LiveAnomaly> findings; ///< likewise: what holds by what it said last
     std::optional<perfetto::ClockReading> last_clocks;
+    RecordedProcess* process = nullptr; ///< of a job that knows nothing of us: who writes it
     bool ended = false;
     bool returned = false; ///< it was restarted, and has not sent an op since
     bool own_clock = false;

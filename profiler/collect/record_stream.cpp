@@ -2,9 +2,11 @@
 
 #include "core/io/perfetto/capture_names.h"
 #include "profiler/collect/share_records.h"
+#include "profiler/inject/capture_counts.h"
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -35,8 +37,7 @@ const OwnHome* RecordStream::homeOf(std::uint64_t track) {
 void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
     if (event.category == share_names::kCategory) return takeShare(event);
-    if (event.category == perfetto::kCaptureCategory && event.name == perfetto::kCaptureBegins)
-        return sink_.onCaptured();
+    if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
     const OwnHome* const home = homeOf(event.track);
     if (home == nullptr) return sink_.onOther();
     if (event.category == trace_names::kRun) return takeRun(*home, event);
@@ -66,6 +67,31 @@ void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& eve
     const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
     sink_.onRun(home, {ownRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
                        stepNumber(number("segment"))});
+}
+
+void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
+    if (event.name == perfetto::kCaptureEnds) return sink_.onCaptureEnd();
+    if (event.name == kCaptureTotals) {
+        std::int64_t lost = 0;
+        for (const auto& [name, member] : std::span(kCaptureCounts).subspan(kFirstLoss)) {
+            // Parts go because they were told to.
+            if (member == &CaptureCounts::parts_removed) continue;
+            constexpr std::int64_t kMost = std::int64_t{1} << 56; // so that sums of what anybody may write stay numbers
+            lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);
+        }
+        return sink_.onCaptureLosses(lost);
+    }
+    if (event.name != perfetto::kCaptureBegins) return sink_.onOther();
+    const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
+    CaptureStatement statement;
+    statement.writer.host = words("host");
+    statement.writer.clock = words("clock");
+    statement.writer.pid = event.integer("pid").value_or(0);
+    statement.writer.pids = words("pids");
+    statement.program = words("program");
+    if (const auto rank = event.integer("rank")) statement.rank = stepNumber(*rank);
+    statement.part = stepNumber(event.integer("part").value_or(0));
+    sink_.onCaptured(statement);
 }
 
 void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& event) {

@@ -23,6 +23,14 @@ struct RunStatement {
     int segment = 0;  ///< above 0 where it goes on from a file that was full
 };
 
+/// What a trace of a job that knows nothing of us says at its beginning.
+struct CaptureStatement {
+    RunStatement writer; ///< but for the run, of which it does not know
+    std::string program;
+    std::optional<int> rank; ///< as the job's launcher counts
+    int part = 0;            ///< of the process's trace
+};
+
 /// What it says at its end.
 struct StreamEnd {
     std::int64_t records = 0; ///< slices that were written, over all segments
@@ -56,7 +64,10 @@ public:
     virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
     virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
     /// The stream is of a job that knows nothing of us: its ops are not told one by one.
-    virtual void onCaptured() = 0;
+    virtual void onCaptured(const CaptureStatement& statement) = 0;
+    /// So many of such a process's events were lost until now.
+    virtual void onCaptureLosses(std::int64_t events) = 0;
+    virtual void onCaptureEnd() = 0;
     /// What another collector tells of the replicas that it sees.
     virtual void onShare(ShareRecord record) = 0;
     /// An event that is none of ours, or lacks what it must say.
@@ -82,6 +93,7 @@ private:
     void takeRun(const OwnHome& home, const perfetto::StreamEvent& event);
     void takeCheck(const OwnHome& home, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
+    void takeCapture(const perfetto::StreamEvent& event);
     void takeShare(const perfetto::StreamEvent& event);
     [[nodiscard]] const OwnHome* homeOf(std::uint64_t track);
 

@@ -248,9 +248,12 @@ void SpoolFollower::watchWriter(File& file, const StreamTarget& target) {
 
 void SpoolFollower::tellGone(StreamTarget& target, TimeNs now) {
     for (const std::int64_t pid : std::exchange(ended_, {})) {
+        // All that it wrote first: any of its files may say that it ended.
+        for (auto& [place, file] : files_) {
+            if (file.pid == pid && !file.finished) readToEnd(file, target, now);
+        }
         for (auto& [place, file] : files_) {
             if (file.pid != pid || file.finished) continue;
-            readToEnd(file, target, now);
             target.gone(file.stream,
                         fmt::format("process {} is no more and did not close {}", pid, place.path.string()));
         }

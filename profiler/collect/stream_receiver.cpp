@@ -106,6 +106,7 @@ void StreamReceiver::take(Peer& peer, const Frame& frame, LiveEngine& engine, Ti
     case Frame::Kind::Finish:
         if (Known* const known = knownOf(peer, frame.stream); known != nullptr && !known->finished) {
             engine.close(known->stream);
+            known->kept = {};
             known->finished = true;
         }
         break;
@@ -164,6 +165,7 @@ void StreamReceiver::openStream(Peer& peer, const Frame& frame, LiveEngine& engi
     } else if (known.generation != generation) {
         if (known.finished) known.stream = engine.open(frame.text);
         engine.restart(known.stream);
+        known.kept = {};
         known.finished = false;
         known.offset = 0;
     }
@@ -179,7 +181,14 @@ void StreamReceiver::takeData(Peer& peer, const Frame& frame, LiveEngine& engine
     if (frame.offset > known->offset) return answer(peer, Frame::Kind::Resume, frame.stream, known->offset);
     const std::uint64_t twice = std::min<std::uint64_t>(known->offset - frame.offset, frame.text.size());
     repeated_ += static_cast<std::int64_t>(twice);
-    engine.feed(known->stream, std::string_view(frame.text).substr(static_cast<std::size_t>(twice)), now);
+    const std::string_view fresh = std::string_view(frame.text).substr(static_cast<std::size_t>(twice));
+    engine.feed(known->stream, fresh, now);
+    if (kept_) {
+        const bool told = engine.statementOf(known->stream).has_value();
+        const Key& key = peer.streams.at(frame.stream);
+        kept_->feed(known->kept, key.first, key.second, fresh,
+                    told ? std::optional(engine.isCaptured(known->stream)) : std::nullopt);
+    }
     known->offset += frame.text.size() - twice;
     answer(peer, Frame::Kind::Ack, frame.stream, known->offset);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profiler/collect/kept_streams.h"
 #include "profiler/collect/live_engine.h"
 #include "profiler/net/address.h"
 #include "profiler/net/link.h"
@@ -21,6 +22,8 @@ public:
         std::string token; ///< not empty
         std::string clock; ///< of this machine's CLOCK_MONOTONIC
         std::optional<TlsSettings> tls;
+        /// Where the streams of jobs that know nothing of us are kept, see KeptStreams; empty = nowhere.
+        std::filesystem::path keep{};
     };
     /// Error: Run, naming the address; Usage, without a token.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
@@ -37,6 +40,8 @@ public:
     [[nodiscard]] const Address& address() const { return options_.address; } ///< with the port that was taken
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
     [[nodiscard]] std::int64_t refused() const { return refused_; }
+    /// Why streams that were to be kept are not; empty where all are.
+    [[nodiscard]] std::string keepProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes that came twice, and were passed over
 
 private:
@@ -46,6 +51,7 @@ private:
         std::uint64_t offset = 0;
         bool finished = false;
         std::uint64_t owner = 0; ///< the connection that sends it
+        KeptStreams::File kept{};
     };
     using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
 
@@ -59,7 +65,9 @@ private:
         std::map<std::uint32_t, Key> streams;
     };
 
-    explicit StreamReceiver(Options options) : options_(std::move(options)) {}
+    explicit StreamReceiver(Options options) : options_(std::move(options)) {
+        if (!options_.keep.empty()) kept_.emplace(options_.keep);
+    }
     void accept(TimeNs now);
     void take(Peer& peer, const Frame& frame, LiveEngine& engine, TimeNs now);
     void greet(Peer& peer, const Frame& frame);
@@ -69,6 +77,7 @@ private:
     void answer(Peer& peer, Frame::Kind kind, std::uint32_t stream, std::uint64_t offset);
 
     Options options_;
+    std::optional<KeptStreams> kept_;
     Descriptor listener_;
     Descriptor events_;
     std::list<Peer> peers_;

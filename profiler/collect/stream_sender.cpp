@@ -67,7 +67,9 @@ struct StreamSender::Source final : public RecordSink {
         if (auto* const begin = std::get_if<ShareBegin>(&record.what)) said = std::move(begin->said);
         ended = ended || std::holds_alternative<ShareEnd>(record.what);
     }
-    void onCaptured() override {}
+    void onCaptured(const CaptureStatement& statement) override { said = statement.writer; }
+    void onCaptureLosses(std::int64_t) override {}
+    void onCaptureEnd() override { ended = true; }
     void onOther() override {}
 
     std::string name;
@@ -142,7 +144,7 @@ void StreamSender::disconnect(TimeNs now) {
 
 void StreamSender::openThere(std::size_t stream) {
     Source* const source = sources_[stream].get();
-    if (source == nullptr || !source->said) return;
+    if (source == nullptr || !source->said || isForeign(*source)) return;
     Frame frame;
     frame.stream = static_cast<std::uint32_t>(stream);
     if (!source->opened) {
@@ -283,6 +285,10 @@ bool StreamSender::isThrough(Stream stream) const {
     return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty();
 }
 
+bool StreamSender::isForeign(const Source& source) const {
+    return options_.only_own && source.said && source.said->clock != options_.clock;
+}
+
 bool StreamSender::done() const {
     return link_ ? link_->waiting() == 0 && allArrived() : done_;
 }
@@ -291,8 +297,9 @@ bool StreamSender::allArrived() const {
     bool any = false;
     for (std::size_t stream = 0; stream < sources_.size(); ++stream) {
         if (!sources_[stream]) continue;
-        any = true;
         const Source& source = *sources_[stream];
+        if (isForeign(source)) continue;
+        any = true;
         const bool told_gone = source.gone && source.why_gone.empty();
         if ((!source.ended && !told_gone) || !isThrough(stream)) return false;
     }

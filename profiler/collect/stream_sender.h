@@ -24,6 +24,7 @@ public:
         std::optional<TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
+        bool only_own = false; ///< pass over files of other machines, which send them themselves
     };
     explicit StreamSender(Options options);
     ~StreamSender() override;
@@ -61,6 +62,7 @@ private:
     void take(const Frame& frame, TimeNs now);
     void openThere(std::size_t stream);
     [[nodiscard]] bool allArrived() const;
+    [[nodiscard]] bool isForeign(const Source& source) const;
     void ping(TimeNs now);
 
     Options options_;

@@ -1,4 +1,5 @@
 #include "core/io/read_trace.h"
+#include "tests/cli/beside.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"
 
@@ -6,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -92,6 +94,46 @@ TEST_F(Record, MonitorRecognisesTheStepsThatAnalyzeDoes) {
         EXPECT_EQ(steps[i]["busy_ns"], analysis["steps"][i]["ranks"][0]["busy_ns"]);
         EXPECT_EQ(steps[i]["bubble_ns"], analysis["steps"][i]["ranks"][0]["bubble_ns"]);
     }
+}
+
+TEST_F(Record, AJobIsWatchedFromElsewhereWhileItIsRecorded) {
+    const std::string token = scratch_.write("token", "only we know\n").string();
+    Beside monitor({"monitor", "--listen", "0", "--token-file", token, "--keep", scratch_.file("kept")},
+                   scratch_.file("lines"));
+    const std::string address = monitor.said("Listening at ");
+    const ProgramResult recorded = record("train", {"--forward", address, "--token-file", token});
+    EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_EQ(monitor.wait(), 0) << "it ends with the job";
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    const auto all = documents(scratch_.file("lines"));
+    const auto steps = ofKind(all, "step");
+    ASSERT_EQ(steps.size(), 3U);
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        EXPECT_EQ(steps[i]["wall_ns"], analysis["steps"][i]["wall_ns"]);
+    const auto ranks = ofKind(all, "rank");
+    ASSERT_FALSE(ranks.empty());
+    EXPECT_EQ(ranks.back()["state"], "ended");
+    EXPECT_EQ(all.back()["counts"]["torn"], 0);
+    EXPECT_EQ(runProgram({"analyze", scratch_.file("kept"), "--json"}).json()["steps"], analysis["steps"]);
+}
+
+TEST_F(Record, AMonitorSaysThatAKilledJobIsGone) {
+    ASSERT_EQ(record("killed").exit_code, 128 + SIGKILL);
+    const ProgramResult watched = runProgram({"monitor", dir(), "--json"});
+    EXPECT_EQ(watched.exit_code, 4) << watched.err;
+    EXPECT_THAT(watched.out, HasSubstr(R"("state":"gone")"));
+    EXPECT_THAT(watched.out, HasSubstr(R"("event":"run_ended")"));
+}
+
+TEST_F(Record, AJobDoesNotDependOnWhoListens) {
+    const std::string token = scratch_.write("token", "only we know\n").string();
+    Beside monitor({"monitor", "--listen", "0", "--token-file", token}, scratch_.file("lines"));
+    const std::string address = monitor.said("Listening at ");
+    const std::string guess = scratch_.write("guess", "password\n").string();
+    const ProgramResult recorded = record("exit", {"--forward", address, "--token-file", guess});
+    EXPECT_EQ(recorded.exit_code, 42) << recorded.err;
+    EXPECT_THAT(recorded.err, HasSubstr("token"));
+    EXPECT_EQ(slices().size(), 4U) << "the traces are there";
 }
 
 TEST_F(Record, TheExitCodeIsTheJobs) {

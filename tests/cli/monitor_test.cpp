@@ -1,3 +1,4 @@
+#include "tests/cli/beside.h"
 #include "tests/cli/program.h"
 
 #include "core/recognise/run.h"
@@ -21,81 +22,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-/// A program that runs beside the test; killed at the end of its life if it still does.
-class Beside {
-public:
-    Beside(const std::vector<std::string>& words, const std::string& out) {
-        std::array<int, 2> pipe{-1, -1};
-        EXPECT_EQ(::pipe(pipe.data()), 0);
-        child_ = ::fork();
-        if (child_ != 0) {
-            ::close(pipe[1]);
-            err_ = pipe[0];
-            return;
-        }
-        ::close(pipe[0]);
-        if (std::freopen(out.c_str(), "w", stdout) == nullptr || ::dup2(pipe[1], STDERR_FILENO) < 0) ::_exit(1);
-        std::vector<std::string> texts = words;
-        texts.insert(texts.begin(), BUBBLESCOPE_PROGRAM);
-        std::vector<char*> arguments;
-        for (std::string& text : texts)
-            arguments.push_back(text.data());
-        arguments.push_back(nullptr);
-        ::execv(arguments[0], arguments.data());
-        ::_exit(1);
-    }
-    ~Beside() {
-        ::close(err_);
-        if (child_ <= 0) return;
-        ::kill(child_, SIGKILL);
-        ::waitpid(child_, nullptr, 0);
-    }
-    Beside(const Beside&) = delete;
-    Beside& operator=(const Beside&) = delete;
-
-    void signal(int number) const { ::kill(child_, number); }
-    /// What follows `begin` in the next line on standard error that has it; waits for that.
-    [[nodiscard]] std::string said(const std::string& begin) const {
-        std::string line;
-        for (char c = 0; ::read(err_, &c, 1) == 1;) {
-            if (c != '\n') {
-                line += c;
-                continue;
-            }
-            if (line.starts_with(begin)) return line.substr(begin.size());
-            line.clear();
-        }
-        ADD_FAILURE() << "it never said: " << begin;
-        return {};
-    }
-    int wait() {
-        int status = 0;
-        ::waitpid(child_, &status, 0);
-        child_ = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    }
-
-private:
-    pid_t child_ = 0;
-    int err_ = -1;
-};
-
-std::vector<json> documents(const std::string& file) {
-    std::vector<json> all;
-    std::istringstream lines(readAll(file));
-    for (std::string line; std::getline(lines, line);) {
-        all.push_back(json::parse(line, nullptr, false));
-        EXPECT_FALSE(all.back().is_discarded()) << line;
-    }
-    return all;
-}
-
-std::vector<json> ofKind(const std::vector<json>& all, const std::string& kind) {
-    std::vector<json> chosen;
-    std::ranges::copy_if(all, std::back_inserter(chosen), [&](const json& one) { return one["event"] == kind; });
-    return chosen;
-}
 
 const std::vector<std::string> kRun{"run", "--schedule", "1f1b", "--pp",       "4",  "--microbatches",
                                     "8",   "--forward",  "2ms",  "--backward", "4ms"};

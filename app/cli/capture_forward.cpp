@@ -1,0 +1,99 @@
+#include "app/cli/capture_forward.h"
+
+#include "profiler/spool/rank_spool.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+namespace bubblescope::cli {
+namespace {
+
+TimeNs forwardTime() {
+    return profiler::readClocks().monotonic;
+}
+
+} // namespace
+
+Result<std::unique_ptr<CaptureForward>> CaptureForward::start(profiler::StreamSender::Options options,
+                                                              const std::filesystem::path& dir) {
+    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower, profiler::SpoolFollower::open({dir}));
+    std::unique_ptr<CaptureForward> forward(new CaptureForward(std::move(options), std::move(follower)));
+    forward->wake_ = profiler::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!forward->wake_.isOpen()) return runError("what is recorded cannot be sent on: no event is to be had");
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before); // the thread inherits it
+    Status started;
+    try {
+        forward->thread_ = std::thread(&CaptureForward::loop, forward.get());
+    } catch (const std::system_error& e) {
+        started = runError(fmt::format("what is recorded cannot be sent on: {}", e.what()));
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    BUBBLESCOPE_TRY(started);
+    return forward;
+}
+
+CaptureForward::~CaptureForward() {
+    [[maybe_unused]] const Status told = finish(TimeNs{0});
+}
+
+Status CaptureForward::finish(TimeNs patience) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!deadline_) deadline_ = forwardTime() + patience;
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t told = ::write(wake_.get(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+    return ended_;
+}
+
+std::optional<TimeNs> CaptureForward::deadline() {
+    const std::lock_guard lock(mutex_);
+    return deadline_;
+}
+
+void CaptureForward::loop() {
+    Status ended = send();
+    const std::lock_guard lock(mutex_);
+    ended_ = std::move(ended);
+}
+
+Status CaptureForward::send() {
+    constexpr int kLongestWait = 200; ///< milliseconds
+    while (true) {
+        const std::optional<TimeNs> until = deadline(); // before files are read: when it is set, the job wrote all
+        // Folders are looked at every second: a job that was over sooner may have made its files since.
+        constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
+        const bool more = follower_.read(sender_, forwardTime() + (until ? kLookAgain : TimeNs{0}));
+        BUBBLESCOPE_TRY(sender_.turn(forwardTime()));
+        if (until && !more && (follower_.files() == 0 || sender_.done())) return {};
+        const bool late = until && forwardTime() >= *until;
+        // What a process writes that goes on behind the job's end is nobody's any more.
+        if (late && sender_.connected() && !more && !sender_.wantsToWrite()) return {};
+        if (late && !sender_.connected()) {
+            return runError(fmt::format("not all that was recorded reached the monitor: {}",
+                                        sender_.problem().empty() ? "it did not answer" : sender_.problem()),
+                            "send the folder later: bubblescope monitor DIR --forward ADDRESS");
+        }
+        const short wanted = sender_.wantsToWrite() ? POLLIN | POLLOUT : POLLIN;
+        std::array<pollfd, 3> waited{{{until ? -1 : wake_.get(), POLLIN, 0},
+                                      {sender_.descriptor(), wanted, 0},
+                                      {follower_.descriptor(), POLLIN, 0}}};
+        if (!more) ::poll(waited.data(), waited.size(), kLongestWait);
+    }
+}
+
+} // namespace bubblescope::cli
