@@ -6,6 +6,7 @@ namespace bubblescope::fuzz {
 
 std::span<const Target> targets() {
     static constexpr std::array kTargets{
+        Target{"captured", captured},
         Target{"chrome_json", chromeJson},
         Target{"cost_files", costFiles},
         Target{"job_log", jobLog},
