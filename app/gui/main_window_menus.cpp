@@ -119,7 +119,7 @@ void MainWindow::buildNavigateMenu() {
     QMenu* navigate = menuBar()->addMenu(tr("&Navigate"));
     for (const CommandInfo& info : commandTable()) {
         if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
-            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::HigherRows)
+            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters)
             navigate->addSeparator();
         // The key is shown but handled by the timeline: single letters must stay free for other widgets.
         navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), this,

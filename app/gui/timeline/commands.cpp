@@ -44,6 +44,8 @@ constexpr std::array kCommands{
                 QT_TRANSLATE_NOOP("TimelineCommands", "Unfold or fold the rank's threads and streams")},
     CommandInfo{Command::UnfoldAll, Qt::ControlModifier, Qt::Key_E,
                 QT_TRANSLATE_NOOP("TimelineCommands", "Unfold or fold all ranks")},
+    CommandInfo{Command::Counters, Qt::NoModifier, Qt::Key_C,
+                QT_TRANSLATE_NOOP("TimelineCommands", "Show or hide memory and other counters")},
     CommandInfo{Command::HigherRows, Qt::NoModifier, Qt::Key_H, QT_TRANSLATE_NOOP("TimelineCommands", "Higher rows")},
     CommandInfo{Command::LowerRows, Qt::NoModifier, Qt::Key_L,
                 QT_TRANSLATE_NOOP("TimelineCommands", "Lower rows; the lowest are strips")},

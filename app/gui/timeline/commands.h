@@ -30,6 +30,7 @@ enum class Command : std::uint8_t {
     PreviousStep,
     Unfold,
     UnfoldAll,
+    Counters,
     HigherRows,
     LowerRows,
     FitRows,

@@ -130,6 +130,39 @@ void ExtraPainter::paintRawNames() {
     p_.restore();
 }
 
+void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters) {
+    const RowLayout& rows = f_.geometry.rows;
+    const QColor ground = f_.theme.fill(Role::Check);
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    for (const CounterShape& shape : shapes) {
+        if (f_.pixels != nullptr) {
+            f_.pixels->fill(shape.rect, ground.rgb());
+        } else {
+            p_.fillRect(shape.rect, ground);
+        }
+    }
+    p_.restore();
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    const QFontMetrics metrics(small_);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        for (int place = 0; place < rows.counterCount(row); ++place) {
+            const int top = kRulerHeight + rows.counterTop(row, place) - f_.geometry.scroll_y;
+            const CounterLane& lane = counters.of(row)[static_cast<std::size_t>(place)];
+            const QRect area(kNameIndent, top, kHeaderWidth - kNameIndent - 8, RowLayout::kCounterHeight);
+            const QString most = Text::tr("max %1").arg(counterText(lane.most));
+            const int room = area.width() - metrics.horizontalAdvance(most) - 6;
+            p_.drawText(area, Qt::AlignRight | Qt::AlignVCenter,
+                        metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + most);
+        }
+    }
+    p_.restore();
+}
+
 void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share) {
     const QString name = share >= 1 ? ghost.name : Text::tr("%1 to %2").arg(percent(share), ghost.name);
     const RowLayout& rows = f_.geometry.rows;

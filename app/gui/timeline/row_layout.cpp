@@ -41,9 +41,24 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     }
     tops_.push_back(0);
     for (int row = 0; row < rows_; ++row) {
-        const int raw = rawCount(row);
-        tops_.push_back(tops_.back() + row_height_ + (raw > 0 ? raw * kRawPitch + kMargin : 0));
+        const int counters = counterCount(row);
+        tops_.push_back(tops_.back() + row_height_ + rawHeight(row) +
+                        (counters > 0 ? counters * kCounterPitch + kMargin : 0));
     }
+}
+
+int RowLayout::rawHeight(int row) const {
+    const int raw = rawCount(row);
+    return raw > 0 ? raw * kRawPitch + kMargin : 0;
+}
+
+int RowLayout::counterCount(int row) const {
+    const auto at = static_cast<std::size_t>(row);
+    return !strips_ && row >= 0 && at < extras_.counters.size() ? extras_.counters[at] : 0;
+}
+
+int RowLayout::counterTop(int row, int lane) const {
+    return rowTop(row) + row_height_ + rawHeight(row) + lane * kCounterPitch;
 }
 
 void RowLayout::layStrip(int height) {

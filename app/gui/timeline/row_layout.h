@@ -19,6 +19,7 @@ struct LaneBand {
 struct RowExtras {
     bool ghost = false;           ///< a band for another timeline, below that of the ops
     std::vector<int> raw_lanes{}; ///< per rank, how many raw lanes it is unfolded to; those missing are folded
+    std::vector<int> counters{};  ///< per rank, how many counters are drawn; not in strips
     int height = 0;               ///< wanted for the ops, 0 = whatever fits the view best
 };
 
@@ -29,6 +30,8 @@ class RowLayout {
 public:
     static constexpr int kRawHeight = 14;
     static constexpr int kRawPitch = 16; ///< a raw lane with the gap to the next
+    static constexpr int kCounterHeight = 24;
+    static constexpr int kCounterPitch = 28;
     static constexpr int kThinnest = 3;  ///< of a strip
     static constexpr int kReadable = 24; ///< the ops' band of a row; lower ones are strips
     static constexpr int kHighest = 220;
@@ -62,7 +65,11 @@ public:
     };
     [[nodiscard]] std::optional<RawPlace> rawAt(int y) const;
 
+    [[nodiscard]] int counterCount(int row) const;
+    [[nodiscard]] int counterTop(int row, int lane) const;
+
 private:
+    [[nodiscard]] int rawHeight(int row) const;
     void layStrip(int height);
     void layBands(const Lanes& lanes, int compute);
 

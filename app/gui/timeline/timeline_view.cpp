@@ -4,6 +4,7 @@
 #include "app/gui/models/navigation.h"
 #include "app/gui/models/notes_model.h"
 #include "app/gui/models/range_stats.h"
+#include "app/gui/timeline/counter_geometry.h"
 #include "app/gui/timeline/note_flags.h"
 #include "app/gui/timeline/timeline_accessible.h"
 #include "app/gui/timeline/timeline_painter.h"
@@ -63,7 +64,9 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
         unfolded_.clear();
         row_height_ = 0;
         trails_.reset();
-        relayout();
+        counters_.reset();
+        counter_job_.cancel();
+        showCounters(counters_on_);
     });
     connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
@@ -141,7 +144,23 @@ RowExtras TimelineView::extras() const {
     extras.ghost = state_.ghost() != nullptr;
     for (int rank = 0; rank < static_cast<int>(state_.session()->lanes.rankCount()); ++rank)
         extras.raw_lanes.push_back(unfolded(rank) ? static_cast<int>(state_.session()->raw.of(rank).size()) : 0);
+    for (int rank = 0; counters_on_ && counters_ && rank < static_cast<int>(extras.raw_lanes.size()); ++rank)
+        extras.counters.push_back(static_cast<int>(counters_->of(rank).size()));
     return extras;
+}
+
+void TimelineView::showCounters(bool on) {
+    counters_on_ = on;
+    if (on && !counters_ && state_.session()) {
+        counter_job_.start(
+            [session = state_.session()](JobControl& control) { return CounterLanes::build(session, control); },
+            [this](Result<std::shared_ptr<const CounterLanes>> made) {
+                if (!made.ok()) return;
+                counters_ = std::move(made).value();
+                relayout();
+            });
+    }
+    relayout();
 }
 
 void TimelineView::setUnfolded(int rank, bool unfolded) {
@@ -257,6 +276,11 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
         const QString text = noteSummary(*state_.session(), notebook_->notes()[static_cast<std::size_t>(note)]);
         return Qt::convertFromPlainText(text);
     }
+    const QPointF place = position - plot().topLeft();
+    if (const auto counter = counters_ ? counterAt(geometry(), *counters_, place.x(), place.y()) : std::nullopt;
+        counter && plot().contains(position.toPoint()))
+        return Qt::convertFromPlainText(
+            QStringLiteral("%1: %2").arg(counter->lane->name, counterText(counter->lane->at(counter->time))));
     const ItemRef item = itemAt(position);
     return item ? toolTipText(*state_.session(), item) : QString();
 }
@@ -390,6 +414,7 @@ void TimelineView::run(Command command) {
     case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
     case Command::Unfold: unfold(false); break;
     case Command::UnfoldAll: unfold(true); break;
+    case Command::Counters: showCounters(!counters_on_); break;
     case Command::HigherRows: setRowHeight(rows_.otherHeight(1)); break;
     case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
     case Command::FitRows: setRowHeight(0); break;

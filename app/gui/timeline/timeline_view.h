@@ -1,5 +1,7 @@
 #pragma once
 
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/counter_lanes.h"
 #include "app/gui/models/trails.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
@@ -45,6 +47,9 @@ public:
     /// Whether the raw lanes of a rank are shown.
     [[nodiscard]] bool unfolded(int rank) const { return unfolded_.contains(rank); }
     void setUnfolded(int rank, bool unfolded);
+    /// Shows what is counted on each rank; it comes when it is ready. Not in strips.
+    void showCounters(bool on);
+    [[nodiscard]] bool showsCounters() const { return counters_on_; }
     /// Height of the ops in logical pixels, 0 = as fits the view; low ones make strips of the rows.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
@@ -112,6 +117,9 @@ private:
     std::vector<TimelineShape> shapes_;
     QSet<int> unfolded_; ///< ranks
     int row_height_ = 0;
+    bool counters_on_ = false;
+    std::shared_ptr<const CounterLanes> counters_; ///< null until they are ready
+    BackgroundJob counter_job_;
     QImage base_;
     bool base_valid_ = false;
     std::optional<StepTrails> trails_; ///< of the step that was last asked for

@@ -37,6 +37,7 @@ void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
     TimelinePainter(painter, frame).paintBase();
     ExtraPainter extra(painter, frame);
     extra.paintRaw(buildRawShapes(input));
+    if (counters_) extra.paintCounters(buildCounterShapes(input, *counters_), *counters_);
     if (const GhostPtr& ghost = state_.shownGhost())
         extra.paintGhost(buildGhostShapes(input, *ghost), *ghost, state_.ghostShare());
     TrailPainter trail(painter, frame, Qt::BottomEdge);

@@ -1,0 +1,107 @@
+#include "app/gui/models/counter_lanes.h"
+
+#include "core/cost/memory_model.h"
+#include "core/diagnose/rank_tracks.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+#include <algorithm>
+#include <map>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct CounterText {
+    Q_DECLARE_TR_FUNCTIONS(CounterLanes)
+};
+
+/// A forward op takes two halves; where the backward is split, its first part frees one of them.
+constexpr std::int64_t kHalves = 2;
+
+void addValue(CounterLane& lane, TimeNs time, double value) {
+    if (!lane.times.empty() && lane.times.back() >= time) {
+        // Of two values at one time the later one counts, but a peak must not be lost to it.
+        lane.most = std::max(lane.most, value);
+        lane.values.back() = value;
+        return;
+    }
+    lane.times.push_back(time);
+    lane.values.push_back(value);
+    lane.most = std::max(lane.most, value);
+}
+
+/// Replicas run their steps at the same time; one of them is drawn.
+CounterLane heldActivations(const Session& session, std::size_t rank) {
+    CounterLane lane;
+    lane.name = CounterText::tr("activations held");
+    StageMemory stage;
+    stage.activations = {kHalves, 1, 1};
+    for (const StepTimeline& step : session.run.steps) {
+        if (rank >= step.ranks.size() || (!lane.times.empty() && step.begin < lane.times.back())) continue;
+        const MemoryModel model{
+            std::vector<StageMemory>(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp), stage)};
+        for (const MemoryPoint& point : memoryCurve(step, Rank{rank}, model))
+            addValue(lane, point.time, static_cast<double>(point.bytes) / kHalves);
+    }
+    return lane;
+}
+
+CounterLane traceCounter(const Trace& trace, const CounterSeries& series, const ClockFit& clock) {
+    CounterLane lane;
+    const std::string_view name = trace.text(series.name);
+    lane.name = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())).simplified();
+    for (std::size_t i = 0; i < series.times.size(); ++i)
+        addValue(lane, clock.toReference(series.times[i]), series.values[i]);
+    return lane;
+}
+
+} // namespace
+
+double CounterLane::at(TimeNs time) const {
+    const auto next = std::upper_bound(times.begin(), times.end(), time);
+    return next == times.begin() ? 0 : values[static_cast<std::size_t>(next - times.begin()) - 1];
+}
+
+Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr& session, const JobControl& control) {
+    auto lanes = std::make_shared<CounterLanes>();
+    lanes->ranks_.resize(session->lanes.rankCount());
+    for (std::size_t rank = 0; rank < lanes->ranks_.size(); ++rank) {
+        if (control.stopRequested()) return cancelledError();
+        CounterLane held = heldActivations(*session, rank);
+        if (held.most > 0) lanes->ranks_[rank].push_back(std::move(held));
+    }
+    const Run& run = session->run;
+    if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
+    // A counter is of a process; it goes to the first rank that has rows of that process.
+    std::map<std::pair<std::uint32_t, std::int64_t>, const RankTracks*> owners;
+    const std::vector<RankTracks> ranks = rankTracks(run, session->report.clocks);
+    for (const RankTracks& rank : ranks) {
+        for (const TrackId id : rank.tracks) {
+            const Track& track = run.trace->tracks()[id];
+            owners.emplace(std::pair(track.file, track.pid), &rank);
+        }
+    }
+    for (const CounterSeries& series : run.trace->counters()) {
+        if (control.stopRequested()) return cancelledError();
+        const auto owner = owners.find({series.file, series.pid});
+        if (owner == owners.end() || series.times.empty()) continue;
+        const std::size_t rank = owner->second->rank.index();
+        if (rank < lanes->ranks_.size())
+            lanes->ranks_[rank].push_back(traceCounter(*run.trace, series, owner->second->clock));
+    }
+    return std::shared_ptr<const CounterLanes>(std::move(lanes));
+}
+
+QString counterText(double value) {
+    return QLocale().toString(value, 'g', 5);
+}
+
+const std::vector<CounterLane>& CounterLanes::of(int rank) const {
+    static const std::vector<CounterLane> none;
+    const auto at = static_cast<std::size_t>(rank);
+    return rank < 0 || at >= ranks_.size() ? none : ranks_[at];
+}
+
+} // namespace bubblescope::gui

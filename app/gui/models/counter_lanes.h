@@ -1,0 +1,40 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+
+#include <QString>
+
+#include <memory>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A value over time, which holds from each of its times to the next. Times are the views'.
+struct CounterLane {
+    QString name;
+    std::vector<TimeNs> times; ///< rising
+    std::vector<double> values;
+    double most = 0; ///< of the values, at least 0
+
+    /// At a time; 0 before the first value.
+    [[nodiscard]] double at(TimeNs time) const;
+};
+
+/// What is counted on each rank: the activations it holds, in those of one forward op, as the order of its ops tells,
+/// and whatever counters the trace has of its process. Immutable.
+class CounterLanes {
+public:
+    /// Takes time with the ops of all ranks and the values of all counters. Errors: Cancelled.
+    [[nodiscard]] static Result<std::shared_ptr<const CounterLanes>> build(const SessionPtr& session,
+                                                                           const JobControl& control);
+
+    [[nodiscard]] const std::vector<CounterLane>& of(int rank) const;
+
+private:
+    std::vector<std::vector<CounterLane>> ranks_;
+};
+
+/// A counter's value: "3.5", "1.2e+10" for what is long.
+[[nodiscard]] QString counterText(double value);
+
+} // namespace bubblescope::gui
