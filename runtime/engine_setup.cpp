@@ -69,7 +69,8 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .die = {},
                         .after_step = {},
                         .bubble_hook = config.bubble_hook,
-                        .checks = checks};
+                        .checks = checks,
+                        .end_early = config.end_early};
     if (config.backend) {
         engine.devices = {[&config] { return config.backend->openRank(); },
                           [&config](RankDevice& device, const StageTask& task) {

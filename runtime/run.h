@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -44,10 +45,13 @@ struct RunConfig {
     BubbleHook bubble_hook;              ///< see there; empty = none
     std::optional<AadiffOptions> aadiff; ///< the run checks itself in its bubbles; none = it does not
     std::filesystem::path out_dir;       ///< one trace file per rank goes here; empty = record nothing
+    /// Asks the run to end with the step that is running, as if no more had been wanted. Where ranks are processes it
+    /// is not looked at.
+    std::stop_token end_early;
 };
 
 struct RunSummary {
-    std::vector<double> losses;       ///< mean over micro-batches, per step
+    std::vector<double> losses;       ///< mean over micro-batches, per step that was run
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; one copy of the model
     std::int64_t ops = 0;             ///< executed, one optimizer op per rank and step included; 0 for a reference
     std::int64_t late_ops = 0;        ///< ops whose end moved because they were done beyond the tolerance
@@ -63,8 +67,8 @@ struct RunSummary {
     std::optional<Checks> checks;
 };
 
-/// Trains for `steps` steps, one thread per rank, and records the run; any valid schedule, from the registry or
-/// from a file. Errors: Input for an invalid
+/// Trains for `steps` steps, or until asked to end, one thread per rank, and records the run; any valid schedule, from
+/// the registry or from a file. Errors: Input for an invalid
 /// schedule, Run when a rank fails or a file cannot be written (what was recorded until then is
 /// readable), Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);

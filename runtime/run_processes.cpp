@@ -147,6 +147,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get(), checks.get());
     if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
     engine.die = [] { std::raise(SIGKILL); };
+    engine.end_early = {};
     Result<EngineResult> ran = runEngine(engine, control);
     all_alive = wires->leave();
     if (recorder) recorder->addPings(std::span(wires->pings()).subspan(pings_written));

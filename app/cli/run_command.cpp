@@ -2,6 +2,7 @@
 #include "app/cli/backend_option.h"
 #include "app/cli/check_options.h"
 #include "app/cli/command.h"
+#include "app/cli/end_on_signal.h"
 #include "app/cli/model_options.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/run_comparison.h"
@@ -134,11 +135,18 @@ Result<Plan> agreed(Result<Plan> plan, ProcessTeam* team) {
 }
 
 CommandResult run(const Options& options, ProcessTeam* team) {
+    // Processes of one run would have to agree on its last step; their launcher ends them.
+    std::optional<EndOnSignal> end;
+    if (!severalProcesses(team)) end.emplace();
+    const std::stop_token end_early = end ? end->token() : std::stop_token();
     if (options.compare.empty()) {
         BUBBLESCOPE_ASSIGN(runtime::RunConfig config, agreed(planOne(options, team), team));
+        config.end_early = end_early;
         return runOne(std::move(config), options, team);
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<runtime::RunConfig> configs, agreed(planAll(options, team), team));
+    BUBBLESCOPE_ASSIGN(std::vector<runtime::RunConfig> configs, agreed(planAll(options, team), team));
+    for (runtime::RunConfig& config : configs)
+        config.end_early = end_early;
     return compare(configs, options, team);
 }
 

@@ -57,6 +57,7 @@ Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control) 
 
     EngineResult result;
     result.losses = std::move(state.losses);
+    result.losses.resize(static_cast<std::size_t>(state.steps));
     result.stages = std::move(state.stages);
     for (const RankLoop& loop : loops) {
         result.memory.push_back(loop.counts().memory);

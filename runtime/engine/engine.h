@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -49,10 +50,12 @@ struct EngineConfig {
     std::function<Status()> after_step;
     BubbleHook bubble_hook{};     ///< empty = none
     CheckSetup* checks = nullptr; ///< of a run that checks itself
+    std::stop_token end_early{};  ///< ends all ranks with one step; they must all run here
 };
 
 struct EngineResult {
-    /// By step, each pipeline's share by its number, replica by replica; 0 where its last stage is elsewhere.
+    /// By step that was run, each pipeline's share by its number, replica by replica; 0 where its last stage is
+    /// elsewhere.
     std::vector<std::vector<double>> losses;
     /// By replica and tensor rank, see RunMesh::laneOf(), then stage, as trained; null where it is elsewhere.
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages;

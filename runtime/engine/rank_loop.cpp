@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
     : config(engine_config), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
-      plan(config.schedule, config.replicas), control(job_control),
+      plan(config.schedule, config.replicas), control(job_control), steps(config.steps),
       losses(static_cast<std::size_t>(config.steps),
              std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
       stages(static_cast<std::size_t>(mesh.lanes())) {
@@ -61,11 +61,16 @@ void RankLoop::runSteps() {
     buildStages();
     wires_.expect(expected_);
     clock_.alignTo(meet(state_.config.clock.now()));
-    for (step_ = 0; step_ < state_.config.steps; ++step_)
+    for (step_ = 0; goesOn(); ++step_)
         runStep();
     if (state_.config.checks == nullptr) return;
     static_cast<void>(meet(freeAt())); // what was asked in the last step is there for all
     checker_->finish();
+}
+
+bool RankLoop::goesOn() {
+    if (step_ < state_.steps && state_.config.end_early.stop_requested()) state_.steps = step_ + 1;
+    return step_ < state_.steps;
 }
 
 void RankLoop::buildStages() {

@@ -9,6 +9,7 @@
 #include "runtime/fault/rank_faults.h"
 #include "runtime/replay/rank_checker.h"
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
+    /// One behind the last step. A rank that finds the run asked to end, on its way into a step, makes that step the
+    /// last: no other rank is farther, since all meet at a step's end, and all look again before they go on.
+    std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
 };
@@ -54,6 +58,8 @@ private:
     [[nodiscard]] static std::size_t togetherFrom(std::span<const Op> ops, std::size_t index);
 
     void runSteps();
+    /// Whether there is a step `step_`.
+    [[nodiscard]] bool goesOn();
     void buildStages();
     void runStep();
     /// Calls the hook for bubbles that end with the op at `index` of the list.

@@ -93,6 +93,20 @@ TEST(Monitor, StopsWhenToldAndSaysWhatItSaw) {
     EXPECT_FALSE(all[0]["run_ended"].get<bool>());
 }
 
+TEST(Monitor, SeesARunEndThatWasAskedTo) {
+    const ScratchFolder scratch;
+    const std::string traces = scratch.file("traces");
+    Beside run(runWith({"--steps", "100000", "--out", traces}), scratch.file("text"));
+    EXPECT_EQ(runProgram({"monitor", traces, "--steps", "2"}).exit_code, 0);
+    run.signal(SIGTERM);
+    EXPECT_EQ(run.said("bubblescope: the run ends"), " with this step; once more ends it at once");
+    EXPECT_EQ(run.wait(), 0);
+    EXPECT_THAT(readAll(scratch.file("text")), HasSubstr("Trace written to")) << "what it ran is analysed";
+    const ProgramResult watched = runProgram({"monitor", traces, "--json"});
+    EXPECT_EQ(watched.exit_code, 0) << "its ranks have ended, and none is gone: " << watched.err;
+    EXPECT_THAT(watched.out, HasSubstr(R"("incomplete":0)"));
+}
+
 TEST(Monitor, ReadsARunThatIsOver) {
     const ScratchFolder scratch;
     const std::string traces = scratch.file("traces");

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -299,6 +300,28 @@ TEST(RunPipeline, NamesTheTraceFolderItCannotUse) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().kind, ErrorKind::Run);
     EXPECT_EQ(result.error().where, config.out_dir.string());
+}
+
+TEST(Run, EndsWithOneStepForAllRanksWhenAsked) {
+    RunConfig config = configOf(test::scheduleOf("1f1b", 4, 8));
+    config.steps = 100'000;
+    std::stop_source ask;
+    config.end_early = ask.get_token();
+    JobControl control;
+    std::atomic<int> checks{0};
+    constexpr int kAmongSteps = 4 * 17 * 2; // ranks look before every op: somewhere in the first steps
+    control.at_check = [&] {
+        if (++checks == kAmongSteps) ask.request_stop();
+    };
+    const Result<RunSummary> ended = runPipeline(config, control);
+    ASSERT_TRUE(ended.ok()) << ended.error().text();
+    const std::size_t steps = ended.value().losses.size();
+    EXPECT_GE(steps, 1U);
+    EXPECT_LE(steps, 4U);
+    config.steps = static_cast<int>(steps);
+    const RunSummary whole = reference(config);
+    EXPECT_EQ(ended.value().losses, whole.losses);
+    EXPECT_EQ(ended.value().weights_digest, whole.weights_digest) << "the last step is whole on all ranks";
 }
 
 } // namespace

@@ -1,0 +1,38 @@
+#include "app/cli/end_on_signal.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <poll.h>
+
+#include <array>
+#include <cstdio>
+
+namespace bubblescope::cli {
+
+EndOnSignal::EndOnSignal() : over_(::eventfd(0, EFD_CLOEXEC)), watcher_([this] { watch(); }) {}
+
+EndOnSignal::~EndOnSignal() {
+    ::eventfd_write(over_.get(), 1);
+    watcher_.join();
+}
+
+void EndOnSignal::watch() {
+    std::array<pollfd, 2> waited{{{signals_.descriptor(), POLLIN, 0}, {over_.get(), POLLIN, 0}}};
+    while (!signals_.came()) {
+        ::poll(waited.data(), waited.size(), -1);
+        if (waited[1].revents != 0) return;
+    }
+    ask_.request_stop();
+    fmt::print(stderr, "bubblescope: the run ends with this step; once more ends it at once\n");
+    // From now on the system does with the process what it does without us.
+    sigset_t deadly;
+    ::sigemptyset(&deadly);
+    ::sigaddset(&deadly, SIGINT);
+    ::sigaddset(&deadly, SIGTERM);
+    ::pthread_sigmask(SIG_UNBLOCK, &deadly, nullptr);
+    while (::poll(&waited[1], 1, -1) < 0) {
+    }
+}
+
+} // namespace bubblescope::cli
