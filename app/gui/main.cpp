@@ -47,7 +47,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         },
         Qt::SingleShotConnection);
     window.show();
-    window.open(options.files);
+    gui::openAsAsked(window, options);
     return QApplication::exec();
 }
 

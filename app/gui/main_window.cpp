@@ -74,6 +74,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
         if (!running) showCentre();
     });
+    connectLive();
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
     connect(&notebook_, &Notebook::failed, this, [this](const Error& error) { message_->showError(error); });
     // Not from within a menu that the rebuilding deletes.
@@ -153,7 +154,13 @@ void MainWindow::buildCentre() {
     stack_->addWidget(timeline_);
     preview_ = new LoadPreview(themes_, stack_);
     stack_->addWidget(preview_);
+    live_waiting_ = new QLabel(stack_);
+    live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
+    live_waiting_->setAlignment(Qt::AlignCenter);
+    live_waiting_->setWordWrap(true);
+    stack_->addWidget(live_waiting_);
     column->addWidget(message_);
+    column->addWidget(buildLiveBar(centre));
     column->addWidget(summary);
     column->addWidget(overview_);
     column->addWidget(new GhostBar(state_, centre));
@@ -161,6 +168,8 @@ void MainWindow::buildCentre() {
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
+    connect(welcome_, &WelcomePanel::watchRequested, this, &MainWindow::chooseLive);
+    connect(welcome_, &WelcomePanel::runRequested, this, &MainWindow::chooseRun);
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
     connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
@@ -237,7 +246,10 @@ void MainWindow::showSession() {
 }
 
 void MainWindow::showCentre() {
-    stack_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_) : welcome_);
+    const bool waiting = live_.active() || (live_.picture() && live_.picture()->info);
+    stack_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
+                             : waiting                   ? static_cast<QWidget*>(live_waiting_)
+                                                         : welcome_);
 }
 
 /// A trace that is open stays in view until the next one is there.
@@ -258,6 +270,7 @@ void MainWindow::showPanels(bool any) {
     } else if (any && !layout_.isEmpty()) {
         restoreState(layout_, kLayoutVersion);
         layout_.clear();
+        if (live_.active()) showDock(live_dock_);
     }
 }
 

@@ -2,6 +2,9 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/language/language_manager.h"
+#include "app/gui/live/live_controller.h"
+#include "app/gui/live/run_process.h"
+#include "app/gui/live/touch_watch.h"
 #include "app/gui/models/notebook.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
@@ -42,6 +45,10 @@ public:
     void cancelLoad();
     /// Sets another run beside the open one.
     void compareWith(const QStringList& paths);
+    /// Watches a run while it goes on. loaded() tells of the first steps that were put together.
+    void watch(const LiveTarget& target);
+    /// Starts our own runtime and watches it.
+    void runSchedule(const RunPlan& plan);
     /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
     bool showPanel(const QString& name);
 
@@ -51,6 +58,8 @@ public:
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] Notebook& notebook() { return notebook_; }
+    [[nodiscard]] LiveController& live() { return live_; }
+    [[nodiscard]] RunProcess& process() { return process_; }
     [[nodiscard]] ThemeManager& themes() { return themes_; }
     [[nodiscard]] LanguageManager& languages() { return languages_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
@@ -76,6 +85,15 @@ private:
     void buildViewMenu();
     void buildNavigateMenu();
     void buildHelpMenu();
+    void buildLiveActions(QMenu& file);
+    void buildFollowAction(QMenu& view);
+    void connectLive();
+    QWidget* buildLiveBar(QWidget* parent);
+    void chooseLive();
+    void chooseRun();
+    void showLive();
+    void showAlert(const LiveAlert& alert);
+    void tellRunEnded(bool well, const QString& said);
     void fillRecentMenu();
     static void showDock(QDockWidget* dock);
     QDockWidget* addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
@@ -104,6 +122,10 @@ private:
     LanguageManager languages_;
     ViewState state_;
     Notebook notebook_{state_};
+    LiveController live_{state_};
+    RunProcess process_;
+    TouchWatch touches_;     ///< of panels, which would be made anew under the user's hands
+    bool live_told_ = false; ///< loaded(), of this watch
     BackgroundJob job_;
     std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
 
@@ -122,6 +144,8 @@ private:
     QToolButton* problems_button_ = nullptr;
     QDockWidget* anomalies_dock_ = nullptr;
     QDockWidget* problems_dock_ = nullptr;
+    QDockWidget* live_dock_ = nullptr;
+    QLabel* live_waiting_ = nullptr; ///< in place of a timeline, before there is one
     QMenu* recent_menu_ = nullptr;
     QMenu* dock_menu_ = nullptr;
     QList<QAction*> theme_actions_;

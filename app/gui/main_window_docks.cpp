@@ -1,4 +1,5 @@
 #include "app/gui/lab/lab_window.h"
+#include "app/gui/live/live_panel.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/ideal_ghost.h"
 #include "app/gui/panels/aadiff_panel.h"
@@ -13,6 +14,7 @@
 #include "app/gui/panels/whatif_panel.h"
 
 #include <QDockWidget>
+#include <QStatusBar>
 
 namespace bubblescope::gui {
 
@@ -72,7 +74,12 @@ void MainWindow::buildDocks() {
         showDock(notes_dock);
         notes->edit(note);
     });
+    auto* live = new LivePanel(live_, state_, themes_, this);
+    connect(live, &LivePanel::note, this, [this](const QString& text) { statusBar()->showMessage(text, 6000); });
+    live_dock_ = below("liveDock", tr("Live"), live);
+    touches_.setExcept(live_dock_);
     const QList<QDockWidget*> others{
+        live_dock_,
         anomalies_dock_,
         below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
         below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)),
@@ -90,6 +97,7 @@ void MainWindow::buildDocks() {
     }
     // Opened by its button; most traces have nothing to say there.
     problems_dock_->hide();
+    live_dock_->hide(); // comes with a run that is watched
     bubbles->raise();
     resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
     resizeDocks({bubbles}, {270}, Qt::Vertical);

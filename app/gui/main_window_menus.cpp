@@ -25,6 +25,7 @@ void MainWindow::buildFileMenu() {
     file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), this, &MainWindow::chooseFiles);
     file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), this,
                     &MainWindow::chooseDirectory);
+    buildLiveActions(*file);
     recent_menu_ = file->addMenu(tr("Open &recent"));
     connect(recent_menu_, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
     file->addSeparator();
@@ -77,6 +78,7 @@ void MainWindow::buildViewMenu() {
     ideal->setCheckable(true);
     connect(ideal_, &IdealGhost::toggled, ideal, &QAction::setChecked);
     buildTrailActions(*view);
+    buildFollowAction(*view);
     view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openLab(); });
     view->addSeparator();
     const QList<QDockWidget*> docks = findChildren<QDockWidget*>();

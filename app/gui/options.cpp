@@ -2,6 +2,7 @@
 
 #include <QCommandLineParser>
 #include <QCoreApplication>
+#include <QFile>
 #include <QRegularExpression>
 
 #include <iterator>
@@ -43,6 +44,29 @@ std::optional<Trail> parseTrail(const QString& text) {
     return std::nullopt;
 }
 
+/// The first line of the file, or what the environment has.
+QString readToken(const QString& name) {
+    if (name.isEmpty()) return qEnvironmentVariable("BUBBLESCOPE_TOKEN");
+    QFile file(name);
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    constexpr qint64 kMost = 4096;
+    return QString::fromUtf8(file.readLine(kMost)).trimmed();
+}
+
+QString readLive(const QCommandLineParser& parser, Options& out) {
+    LiveTarget target;
+    target.folders = parser.values(QStringLiteral("live"));
+    target.listen = parser.value(QStringLiteral("listen"));
+    if (target.folders.isEmpty() && target.listen.isEmpty()) return {};
+    if (!out.files.isEmpty()) return Text::tr("--live and --listen watch a run and take no files beside them");
+    if (!target.listen.isEmpty()) {
+        target.token = readToken(parser.value(QStringLiteral("token-file")));
+        if (target.token.isEmpty()) return Text::tr("--listen needs a token: give --token-file, or BUBBLESCOPE_TOKEN");
+    }
+    out.live = std::move(target);
+    return {};
+}
+
 /// Options with a value, checked; the message of the first wrong one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
@@ -80,10 +104,12 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
         out.select = parsePlace(parser.value(QStringLiteral("select")));
         if (!out.select) return Text::tr("--select needs RANK@TIME, such as 2@35ms");
     }
+    const QString live = readLive(parser, out);
+    if (!live.isEmpty()) return live;
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
         if (out.screenshot.isEmpty()) return Text::tr("--screenshot needs the name of the PNG file to write");
-        if (out.files.isEmpty()) return Text::tr("--screenshot needs a trace to show");
+        if (out.files.isEmpty() && !out.live) return Text::tr("--screenshot needs a trace to show");
     }
     return {};
 }
@@ -105,6 +131,9 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("compare"), {}, QStringLiteral("file")},
                        {QStringLiteral("trail"), {}, QStringLiteral("name")},
                        {QStringLiteral("select"), {}, QStringLiteral("place")},
+                       {QStringLiteral("live"), {}, QStringLiteral("folder")},
+                       {QStringLiteral("listen"), {}, QStringLiteral("address")},
+                       {QStringLiteral("token-file"), {}, QStringLiteral("file")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/language/language_manager.h"
+#include "app/gui/live/live_feed.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
 #include "core/base/result.h"
@@ -34,7 +35,8 @@ struct Options {
     QStringList rules;           ///< files of further recognition rules
     QString mesh;                ///< how the job spreads over its ranks; empty = as the traces say
     QString mesh_order;
-    QString compare; ///< another run to set beside the first; empty = none
+    QString compare;                ///< another run to set beside the first; empty = none
+    std::optional<LiveTarget> live; ///< a run to watch; then there are no files
     QStringList files;
 };
 

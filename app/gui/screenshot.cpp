@@ -98,6 +98,11 @@ Status showAsAsked(MainWindow& window, const Options& options) {
     return {};
 }
 
+void openAsAsked(MainWindow& window, const Options& options) {
+    if (options.live) return window.watch(*options.live);
+    window.open(options.files);
+}
+
 int takeScreenshot(MainWindow& window, const Options& options) {
     window.setAttribute(Qt::WA_DontShowOnScreen);
     window.resize(options.size);
@@ -114,7 +119,7 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         Qt::QueuedConnection);
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });
-    window.open(options.files);
+    openAsAsked(window, options);
     return QApplication::exec();
 }
 

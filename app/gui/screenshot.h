@@ -11,6 +11,9 @@ class MainWindow;
 /// window has no such thing.
 [[nodiscard]] Status showAsAsked(MainWindow& window, const Options& options);
 
+/// Begins to open the files, or to watch the run.
+void openAsAsked(MainWindow& window, const Options& options);
+
 /// Loads the files, writes a picture of the window once background work is done, and returns the exit code.
 [[nodiscard]] int takeScreenshot(MainWindow& window, const Options& options);
 

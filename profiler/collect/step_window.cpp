@@ -5,6 +5,7 @@
 #include "core/timeline/typical_costs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -59,9 +60,10 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
         run_.steps.push_back(std::move(timeline));
     }
     std::vector<ReducedReplica> replicas;
-    const std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
+    std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
     for (std::size_t i = 0; i < diagnoses.size(); ++i)
         replicas.push_back(reduced(analyses_[from + i], diagnoses[i]));
+    std::ranges::move(diagnoses, std::back_inserter(diagnoses_));
     trim();
     return replicas;
 }
@@ -73,8 +75,13 @@ void StepWindow::trim() {
         numbers.insert(step.index);
     if (numbers.size() <= limits_.first + limits_.last) return;
     const int goes = *std::next(numbers.begin(), static_cast<std::ptrdiff_t>(limits_.first));
-    std::erase_if(analyses_, [goes](const StepAnalysis& step) { return step.index == goes; });
-    std::erase_if(run_.steps, [goes](const StepTimeline& step) { return step.index == goes; });
+    // Replicas come together, so what goes is one stretch of all lists.
+    const auto begin = std::ranges::find(run_.steps, goes, &StepTimeline::index) - run_.steps.begin();
+    const auto count = std::ranges::count(run_.steps, goes, &StepTimeline::index);
+    const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
+    drop(run_.steps);
+    drop(analyses_);
+    drop(diagnoses_);
 }
 
 std::vector<Anomaly> StepWindow::findings() const {

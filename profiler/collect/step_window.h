@@ -28,6 +28,8 @@ public:
     /// What analyze would know of these steps; valid until add().
     [[nodiscard]] const Run& run() const { return run_; }
     [[nodiscard]] const std::vector<StepAnalysis>& analyses() const { return analyses_; }
+    [[nodiscard]] const std::vector<StepDiagnosis>& diagnoses() const { return diagnoses_; }
+    [[nodiscard]] const RunClocks& clocks() const { return clocks_; }
 
 private:
     void nameSchedule(const StepTimeline& first);
@@ -38,7 +40,8 @@ private:
     Limits limits_;
     RunClocks clocks_;
     std::unique_ptr<StepAnalyzer> analyzer_;
-    std::vector<StepAnalysis> analyses_; ///< one per run_.steps
+    std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
+    std::vector<StepDiagnosis> diagnoses_; ///< likewise; each as of when its step came
 };
 
 } // namespace bubblescope::profiler

@@ -1,4 +1,5 @@
 #include "core/io/perfetto/write_timeline.h"
+#include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 
 #include <QFile>
@@ -22,7 +23,7 @@ struct Outcome {
 Outcome runGui(const QStringList& arguments, const QString& platform = QString()) {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "QT_SCALE_FACTOR"})
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "QT_SCALE_FACTOR", "BUBBLESCOPE_TOKEN"})
         environment.remove(QString::fromLatin1(name));
     if (!platform.isEmpty()) environment.insert(QStringLiteral("QT_QPA_PLATFORM"), platform);
     process.setProcessEnvironment(environment);
@@ -69,6 +70,20 @@ private slots:
         QVERIFY(QImage(steps) != image);
     }
 
+    void showsARunThatIsWatched() {
+        LiveRun run;
+        run.writeSteps(3);
+        run.end();
+        const QString folder = QString::fromStdString(run.dir().string());
+        const QString png = path("live.png");
+        const Outcome shown = runGui({"--screenshot", png, "--size", "1000x700", "--live", folder});
+        QVERIFY2(shown.code == 0, qPrintable(shown.err));
+        QCOMPARE(QImage(png).size(), QSize(1000, 700));
+        const Outcome missing = runGui({"--screenshot", path("x.png"), "--live", path("no/such/folder")});
+        QCOMPARE(missing.code, 3);
+        QVERIFY(missing.err.contains(QLatin1String("no/such")));
+    }
+
     void unreadableInputIsExitCode3() {
         const Outcome missing = runGui({"--screenshot", path("x.png"), path("missing.json")});
         QCOMPARE(missing.code, 3);
@@ -104,6 +119,8 @@ private slots:
                                                      path("run.pftrace")};
         QTest::newRow("no such panel") << QStringList{"--screenshot", path("x.png"), "--panel", "kitchen",
                                                       path("run.pftrace")};
+        QTest::newRow("live and files") << QStringList{"--live", path("."), path("run.pftrace")};
+        QTest::newRow("no token") << QStringList{"--listen", "9200"};
         QTest::newRow("no display") << QStringList{path("run.pftrace")};
     }
     void wrongUsageIsExitCode2() {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -16,8 +18,10 @@ constexpr double kMargin = 0.06;   ///< of the length, above and below
 } // namespace
 
 Axis robustAxis(std::span<const double> values, bool from_zero) {
-    if (values.empty()) return {};
-    std::vector<double> sorted(values.begin(), values.end());
+    std::vector<double> sorted;
+    sorted.reserve(values.size());
+    std::ranges::copy_if(values, std::back_inserter(sorted), [](double value) { return !std::isnan(value); });
+    if (sorted.empty()) return {};
     std::ranges::sort(sorted);
     const double lower = statistics::quantile(sorted, 0.25);
     const double upper = statistics::quantile(sorted, 0.75);

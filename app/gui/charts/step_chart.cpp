@@ -100,10 +100,17 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
     painter.setPen(QPen(colour, 1.4));
-    painter.drawPolyline(points.data(), static_cast<int>(points.size()));
+    for (std::size_t from = 0; from < points.size();) { // each stretch of known values
+        std::size_t to = from;
+        while (to < points.size() && !std::isnan(curve.data.values[to]))
+            ++to;
+        if (to > from) painter.drawPolyline(&points[from], static_cast<int>(to - from));
+        from = to + 1;
+    }
     painter.setPen(Qt::NoPen);
     for (std::size_t i = 0; i < points.size(); ++i) {
         const double value = curve.data.values[i];
+        if (std::isnan(value)) continue;
         const bool outside = layout.outside(index, value);
         if (!outside && layout.pitch() < kDotsFrom) continue;
         painter.setBrush(outside ? theme.bad : colour);
@@ -174,8 +181,11 @@ void StepChart::paintEvent(QPaintEvent*) {
 QString StepChart::toolTipAt(int step) const {
     const auto at = static_cast<std::size_t>(step);
     QString text = QStringLiteral("<b>%1</b>").arg(tr("Step %1").arg(numbers_[at]));
-    for (const Curve& curve : curves_)
-        text += QStringLiteral("<br>%1: %2").arg(curve.title.toHtmlEscaped(), curve.text(curve.data.values[at]));
+    for (const Curve& curve : curves_) {
+        const double value = curve.data.values[at];
+        text += QStringLiteral("<br>%1: %2")
+                    .arg(curve.title.toHtmlEscaped(), std::isnan(value) ? tr("unknown") : curve.text(value));
+    }
     for (const Mark& mark : marks_) {
         if (mark.step == step) text += QStringLiteral("<br>%1").arg(mark.text.toHtmlEscaped());
     }

@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 
 /// One curve over steps: a plot of its own, all plots share the horizontal axis.
 struct StepCurve {
-    std::vector<double> values; ///< one a step
+    std::vector<double> values; ///< one a step; NaN where it is not known
     bool from_zero = true;
 };
 
@@ -29,6 +29,7 @@ public:
     /// Held at the plot's edge for values outside the axis.
     [[nodiscard]] double y(std::size_t curve, double value) const;
     [[nodiscard]] bool outside(std::size_t curve, double value) const;
+    /// A point a step; of unknown values with a y that is none.
     [[nodiscard]] std::vector<QPointF> line(std::size_t curve, const std::vector<double>& values) const;
     /// The step nearest to a horizontal place.
     [[nodiscard]] int stepAt(double x) const;

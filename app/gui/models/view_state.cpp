@@ -25,16 +25,51 @@ void ViewState::setSession(SessionPtr session) {
     if (session_) {
         step_ = session_->stepCount() > 1 ? 1 : 0;
         // The step is set before the range, so that following the range finds it already there.
-        TimeRange limits = padded(session_->lanes.extent(), kTracePadding);
-        const TimeRange first = stepView(0);
-        const TimeRange last = stepView(session_->stepCount() - 1);
-        limits = {std::min(limits.begin, first.begin), std::max(limits.end, last.end)};
-        range_.setLimits(limits);
+        range_.setLimits(limits());
         range_.reset(stepView(step_));
     } else {
         range_.setLimits({});
     }
     emit sessionChanged();
+    emit stepChanged();
+    emit selectionChanged();
+}
+
+TimeRange ViewState::limits() const {
+    const TimeRange all = padded(session_->lanes.extent(), kTracePadding);
+    const TimeRange first = stepView(0);
+    const TimeRange last = stepView(session_->stepCount() - 1);
+    return {std::min(all.begin, first.begin), std::max(all.end, last.end)};
+}
+
+/// Steps have other places in a run that went on.
+ItemRef ViewState::sameItem(const Session& later) const {
+    if (!selection_ || !session_ || selection_.kind == ItemKind::Slice || selection_.kind == ItemKind::Check) return {};
+    const StepTimeline& step = session_->step(selection_.step);
+    for (int place = 0; place < later.stepCount(); ++place) {
+        const StepTimeline& other = later.step(place);
+        if (other.index != step.index || other.replica != step.replica || other.begin != step.begin) continue;
+        ItemRef item = selection_;
+        item.step = place;
+        return item;
+    }
+    return {};
+}
+
+void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
+    selection_ = sameItem(*session);
+    session_ = std::move(session);
+    step_ = session_->stepCount() - 1;
+    highlight({}, {});
+    setGhost(nullptr);
+    // Views find the new session in the new range: neither is told of before both are there.
+    {
+        const QSignalBlocker quiet(range_);
+        range_.follow(limits(), visible);
+    }
+    if (measured_.begin < range_.limits().begin) measure({});
+    emit sessionChanged();
+    emit range_.changed();
     emit stepChanged();
     emit selectionChanged();
 }

@@ -44,6 +44,9 @@ public:
 
     /// Shows the second step of several (the first one warms up), or the only one. Null clears.
     void setSession(SessionPtr session);
+    /// A later state of the run that is shown: its newest step becomes current. What is selected stays so while the run
+    /// still has it.
+    void followSession(SessionPtr session, const TimeRange& visible);
     /// Makes `step` current and zooms to it.
     void showStep(int step);
     /// Also makes the item's step current. Does not move the view.
@@ -87,6 +90,8 @@ signals:
 private:
     void setStep(int step);
     void moveGhost();
+    [[nodiscard]] TimeRange limits() const;
+    [[nodiscard]] ItemRef sameItem(const Session& later) const;
     void followRange();
     [[nodiscard]] TimeRange stepView(int step) const;
 

@@ -32,6 +32,13 @@ void VisibleRange::reset(const TimeRange& range) {
     apply(clamped(range));
 }
 
+void VisibleRange::follow(const TimeRange& limits, const TimeRange& range) {
+    limits_ = limits;
+    if (limits_.length() < kShortest) limits_.end = limits_.begin + kShortest;
+    in_gesture_ = false;
+    apply(clamped(range));
+}
+
 void VisibleRange::show(const TimeRange& range) {
     const TimeRange target = clamped(range);
     if (target == range_) return;
@@ -63,7 +70,7 @@ void VisibleRange::panBy(double fraction) {
 
 void VisibleRange::back() {
     if (history_.empty()) return;
-    const TimeRange target = history_.back();
+    const TimeRange target = clamped(history_.back());
     history_.pop_back();
     in_gesture_ = false;
     apply(target);

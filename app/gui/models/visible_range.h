@@ -27,6 +27,8 @@ public:
     void setLimits(const TimeRange& limits);
     /// Shows `range`, as far as the limits allow, without a trace in the history (the initial view).
     void reset(const TimeRange& range);
+    /// A trace that grew: shows `range` of it. What is undone afterwards leads no farther than the new limits.
+    void follow(const TimeRange& limits, const TimeRange& range);
     /// Jumps to `range`; back() returns.
     void show(const TimeRange& range);
     void showAll() { show(limits_); }

@@ -32,6 +32,9 @@ ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
     for (const CommandInfo& info : commandTable())
         add(commandKeys(info), commandText(info));
     add(QKeySequence(QKeySequence::Open).toString(QKeySequence::NativeText), tr("Open files"));
+    add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L).toString(QKeySequence::NativeText), tr("Watch a run"));
+    add(QKeySequence(Qt::CTRL | Qt::Key_R).toString(QKeySequence::NativeText), tr("Run a schedule"));
+    add(QKeySequence(Qt::CTRL | Qt::Key_E).toString(QKeySequence::NativeText), tr("Follow the newest step"));
     add(QStringLiteral("?"), tr("This sheet"));
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);

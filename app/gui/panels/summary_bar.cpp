@@ -6,6 +6,7 @@
 #include "app/gui/panels/legend.h"
 #include "core/schedule/registry.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QStringList>

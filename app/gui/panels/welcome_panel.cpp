@@ -22,15 +22,21 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     auto* files = new QPushButton(tr("Open files…"), this);
     files->setDefault(true);
     auto* directory = new QPushButton(tr("Open directory…"), this);
-    for (QPushButton* button : {files, directory})
+    auto* watch = new QPushButton(tr("Watch a run…"), this);
+    auto* run = new QPushButton(tr("Run a schedule…"), this);
+    for (QPushButton* button : {files, directory, watch, run})
         button->setMinimumSize(130, 30);
     connect(files, &QPushButton::clicked, this, &WelcomePanel::openFilesRequested);
     connect(directory, &QPushButton::clicked, this, &WelcomePanel::openDirectoryRequested);
+    connect(watch, &QPushButton::clicked, this, &WelcomePanel::watchRequested);
+    connect(run, &QPushButton::clicked, this, &WelcomePanel::runRequested);
 
     auto* buttons = new QHBoxLayout;
     buttons->addStretch(1);
     buttons->addWidget(files);
     buttons->addWidget(directory);
+    buttons->addWidget(watch);
+    buttons->addWidget(run);
     buttons->addStretch(1);
     recent_->setSpacing(2);
 

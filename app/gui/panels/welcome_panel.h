@@ -19,6 +19,8 @@ public:
 signals:
     void openFilesRequested();
     void openDirectoryRequested();
+    void watchRequested();
+    void runRequested();
     void recentChosen(const QStringList& paths);
 
 private:

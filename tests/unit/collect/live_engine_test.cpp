@@ -115,6 +115,31 @@ TEST(LiveEngine, SaysOfStepsWhatAnalyzeSays) {
     EXPECT_EQ(watch.engine.window()->run().schedule.name, "1f1b");
 }
 
+TEST(LiveEngine, KeepsTheFirstAndTheLastStepsInFull) {
+    const auto wanted = fourRanks(20);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.window = {2, 3};
+    Watch watch(ranks, options);
+    for (int step = 0; step < wanted.steps; ++step)
+        writeStep(ranks, run, step);
+    watch.feedAll();
+    watch.after(200ms);
+    const StepWindow& window = *watch.engine.window();
+    std::vector<int> kept;
+    for (const StepTimeline& step : window.run().steps)
+        kept.push_back(step.index);
+    EXPECT_THAT(kept, testing::ElementsAre(0, 1, 17, 18, 19));
+    ASSERT_EQ(window.analyses().size(), kept.size());
+    ASSERT_EQ(window.diagnoses().size(), kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        EXPECT_EQ(window.analyses()[i].wall, window.run().steps[i].end - window.run().steps[i].begin);
+        for (const RankAccounting& rank : window.diagnoses()[i].accounting.ranks)
+            EXPECT_EQ(rank.total(), window.analyses()[i].wall) << "each diagnosis is of its own step";
+    }
+}
+
 TEST(LiveEngine, TakesBytesInAnyPieces) {
     const auto wanted = fourRanks(3);
     const auto run = test::makeJitteredRun(wanted, 2);
