@@ -1,6 +1,7 @@
 #include "app/gui/main_window.h"
 
 #include "app/gui/export_view.h"
+#include "app/gui/help/manual_window.h"
 #include "app/gui/lab/lab_window.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/ideal_ghost.h"
@@ -42,7 +43,7 @@ const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
 const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
 /// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 5;
+constexpr int kLayoutVersion = 6;
 
 std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
     std::vector<std::filesystem::path> out;
@@ -110,9 +111,11 @@ void MainWindow::clear() {
     setMenuBar(nullptr); // deletes the old one
     setStatusBar(nullptr);
     delete lab_;
+    delete manual_;
     delete ideal_;
     ideal_ = nullptr;
     lab_ = nullptr;
+    manual_ = nullptr;
     theme_actions_.clear();
 }
 

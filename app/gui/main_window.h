@@ -25,6 +25,7 @@ class IdealGhost;
 class LabWindow;
 class LoadIndicator;
 class LoadPreview;
+class ManualWindow;
 class MessageBar;
 class SearchBar;
 class TimelineView;
@@ -55,6 +56,8 @@ public:
     /// Opens the schedule lab, or brings it to the front; at first with sizes and times of the run that is open.
     LabWindow& openLab();
     void showIdeal(bool on);
+    /// Opens the manual, or brings it to the front.
+    ManualWindow& openManual();
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] Notebook& notebook() { return notebook_; }
@@ -138,6 +141,7 @@ private:
     QWidget* overview_ = nullptr;
     IdealGhost* ideal_ = nullptr;
     LabWindow* lab_ = nullptr;
+    ManualWindow* manual_ = nullptr;
     LoadPreview* preview_ = nullptr;
     LoadIndicator* load_ = nullptr;
     QLabel* hover_ = nullptr;

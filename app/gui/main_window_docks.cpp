@@ -1,3 +1,4 @@
+#include "app/gui/help/manual_window.h"
 #include "app/gui/lab/lab_window.h"
 #include "app/gui/live/live_panel.h"
 #include "app/gui/main_window.h"
@@ -45,6 +46,14 @@ LabWindow& MainWindow::openLab() {
     lab_->raise();
     lab_->activateWindow();
     return *lab_;
+}
+
+ManualWindow& MainWindow::openManual() {
+    if (manual_ == nullptr) manual_ = new ManualWindow(themes_, this);
+    manual_->show();
+    manual_->raise();
+    manual_->activateWindow();
+    return *manual_;
 }
 
 void MainWindow::showIdeal(bool on) {

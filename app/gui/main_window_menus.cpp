@@ -134,6 +134,7 @@ void MainWindow::buildNavigateMenu() {
 
 void MainWindow::buildHelpMenu() {
     QMenu* help = menuBar()->addMenu(tr("&Help"));
+    help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), this, [this] { openManual(); });
     help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), this, [this] {
         auto* sheet = new ShortcutSheet(this);
         sheet->setAttribute(Qt::WA_DeleteOnClose);

@@ -1,5 +1,6 @@
 #include "app/gui/screenshot.h"
 
+#include "app/gui/help/manual_window.h"
 #include "app/gui/lab/lab_window.h"
 #include "app/gui/main_window.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kPauseMs = 20; ///< between looks whether background jobs are through
 const QString kLab = QStringLiteral("lab");
+const QString kManual = QStringLiteral("manual");
 
 int fail(const Error& error) {
     std::fprintf(stderr, "bubblescope-gui: %s\n", error.text().c_str());
@@ -79,6 +81,8 @@ Status showAsAsked(MainWindow& window, const Options& options) {
                           "leave out --step to see the default one");
     if (options.panel == kLab) {
         window.openLab();
+    } else if (options.panel == kManual) {
+        window.openManual();
     } else if (!options.panel.isEmpty() && !window.showPanel(options.panel)) {
         return usageError("there is no panel '" + options.panel.toStdString() + "'",
                           "see bubblescope-gui --help for their names");
@@ -112,7 +116,9 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         [&] {
             const Status shown = showAsAsked(window, options);
             if (!shown.ok()) return QApplication::exit(fail(shown.error()));
-            QWidget& picture = options.panel == kLab ? static_cast<QWidget&>(window.openLab()) : window;
+            QWidget& picture = options.panel == kLab      ? static_cast<QWidget&>(window.openLab())
+                               : options.panel == kManual ? static_cast<QWidget&>(window.openManual())
+                                                          : window;
             picture.resize(options.size);
             writeWhenIdle(picture, options);
         },

@@ -35,6 +35,7 @@ ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
     add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L).toString(QKeySequence::NativeText), tr("Watch a run"));
     add(QKeySequence(Qt::CTRL | Qt::Key_R).toString(QKeySequence::NativeText), tr("Run a schedule"));
     add(QKeySequence(Qt::CTRL | Qt::Key_E).toString(QKeySequence::NativeText), tr("Follow the newest step"));
+    add(QKeySequence(QKeySequence::HelpContents).toString(QKeySequence::NativeText), tr("Manual"));
     add(QStringLiteral("?"), tr("This sheet"));
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);

@@ -1,0 +1,219 @@
+#include "app/gui/help/manual_window.h"
+
+#include "app/gui/help/drawing.h"
+
+#include <QAbstractTextDocumentLayout>
+#include <QDesktopServices>
+#include <QFile>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QScrollBar>
+#include <QShortcut>
+#include <QSplitter>
+#include <QTextBlock>
+#include <QTextTable>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kDrawingWidth = 760; ///< logical pixels; pages are as wide as is good to read
+constexpr int kPathRole = Qt::UserRole;
+
+} // namespace
+
+void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
+    path_ = page.path;
+    document()->setMarkdown(page.text, QTextDocument::MarkdownDialectGitHub);
+    for (QTextFrame* frame : document()->rootFrame()->childFrames()) {
+        auto* table = qobject_cast<QTextTable*>(frame);
+        if (table == nullptr) continue;
+        QTextTableFormat format = table->format();
+        format.setBorderCollapse(true);
+        format.setBorderBrush(palette().color(QPalette::Mid));
+        format.setCellPadding(4);
+        table->setFormat(format);
+    }
+    moveCursor(QTextCursor::Start); // left at the end it would be scrolled to
+    verticalScrollBar()->setValue(0);
+    if (section.isEmpty()) return;
+    for (QTextBlock block = document()->begin(); block.isValid(); block = block.next()) {
+        if (block.blockFormat().headingLevel() == 0 || sectionName(block.text()) != section) continue;
+        verticalScrollBar()->setValue(qRound(document()->documentLayout()->blockBoundingRect(block).top()));
+        return;
+    }
+}
+
+QVariant ManualBrowser::loadResource(int type, const QUrl& name) {
+    if (type != QTextDocument::ImageResource) return {};
+    QFile file(QStringLiteral(":/manual/") + manualLink(path_, name.toString()).path);
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    const Drawing drawing = Drawing::parse(file.readAll());
+    if (drawing.isEmpty()) return {};
+    QImage image = drawing.image(qRound(kDrawingWidth * devicePixelRatioF()));
+    image.setDevicePixelRatio(devicePixelRatioF());
+    return image;
+}
+
+ManualWindow::ManualWindow(ThemeManager& themes, QWidget* parent)
+    : QWidget(parent, Qt::Window), themes_(themes), search_(new QLineEdit(this)), pages_(new QListWidget(this)),
+      browser_(new ManualBrowser(this)), back_(new QToolButton(this)), forward_(new QToolButton(this)) {
+    setObjectName(QStringLiteral("manualWindow"));
+    setWindowTitle(tr("Manual – Bubblescope"));
+    resize(1120, 800);
+    search_->setObjectName(QStringLiteral("manualSearch"));
+    search_->setPlaceholderText(tr("Search the manual"));
+    search_->setAccessibleName(tr("Search the manual"));
+    search_->setClearButtonEnabled(true);
+    pages_->setObjectName(QStringLiteral("manualPages"));
+    pages_->setAccessibleName(tr("Pages"));
+    pages_->setFrameShape(QFrame::NoFrame);
+    pages_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    pages_->setTextElideMode(Qt::ElideRight);
+    browser_->setObjectName(QStringLiteral("manualBrowser"));
+    browser_->setAccessibleName(tr("Manual"));
+    browser_->setFrameShape(QFrame::NoFrame);
+    browser_->setOpenLinks(false);
+    browser_->document()->setDocumentMargin(24);
+    back_->setObjectName(QStringLiteral("manualBack"));
+    back_->setText(tr("← Back"));
+    forward_->setObjectName(QStringLiteral("manualForward"));
+    forward_->setText(tr("Forward →"));
+    for (const ManualPage& page : manualPages()) {
+        if (!page.path.endsWith(QLatin1String(".md"))) continue; // an example, to which pages lead
+        const bool below = page.path.contains(QLatin1Char('/'));
+        auto* item = new QListWidgetItem((below ? QStringLiteral("    ") : QString()) + page.title, pages_);
+        item->setData(kPathRole, page.path);
+        item->setToolTip(page.title);
+    }
+
+    auto* left = new QWidget(this);
+    auto* left_column = new QVBoxLayout(left);
+    left_column->setContentsMargins(8, 8, 4, 8);
+    left_column->addWidget(search_);
+    left_column->addWidget(pages_, 1);
+    auto* right = new QWidget(this);
+    auto* right_column = new QVBoxLayout(right);
+    right_column->setContentsMargins(4, 8, 8, 8);
+    auto* row = new QHBoxLayout;
+    row->addWidget(back_);
+    row->addWidget(forward_);
+    row->addStretch(1);
+    right_column->addLayout(row);
+    right_column->addWidget(browser_, 1);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(left);
+    splitter->addWidget(right);
+    splitter->setSizes({290, 830});
+    splitter->setStretchFactor(1, 1);
+    splitter->setChildrenCollapsible(false);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(splitter);
+
+    connect(search_, &QLineEdit::textChanged, this, &ManualWindow::filter);
+    connect(search_, &QLineEdit::returnPressed, this, &ManualWindow::findNext);
+    connect(pages_, &QListWidget::currentItemChanged, this, [this](QListWidgetItem* item) {
+        if (item != nullptr) open(item->data(kPathRole).toString());
+    });
+    connect(browser_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) { follow(link.toString()); });
+    connect(back_, &QToolButton::clicked, this, &ManualWindow::back);
+    connect(forward_, &QToolButton::clicked, this, &ManualWindow::forward);
+    connect(&themes_, &ThemeManager::changed, this, &ManualWindow::applyTheme);
+    const auto key = [this](const QKeySequence& keys, auto slot) {
+        connect(new QShortcut(keys, this), &QShortcut::activated, this, slot);
+    };
+    key(QKeySequence::Back, &ManualWindow::back);
+    key(QKeySequence::Forward, &ManualWindow::forward);
+    key(QKeySequence::Find, [this] { search_->setFocus(); });
+    key(QKeySequence(Qt::Key_Escape), [this] { close(); });
+    applyTheme();
+    open(kManualFirstPage);
+}
+
+bool ManualWindow::showPlace(const QString& path, const QString& section) {
+    const ManualPage* page = findManualPage(path);
+    if (page == nullptr) return false;
+    browser_->showPage(*page, section);
+    back_->setEnabled(!past_.empty());
+    forward_->setEnabled(!future_.empty());
+    markPage();
+    return true;
+}
+
+bool ManualWindow::open(const QString& path, const QString& section) {
+    if (findManualPage(path) == nullptr) return false;
+    if (path == browser_->path() && section.isEmpty()) return true;
+    if (!browser_->path().isEmpty()) past_.push_back({browser_->path(), browser_->verticalScrollBar()->value()});
+    future_.clear();
+    return showPlace(path, section);
+}
+
+void ManualWindow::follow(const QString& link) {
+    const ManualLink to = manualLink(browser_->path(), link);
+    if (!to.path.isEmpty() && open(to.path, to.section)) return;
+    const QUrl url(link);
+    if (url.scheme() == QLatin1String("https") || url.scheme() == QLatin1String("http")) QDesktopServices::openUrl(url);
+}
+
+void ManualWindow::move(std::vector<Place>& from, std::vector<Place>& to) {
+    if (from.empty()) return;
+    to.push_back({browser_->path(), browser_->verticalScrollBar()->value()});
+    const Place place = from.back();
+    from.pop_back();
+    showPlace(place.path, {});
+    browser_->verticalScrollBar()->setValue(place.scrolled);
+}
+
+void ManualWindow::back() {
+    move(past_, future_);
+}
+
+void ManualWindow::forward() {
+    move(future_, past_);
+}
+
+void ManualWindow::markPage() {
+    const QSignalBlocker quiet(pages_);
+    for (int row = 0; row < pages_->count(); ++row) {
+        if (pages_->item(row)->data(kPathRole).toString() == browser_->path()) return pages_->setCurrentRow(row);
+    }
+}
+
+/// Pages that hold all the words stay in the list.
+void ManualWindow::filter() {
+    const QStringList words = search_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    for (int row = 0; row < pages_->count(); ++row) {
+        const ManualPage* page = findManualPage(pages_->item(row)->data(kPathRole).toString());
+        const bool fits = std::all_of(words.begin(), words.end(), [page](const QString& word) {
+            return page->text.contains(word, Qt::CaseInsensitive);
+        });
+        pages_->item(row)->setHidden(!fits);
+    }
+}
+
+/// The next place in this page, or else in the next page that is listed.
+void ManualWindow::findNext() {
+    const QString text = search_->text().trimmed();
+    if (text.isEmpty() || browser_->find(text)) return;
+    const int rows = pages_->count();
+    for (int step = 1; step <= rows; ++step) {
+        const int row = (pages_->currentRow() + step) % rows;
+        if (pages_->item(row)->isHidden()) continue;
+        open(pages_->item(row)->data(kPathRole).toString());
+        browser_->moveCursor(QTextCursor::Start);
+        browser_->find(text);
+        return;
+    }
+}
+
+void ManualWindow::applyTheme() {
+    // Code and rulers take their colours from the palette when a page is laid out.
+    const QString path = browser_->path();
+    if (const ManualPage* page = findManualPage(path)) browser_->showPage(*page, {});
+}
+
+} // namespace bubblescope::gui

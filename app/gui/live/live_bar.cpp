@@ -1,0 +1,195 @@
+#include "app/gui/live/live_bar.h"
+
+#include "app/gui/live/live_text.h"
+#include "app/gui/live/run_process.h"
+#include "app/gui/models/format.h"
+#include "app/gui/theme/chart_colours.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QToolButton>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kLamp = 12;
+constexpr int kLeastAlert = 60; ///< pixels
+
+/// A lamp says by its shape as well as by its colour whether something is recorded.
+void drawLamp(QPainter& painter, const QRectF& where, LiveState state, const Theme& theme) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    const QColor bad = severityColour(theme, Severity::Serious);
+    switch (state) {
+    case LiveState::Recording:
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(bad);
+        painter.drawEllipse(where);
+        break;
+    case LiveState::Waiting:
+        painter.setPen(QPen(theme.text_dim, 1.5));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawEllipse(where);
+        break;
+    case LiveState::Failed:
+        painter.setPen(QPen(bad, 2));
+        painter.drawLine(where.topLeft(), where.bottomRight());
+        painter.drawLine(where.topRight(), where.bottomLeft());
+        break;
+    case LiveState::Ended:
+    case LiveState::Stopped:
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.text_dim);
+        painter.drawRect(where.adjusted(1, 1, -1, -1));
+        break;
+    }
+}
+
+} // namespace
+
+LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QFrame(parent), live_(live), process_(process), state_(state), themes_(themes), lamp_(new QWidget(this)),
+      status_(new QLabel(this)), name_(new QLabel(this)), ranks_(new QLabel(this)), records_(new QLabel(this)),
+      alert_(new QLabel(this)) {
+    setObjectName(QStringLiteral("liveBar"));
+    setAccessibleName(tr("Watched run"));
+    lamp_->setFixedSize(kLamp, kLamp);
+    QFont bold = font();
+    bold.setBold(true);
+    status_->setFont(bold);
+    status_->setObjectName(QStringLiteral("liveStatus"));
+    name_->setTextFormat(Qt::PlainText);
+    // The text of any length: it takes what room there is, and widens no window.
+    alert_->setObjectName(QStringLiteral("liveAlert"));
+    alert_->setTextFormat(Qt::PlainText);
+    alert_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    alert_->setMinimumWidth(kLeastAlert);
+    alert_->setCursor(Qt::PointingHandCursor);
+    alert_->installEventFilter(this);
+    follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view stops that"));
+    follow_->setCheckable(true);
+    open_ = addButton("liveOpen", tr("Open recording"), tr("Open all that was recorded by now as a trace"));
+    stop_run_ = addButton("liveStopRun", {}, tr("The run ends with the step that is running"));
+    stop_ = addButton("liveStop", tr("Stop watching"), tr("What was seen stays; the run goes on"));
+
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 4, 8, 4);
+    row->setSpacing(10);
+    row->addWidget(lamp_);
+    row->addWidget(status_);
+    row->addWidget(name_);
+    for (QLabel* label : {ranks_, records_}) {
+        row->addSpacing(6);
+        row->addWidget(label);
+    }
+    row->addSpacing(6);
+    row->addWidget(alert_, 1);
+    for (QToolButton* button : {follow_, open_, stop_run_, stop_})
+        row->addWidget(button);
+
+    connect(follow_, &QToolButton::clicked, &live_, &LiveController::setFollowing);
+    connect(open_, &QToolButton::clicked, this, &LiveBar::openRequested);
+    connect(stop_, &QToolButton::clicked, &live_, &LiveController::stop);
+    connect(stop_run_, &QToolButton::clicked, &process_, &RunProcess::stop);
+    connect(&process_, &RunProcess::changed, this, &LiveBar::refresh);
+    connect(&live_, &LiveController::changed, this, &LiveBar::refresh);
+    connect(&live_, &LiveController::activeChanged, this, &LiveBar::refresh);
+    connect(&live_, &LiveController::followingChanged, this, &LiveBar::refresh);
+    connect(&state_, &ViewState::sessionChanged, this, &LiveBar::refresh);
+    connect(&themes_, &ThemeManager::changed, this, &LiveBar::applyTheme);
+    applyTheme();
+    refresh();
+}
+
+QToolButton* LiveBar::addButton(const char* name, const QString& text, const QString& tip) {
+    auto* button = new QToolButton(this);
+    button->setObjectName(QString::fromLatin1(name));
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setFocusPolicy(Qt::TabFocus);
+    return button;
+}
+
+bool LiveBar::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::MouseButtonRelease) emit alertChosen();
+    if (event->type() == QEvent::Resize) elideAlert();
+    return QFrame::eventFilter(watched, event);
+}
+
+void LiveBar::elideAlert() {
+    alert_->setText(alert_->fontMetrics().elidedText(latest_, Qt::ElideRight, alert_->width()));
+}
+
+void LiveBar::refresh() {
+    const LiveSnapshotPtr& picture = live_.picture();
+    const bool any = picture && picture->info;
+    setVisible(live_.active() || any || process_.running());
+    const LiveState state = liveState(picture.get(), live_.active());
+    status_->setText(liveStateText(state));
+    name_->setText(live_.target().name());
+    name_->setToolTip(live_.target().folders.join(QLatin1Char('\n')));
+    ranks_->setText(any ? ranksText(*picture) : QString());
+    records_->setText(any ? recordsText(*picture) : QString());
+    records_->setToolTip(picture ? recordsDetails(*picture) : QString());
+    const bool lost = any && lostRecords(picture->counts) > 0;
+    QPalette colours = themes_.theme().palette;
+    colours.setColor(QPalette::WindowText,
+                     lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
+    records_->setPalette(colours);
+    if (!any) {
+        latest_ = picture && !picture->problems.empty() ? fromUtf8(picture->problems.front())
+                  : live_.active()                      ? tr("Nothing was recorded yet")
+                                                        : QString();
+    } else {
+        latest_ = picture->alerts.empty() ? QString() : alertText(picture->alerts.back(), *picture);
+    }
+    alert_->setToolTip(latest_);
+    elideAlert();
+    refreshFollow();
+    stop_->setVisible(live_.active());
+    open_->setVisible(any && !live_.target().folders.isEmpty());
+    stop_run_->setVisible(process_.running());
+    stop_run_->setText(process_.stopping() ? tr("Stop at once") : tr("Stop the run"));
+    lamp_->setToolTip(status_->text());
+    update();
+}
+
+void LiveBar::refreshFollow() {
+    follow_->setVisible(live_.active());
+    follow_->setChecked(live_.following());
+    const auto behind = live_.following() ? 0 : live_.stepsBehind();
+    follow_->setText(behind > 0 ? tr("Follow (%1 newer)").arg(behind) : tr("Follow"));
+}
+
+QString LiveBar::text() const {
+    QStringList parts;
+    for (const QString& part :
+         {status_->text(), name_->text(), ranks_->text(), records_->text(), latest_, follow_->text()}) {
+        if (!part.isEmpty()) parts << part;
+    }
+    return parts.join(QStringLiteral(" | "));
+}
+
+void LiveBar::paintEvent(QPaintEvent* event) {
+    QFrame::paintEvent(event);
+    QPainter painter(this);
+    painter.fillRect(rect(), themes_.theme().header);
+    drawLamp(painter, QRectF(lamp_->geometry()).adjusted(1, 1, -1, -1),
+             liveState(live_.picture().get(), live_.active()), themes_.theme());
+    painter.fillRect(0, height() - 1, width(), 1, themes_.theme().line);
+}
+
+void LiveBar::applyTheme() {
+    QPalette dim = themes_.theme().palette;
+    dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
+    for (QLabel* label : {name_, ranks_})
+        label->setPalette(dim);
+    QPalette alarm = themes_.theme().palette;
+    alarm.setColor(QPalette::WindowText, themes_.theme().bad);
+    alert_->setPalette(alarm);
+    refresh();
+}
+
+} // namespace bubblescope::gui

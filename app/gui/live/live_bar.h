@@ -1,0 +1,60 @@
+#pragma once
+
+#include "app/gui/live/live_controller.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QFrame>
+
+class QLabel;
+class QToolButton;
+
+namespace bubblescope::gui {
+
+class RunProcess;
+
+/// One line that says how a watched run is: whether it is recorded, its ranks, what was lost, and the latest alert.
+/// Shown from the beginning of a watch until another trace is opened.
+class LiveBar : public QFrame {
+    Q_OBJECT
+
+public:
+    LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes,
+            QWidget* parent = nullptr);
+
+    /// What it says, from left to right.
+    [[nodiscard]] QString text() const;
+
+signals:
+    void alertChosen();
+    /// What was recorded by now is to be opened as a whole.
+    void openRequested();
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QToolButton* addButton(const char* name, const QString& text, const QString& tip);
+    void refresh();
+    void refreshFollow();
+    void elideAlert();
+    void applyTheme();
+
+    LiveController& live_;
+    RunProcess& process_;
+    ViewState& state_;
+    ThemeManager& themes_;
+    QWidget* lamp_;
+    QLabel* status_;
+    QLabel* name_;
+    QLabel* ranks_;
+    QLabel* records_;
+    QLabel* alert_;
+    QToolButton* follow_;
+    QToolButton* open_;
+    QToolButton* stop_run_;
+    QToolButton* stop_;
+    QString latest_; ///< alert in full
+};
+
+} // namespace bubblescope::gui

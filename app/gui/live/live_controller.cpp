@@ -1,0 +1,203 @@
+#include "app/gui/live/live_controller.h"
+
+#include <QThreadPool>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kTogetherMs = 60; ///< at most some fifteen pictures a second
+constexpr int kIdleMs = 200;    ///< steps are closed, and files of other hosts looked at
+constexpr int kShownSteps = 2;  ///< in view at first
+constexpr double kEndPadding = 0.015;
+
+struct Opened {
+    Result<std::shared_ptr<LiveFeed>> feed;
+    LiveSnapshotPtr picture;
+};
+
+} // namespace
+
+LiveController::LiveController(ViewState& state, QObject* parent) : QObject(parent), state_(state), job_(this) {
+    pause_.setSingleShot(true);
+    pause_.setInterval(kTogetherMs);
+    idle_.setSingleShot(true);
+    idle_.setInterval(kIdleMs);
+    connect(&pause_, &QTimer::timeout, this, &LiveController::wake);
+    connect(&idle_, &QTimer::timeout, this, &LiveController::turn);
+    connect(&state_, &ViewState::sessionChanged, this, &LiveController::watchSession);
+    connect(&state_.range(), &VisibleRange::changed, this, &LiveController::watchRange);
+    connect(&state_, &ViewState::selectionChanged, this, [this] {
+        if (!showing_ && active_ && state_.selection()) setFollowing(false);
+    });
+}
+
+LiveController::~LiveController() {
+    end();
+}
+
+void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
+    end();
+    target_ = target;
+    picture_.reset();
+    shown_.reset();
+    next_alert_ = 0;
+    span_ = TimeNs{0};
+    active_ = true;
+    following_ = true;
+    showing_ = true;
+    state_.setSession(nullptr);
+    showing_ = false;
+    job_.start(
+        [target, clock = std::move(clock)](JobControl& control) {
+            Opened opened{LiveFeed::open(target, clock), {}};
+            if (opened.feed.ok()) opened.picture = opened.feed.value()->turn(control);
+            return opened;
+        },
+        [this](Opened opened) {
+            if (!opened.feed.ok()) {
+                active_ = false;
+                emit activeChanged(false);
+                emit changed();
+                emit failed(opened.feed.error());
+                return;
+            }
+            feed_ = std::move(opened.feed).value();
+            const auto notify = [this](std::optional<QSocketNotifier>& notifier, int descriptor) {
+                if (descriptor < 0) return;
+                notifier.emplace(descriptor, QSocketNotifier::Read);
+                notifier->setEnabled(false);
+                connect(&*notifier, &QSocketNotifier::activated, this, &LiveController::turn);
+            };
+            notify(files_, feed_->filesDescriptor());
+            notify(streams_, feed_->streamsDescriptor());
+            take(std::move(opened.picture));
+        });
+    emit activeChanged(true);
+    emit followingChanged(true);
+    emit changed();
+}
+
+/// Somebody opened something else.
+void LiveController::watchSession() {
+    if (showing_ || state_.session() == shown_.lock() || (!active_ && !picture_)) return;
+    const bool was_active = active_;
+    end();
+    picture_.reset();
+    if (was_active) emit activeChanged(false);
+    emit changed();
+}
+
+void LiveController::stop() {
+    if (!active_) return;
+    end();
+    emit activeChanged(false);
+}
+
+/// A turn that runs ends by itself; it has the feed until then.
+void LiveController::end() {
+    active_ = false;
+    files_.reset();
+    streams_.reset();
+    pause_.stop();
+    idle_.stop();
+    job_.cancel();
+    if (!feed_) return;
+    if (feed_->streamsDescriptor() >= 0) {
+        // Senders are told, which may take its time; a turn that runs comes first.
+        QThreadPool::globalInstance()->start([feed = std::move(feed_)] { feed->finish(); });
+    }
+    feed_.reset();
+}
+
+void LiveController::rest() {
+    if (!active_) return;
+    if (picture_->more) return turn();
+    pause_.start();
+}
+
+void LiveController::wake() {
+    if (files_) files_->setEnabled(true);
+    if (streams_) streams_->setEnabled(true);
+    idle_.start();
+}
+
+void LiveController::turn() {
+    if (files_) files_->setEnabled(false);
+    if (streams_) streams_->setEnabled(false);
+    idle_.stop();
+    if (!active_ || job_.running()) return;
+    job_.start([feed = feed_](JobControl& control) { return feed->turn(control); },
+               [this](LiveSnapshotPtr picture) { take(std::move(picture)); });
+}
+
+void LiveController::take(LiveSnapshotPtr picture) {
+    picture_ = std::move(picture);
+    if (following_) show(false);
+    emit changed();
+    for (const LiveAlert& alert : picture_->alerts) {
+        if (alert.number < next_alert_) continue;
+        next_alert_ = alert.number + 1;
+        emit alerted(alert);
+    }
+    rest();
+}
+
+TimeRange LiveController::followed(const Session& session) const {
+    const int last = session.stepCount() - 1;
+    const int first = std::max(0, last + 1 - kShownSteps);
+    const TimeRange shown = padded({session.window(first).begin, session.window(last).end}, kEndPadding);
+    return span_ > TimeNs{0} ? TimeRange{shown.end - span_, shown.end} : shown;
+}
+
+/// `again`: also where the session is in view, since the view may have moved.
+void LiveController::show(bool again) {
+    const SessionPtr session = picture_->session;
+    if (!session || (!again && session == shown_.lock())) return;
+    showing_ = true;
+    shown_ = session;
+    state_.followSession(session, followed(*session));
+    showing_ = false;
+}
+
+/// Zooming keeps following as long as the newest step's end is in sight; it is then what keeps its place.
+void LiveController::watchRange() {
+    if (showing_ || !active_ || !state_.session() || state_.session() != shown_.lock()) return;
+    const TimeRange& range = state_.range().range();
+    if (range.end < state_.session()->window(state_.session()->stepCount() - 1).end) return setFollowing(false);
+    span_ = range.length();
+}
+
+void LiveController::setFollowing(bool following) {
+    if (following == following_) return;
+    following_ = following;
+    if (following && active_ && picture_) show(true);
+    emit followingChanged(following);
+}
+
+std::int64_t LiveController::stepsBehind() const {
+    if (!picture_ || picture_->steps.empty() || !state_.session()) return 0;
+    return std::max(0, picture_->steps.back().index - state_.session()->step(state_.session()->stepCount() - 1).index);
+}
+
+bool LiveController::showStep(int number) {
+    const auto place = [&](const SessionPtr& session) {
+        for (int at = 0; session && at < session->stepCount(); ++at) {
+            if (session->step(at).index == number) return at;
+        }
+        return -1;
+    };
+    int at = place(state_.session());
+    if (at < 0 && picture_ && place(picture_->session) >= 0) {
+        // In the latest picture, though not in the one that is frozen.
+        setFollowing(true);
+        at = place(state_.session());
+    }
+    if (at < 0) return false;
+    state_.showStep(at);
+    return true;
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,186 @@
+#include "app/gui/live/live_feed.h"
+
+#include "app/gui/live/live_session.h"
+#include "app/gui/models/format.h"
+#include "profiler/spool/rank_spool.h"
+
+#include <sys/resource.h>
+
+#include <QFileInfo>
+
+#include <algorithm>
+#include <chrono>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Of the machine, for how long work may take: a test's clock says when things happen in the run.
+TimeNs worked() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+std::vector<std::filesystem::path> toFolders(const LiveTarget& target) {
+    std::vector<std::filesystem::path> folders;
+    for (const QString& folder : target.folders)
+        folders.emplace_back(folder.toStdString());
+    return folders;
+}
+
+/// A run that is to begin makes its folder, but not those above it.
+Status checkFolders(const std::vector<std::filesystem::path>& folders) {
+    std::error_code code;
+    for (const std::filesystem::path& folder : folders) {
+        const std::filesystem::path path = std::filesystem::absolute(folder, code);
+        if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
+        return inputError(folder.string(), "neither the folder nor the one above it exists",
+                          "name the folder that the run records into");
+    }
+    return {};
+}
+
+/// Large runs have a file for each rank.
+void openManyFiles() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+} // namespace
+
+QString LiveTarget::name() const {
+    QStringList names;
+    for (const QString& folder : folders) {
+        const QString last = QFileInfo(folder).fileName();
+        names << (last.isEmpty() ? folder : last);
+    }
+    if (!listen.isEmpty()) names << listen;
+    return names.join(QStringLiteral(", "));
+}
+
+LiveFeed::LiveFeed(const LiveTarget& target, profiler::LiveOptions options, profiler::SpoolFollower follower,
+                   std::optional<profiler::StreamReceiver> receiver, Clock clock)
+    : engine_(std::move(options)), follower_(std::move(follower)), receiver_(std::move(receiver)),
+      captured_(toFolders(target), target.patience), clock_(std::move(clock)) {}
+
+Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock clock) {
+    if (target.folders.isEmpty() && target.listen.isEmpty())
+        return usageError("there is nothing to watch", "name the folders that the run records into, or an address");
+    const std::vector<std::filesystem::path> folders = toFolders(target);
+    BUBBLESCOPE_TRY(checkFolders(folders));
+    openManyFiles();
+    profiler::LiveOptions options;
+    options.board.patience = target.patience;
+    options.history = kMostSteps;
+    if (!clock) {
+        options.own_clock = profiler::thisHost().clock;
+        clock = [] { return profiler::readClocks().monotonic; };
+    }
+    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower, profiler::SpoolFollower::open(folders));
+    std::optional<profiler::StreamReceiver> receiver;
+    if (!target.listen.isEmpty()) {
+        profiler::StreamReceiver::Options listening;
+        BUBBLESCOPE_ASSIGN(listening.address, profiler::parseAddress(target.listen.toStdString()));
+        listening.token = target.token.toStdString();
+        listening.clock = profiler::thisHost().clock;
+        BUBBLESCOPE_ASSIGN(receiver, profiler::StreamReceiver::open(std::move(listening)));
+    }
+    return std::shared_ptr<LiveFeed>(
+        new LiveFeed(target, std::move(options), std::move(follower), std::move(receiver), std::move(clock)));
+}
+
+/// A part of what there is; true if there is more.
+bool LiveFeed::read(const JobControl& control) {
+    constexpr TimeNs kLongest{std::chrono::milliseconds(100)}; // until the next picture is made
+    const TimeNs began = worked();
+    bool more = true;
+    while (more && !control.stopRequested() && worked() - began < kLongest)
+        more = follower_.read(engine_, clock_());
+    if (receiver_) receiver_->turn(engine_, clock_());
+    captured_.look(engine_, clock_());
+    return more;
+}
+
+LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
+    const std::scoped_lock lock(busy_);
+    auto picture = std::make_shared<LiveSnapshot>();
+    picture->more = read(control);
+    for (profiler::LiveEvent& event : engine_.advance(clock_()))
+        take(std::move(event));
+    refreshSession(control);
+    picture->info = engine_.info();
+    picture->steps.assign(engine_.steps().begin(), engine_.steps().end());
+    picture->ranks = engine_.ranks();
+    picture->alerts.assign(alerts_.begin(), alerts_.end());
+    picture->counts = engine_.counts();
+    picture->checks = engine_.checks();
+    picture->heard = {engine_.latency().quantile(0.5), engine_.latency().quantile(0.99)};
+    picture->ended = engine_.runEnded();
+    if (receiver_) {
+        picture->address = receiver_->address().text();
+        picture->senders = receiver_->connections();
+    }
+    picture->problems = follower_.problems();
+    if (engine_.captured() && !captured_.problem().empty()) picture->problems.push_back(captured_.problem());
+    picture->session = session_;
+    return picture;
+}
+
+void LiveFeed::take(profiler::LiveEvent event) {
+    using Kind = profiler::LiveEvent::Kind;
+    LiveAlert alert;
+    switch (event.kind) {
+    case Kind::RunBegan:
+        session_.reset();
+        steps_in_session_ = -1;
+        alerts_.clear();
+        return;
+    case Kind::AnomalyFound:
+        alert.kind = LiveAlert::Kind::Anomaly;
+        alert.anomaly = std::move(event.anomaly->anomaly);
+        break;
+    case Kind::Mismatch:
+        alert.kind = LiveAlert::Kind::Mismatch;
+        alert.text = std::move(event.text);
+        break;
+    case Kind::RankChanged:
+        if (event.rank.state == profiler::RankState::Late) {
+            alert.kind = LiveAlert::Kind::RankLate;
+        } else if (event.rank.state == profiler::RankState::Gone) {
+            alert.kind = LiveAlert::Kind::RankGone;
+        } else {
+            return;
+        }
+        alert.rank = std::move(event.rank);
+        break;
+    case Kind::StepClosed:
+    case Kind::RunEnded: return;
+    }
+    alert.step = event.step;
+    alert.number = alerted_++;
+    alerts_.push_back(std::move(alert));
+    if (alerts_.size() > kMostAlerts) alerts_.pop_front();
+}
+
+/// All views go through a new session, so there are no more than four a second; and where steps are large no more than
+/// a quarter of the time goes into drawing them up.
+void LiveFeed::refreshSession(const JobControl& control) {
+    const std::int64_t closed = engine_.counts().steps;
+    const TimeNs began = worked();
+    if (engine_.window() == nullptr || closed == steps_in_session_ || began < next_session_) return;
+    auto made = liveSession(*engine_.window(), engine_.anomalies(), kMostOps, control);
+    if (!made.ok()) return; // asked to stop
+    session_ = std::move(made).value();
+    steps_in_session_ = closed;
+    constexpr TimeNs kSeldom{std::chrono::milliseconds(250)};
+    const TimeNs now = worked();
+    next_session_ = now + std::max(kSeldom, 3 * (now - began));
+}
+
+void LiveFeed::finish() {
+    const std::scoped_lock lock(busy_);
+    if (receiver_) receiver_->finish(std::chrono::seconds(2));
+}
+
+} // namespace bubblescope::gui

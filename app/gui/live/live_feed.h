@@ -1,0 +1,78 @@
+#pragma once
+
+#include "app/gui/live/live_snapshot.h"
+#include "core/base/job.h"
+#include "profiler/collect/captured_run.h"
+#include "profiler/collect/live_engine.h"
+#include "profiler/collect/spool_follower.h"
+#include "profiler/collect/stream_receiver.h"
+
+#include <QStringList>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace bubblescope::gui {
+
+/// What is to be watched: folders that a run records into, now or later, an address that hosts send to, or both.
+struct LiveTarget {
+    QStringList folders;
+    QString listen;                            ///< HOST:PORT or PORT; empty = nowhere
+    QString token;                             ///< that senders must know
+    TimeNs patience{std::chrono::seconds(10)}; ///< as that of `bubblescope monitor`
+
+    /// For people: the folders' names and the address.
+    [[nodiscard]] QString name() const;
+    friend bool operator==(const LiveTarget&, const LiveTarget&) = default;
+};
+
+/// Reads what a run writes and makes pictures of it, with the engine that `monitor` has. Each call does a bounded part
+/// of the work and waits for nothing but the end of another. From any thread.
+class LiveFeed {
+public:
+    static constexpr std::size_t kMostSteps = 2000;
+    static constexpr std::size_t kMostAlerts = 500;
+    /// In a picture's session: a worker copies them, and the views go through them.
+    static constexpr std::size_t kMostOps = 400'000;
+
+    /// A clock that does not go back; a test's own in place of CLOCK_MONOTONIC.
+    using Clock = std::function<TimeNs()>;
+
+    /// Errors: Usage for a target that names nothing or a wrong address, Input where neither a folder nor the one above
+    /// it exists, Run where the system refuses.
+    [[nodiscard]] static Result<std::shared_ptr<LiveFeed>> open(const LiveTarget& target, Clock clock = {});
+
+    /// Reads some of what there is, unless asked to stop.
+    [[nodiscard]] LiveSnapshotPtr turn(const JobControl& control);
+    /// Tells senders that nothing more is taken. May take two seconds. The last call to make.
+    void finish();
+
+    /// What becomes readable when turn() has something to do; −1 for none. turn() is to be called every 200 ms at
+    /// least as well: steps close with time, and files of other hosts change unseen.
+    [[nodiscard]] int filesDescriptor() const { return follower_.descriptor(); }
+    [[nodiscard]] int streamsDescriptor() const { return receiver_ ? receiver_->descriptor() : -1; }
+
+private:
+    LiveFeed(const LiveTarget& target, profiler::LiveOptions options, profiler::SpoolFollower follower,
+             std::optional<profiler::StreamReceiver> receiver, Clock clock);
+    bool read(const JobControl& control);
+    void take(profiler::LiveEvent event);
+    void refreshSession(const JobControl& control);
+
+    profiler::LiveEngine engine_;
+    profiler::SpoolFollower follower_;
+    std::optional<profiler::StreamReceiver> receiver_;
+    profiler::CapturedRun captured_;
+    Clock clock_;
+    std::mutex busy_; ///< finish() may come while a turn that nobody waits for any more still runs
+    std::deque<LiveAlert> alerts_;
+    std::int64_t alerted_ = 0;
+    SessionPtr session_;
+    std::int64_t steps_in_session_ = -1; ///< closed when it was made
+    TimeNs next_session_{0};             ///< not before, on a clock of its own
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "app/gui/live/live_controller.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QWidget>
+
+class QSplitter;
+class QTabWidget;
+class QTableView;
+
+namespace bubblescope::gui {
+
+class LiveAlertModel;
+class LiveRankModel;
+class LiveStrip;
+
+/// A watched run as a whole: all its steps, what happened in it, and how its ranks are.
+class LivePanel : public QWidget {
+    Q_OBJECT
+
+public:
+    LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+signals:
+    /// Something to tell the user in passing.
+    void note(const QString& text);
+
+private:
+    QTableView* addTable(const char* name, const QString& accessible);
+    void refresh();
+    void goToAlert(int row);
+
+    LiveController& live_;
+    ViewState& state_;
+    LiveStrip* strip_;
+    LiveAlertModel* alerts_;
+    LiveRankModel* ranks_;
+    QTabWidget* tabs_;
+    QTableView* alert_table_;
+    QTableView* rank_table_;
+};
+
+} // namespace bubblescope::gui

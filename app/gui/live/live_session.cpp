@@ -1,0 +1,71 @@
+#include "app/gui/live/live_session.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace bubblescope::gui {
+
+namespace {
+
+std::size_t opsOf(const StepTimeline& step) {
+    std::size_t ops = 0;
+    for (const auto& rank : step.ranks)
+        ops += rank.size();
+    return ops;
+}
+
+constexpr int kMostMissing = 4; ///< steps of which not all was recorded may lie between those that are shown
+
+/// The window keeps a run's first steps as well; an axis with hours between them and the last would show neither.
+std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_ops) {
+    std::size_t from = steps.size() - 1;
+    std::size_t ops = opsOf(steps[from]);
+    while (from > 0) {
+        const StepTimeline& before = steps[from - 1];
+        ops += opsOf(before);
+        const bool same = before.index == steps[from].index;
+        if (!same && (steps[from].index - before.index > 1 + kMostMissing || ops > most_ops)) break;
+        --from;
+    }
+    return from;
+}
+
+template <class T>
+std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
+    return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
+}
+
+} // namespace
+
+Result<SessionPtr> liveSession(const profiler::StepWindow& window, const std::vector<profiler::LiveAnomaly>& anomalies,
+                               std::size_t most_ops, const JobControl& control) {
+    const Run& run = window.run();
+    if (run.steps.empty()) return SessionPtr();
+    const std::size_t from = firstShown(run.steps, most_ops);
+    auto session = std::make_shared<Session>();
+    Run& shown = session->run;
+    shown.format = run.format;
+    shown.annotation = run.annotation;
+    shown.info = run.info;
+    shown.schedule = run.schedule;
+    shown.departure = run.departure;
+    shown.closest = run.closest;
+    shown.closest_order = run.closest_order;
+    shown.explanation = run.explanation;
+    shown.steps = tail(run.steps, from);
+    shown.span = shown.steps.back().end - shown.steps.front().begin;
+    RunReport& report = session->report;
+    report.steps = tail(window.analyses(), from);
+    report.diagnoses = tail(window.diagnoses(), from);
+    report.stages = stageTimes(shown.steps);
+    report.clocks = window.clocks();
+    report.typical_step = typicalStep(report.steps);
+    for (const profiler::LiveAnomaly& found : anomalies)
+        report.anomalies.push_back(found.anomaly);
+    session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);
+    session->overview = Overview(session->lanes);
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, control));
+    return SessionPtr(std::move(session));
+}
+
+} // namespace bubblescope::gui

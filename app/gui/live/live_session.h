@@ -1,0 +1,15 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "profiler/collect/live_view.h"
+#include "profiler/collect/step_window.h"
+
+namespace bubblescope::gui {
+
+/// The last steps of a run that goes on, as views show a loaded one: those behind the last large gap in their
+/// numbers, and no more than hold `most_ops`, but for the newest. Null where there is none. Errors: Cancelled.
+[[nodiscard]] Result<SessionPtr> liveSession(const profiler::StepWindow& window,
+                                             const std::vector<profiler::LiveAnomaly>& anomalies, std::size_t most_ops,
+                                             const JobControl& control);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,101 @@
+#include "app/gui/live/live_strip.h"
+
+#include "app/gui/live/live_text.h"
+#include "app/gui/models/anomaly_model.h"
+#include "app/gui/models/format.h"
+#include "app/gui/theme/chart_colours.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// The first alert of each step, and how many there are.
+std::vector<StepChart::Mark> marksOf(const LiveSnapshot& picture) {
+    std::map<int, std::pair<const LiveAlert*, int>> by_step;
+    for (const LiveAlert& alert : picture.alerts) {
+        auto& [first, count] = by_step[alert.step];
+        if (first == nullptr) first = &alert;
+        ++count;
+    }
+    std::vector<StepChart::Mark> marks;
+    for (std::size_t place = 0; place < picture.steps.size(); ++place) {
+        const auto found = by_step.find(picture.steps[place].index);
+        if (found == by_step.end()) continue;
+        const auto& [alert, count] = found->second;
+        QString text = alert->anomaly ? anomalyKindText(alert->anomaly->kind) : alertText(*alert, picture);
+        if (count > 1) text += QStringLiteral(" +%1").arg(count - 1);
+        marks.push_back({static_cast<int>(place), text, severityOf(*alert) != Severity::Notice});
+    }
+    return marks;
+}
+
+} // namespace
+
+LiveStrip::LiveStrip(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
+    : StepChart(themes, parent), live_(live), state_(state) {
+    setObjectName(QStringLiteral("liveStrip"));
+    setAccessibleName(tr("Steps of the run as they come"));
+    connect(&live_, &LiveController::changed, this, &LiveStrip::refresh);
+    connect(&state_, &ViewState::stepChanged, this, &LiveStrip::markCurrent);
+    connect(this, &StepChart::stepChosen, this, &LiveStrip::choose);
+    connect(this, &StepChart::rangeChosen, this, [this](int, int last) { choose(last); });
+    refresh();
+}
+
+void LiveStrip::refresh() {
+    const LiveSnapshotPtr& picture = live_.picture();
+    if (!picture || picture->steps.empty()) {
+        shown_ = picture;
+        return setCurves({}, {}, {});
+    }
+    // Most pictures bring records and no step.
+    const bool same = shown_ && shown_->steps.size() == picture->steps.size() &&
+                      shown_->steps.back().index == picture->steps.back().index &&
+                      shown_->steps.back().wall == picture->steps.back().wall &&
+                      shown_->alerts.size() == picture->alerts.size();
+    shown_ = picture;
+    if (same) return;
+    Curve walls{tr("Time of a step"),
+                {{}, false},
+                [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
+                [](const Theme& theme) { return theme.fill(Role::Forward); },
+                {}};
+    Curve rates{tr("Bubble rate (dashed: closed form)"),
+                {{}, true},
+                [](double share) { return percent(share); },
+                [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
+                {}};
+    std::vector<int> numbers;
+    for (const profiler::LiveStep& step : picture->steps) {
+        numbers.push_back(step.index);
+        // What is not known is no step without bubbles.
+        walls.data.values.push_back(step.complete ? static_cast<double>(step.wall.count()) : kUnknown);
+        rates.data.values.push_back(step.complete ? step.bubble_rate : kUnknown);
+        rates.expected.push_back(step.complete ? step.expected_rate.value_or(kUnknown) : kUnknown);
+    }
+    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), marksOf(*picture));
+    markCurrent();
+}
+
+void LiveStrip::markCurrent() {
+    if (!shown_ || !state_.session() || state_.step() < 0) return setCurrent(-1);
+    const auto& steps = shown_->steps;
+    const auto at =
+        std::ranges::lower_bound(steps, state_.session()->step(state_.step()).index, {}, &profiler::LiveStep::index);
+    const bool there = at != steps.end() && at->index == state_.session()->step(state_.step()).index;
+    setCurrent(there ? static_cast<int>(at - steps.begin()) : -1);
+}
+
+void LiveStrip::choose(int place) {
+    if (!shown_ || place >= static_cast<int>(shown_->steps.size())) return;
+    const int number = shown_->steps[static_cast<std::size_t>(place)].index;
+    if (!live_.showStep(number)) emit stepGone(number);
+}
+
+} // namespace bubblescope::gui

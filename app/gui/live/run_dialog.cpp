@@ -1,0 +1,276 @@
+#include "app/gui/live/run_dialog.h"
+
+#include "app/gui/models/format.h"
+#include "core/simulate/simulate.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QGroupBox>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QVBoxLayout>
+
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kNsOfMs = 1e6;
+constexpr int kMostRanks = 64; ///< threads of one process
+
+TimeNs fromMs(double ms) {
+    return TimeNs{std::llround(ms * kNsOfMs)};
+}
+
+/// How long a step takes at the nominal times. Errors: Usage, naming the limit that is broken.
+Result<TimeNs> stepTime(const ScheduleSpec& spec) {
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
+    CostModel costs;
+    costs.times = spec.times;
+    costs.comm = spec.comm;
+    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
+    return step.end - step.begin;
+}
+
+} // namespace
+
+RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent)
+    : QDialog(parent), themes_(themes), folder_(new QLineEdit(folder, this)), estimate_(new QLabel(this)),
+      command_(new QLineEdit(this)) {
+    setObjectName(QStringLiteral("runDialog"));
+    setWindowTitle(tr("Run a schedule"));
+    auto* intro = new QLabel(
+        tr("Trains a small model with this schedule, its ranks as threads of this machine, and watches it."), this);
+    intro->setWordWrap(true);
+    auto* halves = new QHBoxLayout;
+    halves->addWidget(buildSchedule());
+    halves->addWidget(buildFaults(), 1);
+
+    folder_->setObjectName(QStringLiteral("runFolder"));
+    folder_->setAccessibleName(tr("Folder to record into"));
+    auto* choose = new QPushButton(tr("Choose…"), this);
+    auto* place = new QHBoxLayout;
+    place->addWidget(folder_, 1);
+    place->addWidget(choose);
+    command_->setObjectName(QStringLiteral("runCommand"));
+    command_->setAccessibleName(tr("The same on the command line"));
+    command_->setReadOnly(true);
+    auto* below = new QFormLayout;
+    below->addRow(tr("Folder to record into"), place);
+    below->addRow(tr("The same on the command line"), command_);
+    estimate_->setObjectName(QStringLiteral("runEstimate"));
+    estimate_->setWordWrap(true);
+    estimate_->setMinimumHeight(2 * estimate_->fontMetrics().lineSpacing());
+
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
+    run_ = buttons->addButton(tr("Run"), QDialogButtonBox::AcceptRole);
+    run_->setObjectName(QStringLiteral("runStart"));
+    run_->setDefault(true);
+    run_->setEnabled(false); // until the sizes have been looked at
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 14);
+    column->setSpacing(12);
+    column->addWidget(intro);
+    column->addLayout(halves);
+    column->addLayout(below);
+    column->addWidget(estimate_);
+    column->addWidget(buttons);
+    resize(720, sizeHint().height());
+
+    connect(choose, &QPushButton::clicked, this, &RunDialog::chooseFolder);
+    connect(folder_, &QLineEdit::textChanged, this, &RunDialog::check);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, this, [this] {
+        emit runRequested(plan());
+        accept();
+    });
+    fillFlavors();
+}
+
+QSpinBox* RunDialog::addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value) {
+    auto* box = new QSpinBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    box->setAccessibleName(label);
+    box->setRange(low, high);
+    box->setValue(value);
+    form.addRow(label, box);
+    connect(box, &QSpinBox::valueChanged, this, &RunDialog::check);
+    return box;
+}
+
+QDoubleSpinBox* RunDialog::addTime(QFormLayout& form, const char* name, const QString& label, double ms) {
+    auto* box = new QDoubleSpinBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    box->setAccessibleName(label);
+    box->setDecimals(3);
+    box->setRange(0, 1e5);
+    box->setSuffix(tr(" ms"));
+    box->setValue(ms);
+    form.addRow(label, box);
+    connect(box, &QDoubleSpinBox::valueChanged, this, &RunDialog::check);
+    return box;
+}
+
+QWidget* RunDialog::buildSchedule() {
+    auto* group = new QGroupBox(tr("Schedule"), this);
+    auto* form = new QFormLayout(group);
+    family_ = new QComboBox(group);
+    family_->setObjectName(QStringLiteral("runFamily"));
+    family_->setAccessibleName(tr("Schedule"));
+    for (const ScheduleFamily& family : scheduleFamilies())
+        family_->addItem(fromUtf8(std::string(family.name)));
+    family_->setCurrentText(QStringLiteral("1f1b"));
+    flavor_ = new QComboBox(group);
+    flavor_->setObjectName(QStringLiteral("runFlavor"));
+    flavor_->setAccessibleName(tr("Flavor"));
+    form->addRow(tr("Schedule"), family_);
+    form->addRow(tr("Flavor"), flavor_);
+    pp_ = addCount(*form, "runPp", tr("Ranks p"), 1, kMostRanks, 4);
+    microbatches_ = addCount(*form, "runMicrobatches", tr("Micro-batches m"), 1, 1024, 8);
+    vpp_ = addCount(*form, "runVpp", tr("Chunks per rank v"), 1, 16, 1);
+    forward_ = addTime(*form, "runForward", tr("Forward"), 5);
+    backward_ = addTime(*form, "runBackward", tr("Backward"), 10);
+    comm_ = addTime(*form, "runComm", tr("Transfer"), 0);
+    steps_ = addCount(*form, "runSteps", tr("Steps"), 1, 1'000'000, 200);
+    connect(family_, &QComboBox::currentIndexChanged, this, &RunDialog::fillFlavors);
+    connect(flavor_, &QComboBox::currentIndexChanged, this, &RunDialog::check);
+    return group;
+}
+
+QWidget* RunDialog::buildFaults() {
+    auto* group = new QGroupBox(tr("Faults to plant"), this);
+    auto* column = new QVBoxLayout(group);
+    fault_ = new QComboBox(group);
+    fault_->setObjectName(QStringLiteral("runFault"));
+    fault_->setAccessibleName(tr("Kind of fault"));
+    const auto kind = [this](const QString& text, const char* fault) {
+        fault_->addItem(text, QString::fromLatin1(fault));
+    };
+    kind(tr("A rank becomes slow"), "slow:rank=2,factor=1.5,from=10");
+    kind(tr("An op takes longer"), "op:F3,rank=1,add=5ms");
+    kind(tr("Ops vary"), "jitter:rank=*,sigma=3%");
+    kind(tr("A link is slow"), "link:0>1,latency=2ms");
+    kind(tr("A transfer is held up"), "stall:1>2,step=15,for=50ms");
+    kind(tr("A rank pauses"), "pause:rank=1,step=15,op=B0,for=30ms");
+    kind(tr("Records are lost"), "drop:rank=1,op=F,share=10%");
+    kind(tr("A rank dies"), "die:rank=3,step=20,op=F1");
+    auto* add = new QPushButton(tr("Add"), group);
+    add->setObjectName(QStringLiteral("runAddFault"));
+    auto* row = new QHBoxLayout;
+    row->addWidget(fault_, 1);
+    row->addWidget(add);
+    faults_ = new QListWidget(group);
+    faults_->setObjectName(QStringLiteral("runFaults"));
+    faults_->setAccessibleName(tr("Faults to plant"));
+    faults_->setToolTip(
+        tr("Double click or F2 to edit; Delete removes. The manual's page on running has all of them."));
+    faults_->installEventFilter(this);
+    auto* hint = new QLabel(tr("Edit a fault with F2, remove it with Delete."), group);
+    hint->setWordWrap(true);
+    column->addLayout(row);
+    column->addWidget(faults_, 1);
+    column->addWidget(hint);
+    connect(add, &QPushButton::clicked, this, &RunDialog::addFault);
+    connect(faults_, &QListWidget::itemChanged, this, &RunDialog::check);
+    return group;
+}
+
+bool RunDialog::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == faults_ && event->type() == QEvent::KeyPress) {
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Delete && faults_->currentItem() != nullptr) {
+            delete faults_->takeItem(faults_->currentRow());
+            check();
+            return true;
+        }
+    }
+    return QDialog::eventFilter(watched, event);
+}
+
+void RunDialog::fillFlavors() {
+    const ScheduleFamily* family = findScheduleFamily(family_->currentText().toStdString());
+    if (family == nullptr) return;
+    {
+        const QSignalBlocker quiet(flavor_);
+        flavor_->clear();
+        for (const std::string_view flavor : family->flavors)
+            flavor_->addItem(fromUtf8(std::string(flavor)));
+        flavor_->setEnabled(flavor_->count() > 1);
+    }
+    check();
+}
+
+void RunDialog::addFault() {
+    auto* item = new QListWidgetItem(fault_->currentData().toString());
+    item->setFlags(item->flags() | Qt::ItemIsEditable);
+    faults_->addItem(item);
+    faults_->setCurrentItem(item);
+    check();
+}
+
+void RunDialog::chooseFolder() {
+    auto* dialog = new QFileDialog(this, tr("Folder to record into"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, folder_, &QLineEdit::setText);
+    dialog->open();
+}
+
+RunPlan RunDialog::plan() const {
+    RunPlan plan;
+    plan.spec.name = family_->currentText().toStdString();
+    plan.spec.flavor = flavor_->currentText().toStdString();
+    plan.spec.pp = pp_->value();
+    plan.spec.microbatches = microbatches_->value();
+    plan.spec.vpp = vpp_->value();
+    plan.spec.times.forward = fromMs(forward_->value());
+    plan.spec.times.backward = fromMs(backward_->value());
+    plan.spec.times.input_grad = plan.spec.times.backward / 2;
+    plan.spec.times.weight_grad = plan.spec.times.backward - plan.spec.times.input_grad;
+    plan.spec.comm = fromMs(comm_->value());
+    plan.steps = steps_->value();
+    plan.folder = folder_->text();
+    for (int row = 0; row < faults_->count(); ++row) {
+        const QString fault = faults_->item(row)->text().trimmed();
+        if (!fault.isEmpty()) plan.faults << fault;
+    }
+    return plan;
+}
+
+void RunDialog::check() {
+    if (run_ == nullptr) return; // still being built
+    const RunPlan wanted = plan();
+    command_->setText(wanted.commandLine());
+    command_->setCursorPosition(0);
+    run_->setEnabled(false);
+    job_.start([spec = wanted.spec](JobControl&) { return stepTime(spec); },
+               [this](Result<TimeNs> step) { showEstimate(std::move(step)); });
+}
+
+void RunDialog::showEstimate(Result<TimeNs> step) {
+    QPalette palette = themes_.theme().palette;
+    const bool good = step.ok() && !folder_->text().isEmpty();
+    if (good) {
+        const TimeNs all = step.value() * steps_->value();
+        estimate_->setText(tr("At these times a step takes %1 beside the optimizer, all steps at least %2.")
+                               .arg(shortTime(step.value()), shortTime(all)));
+    } else {
+        palette.setColor(QPalette::WindowText, themes_.theme().bad);
+        estimate_->setText(step.ok() ? tr("Name a folder to record into.") : sentence(fromUtf8(step.error().text())));
+    }
+    estimate_->setPalette(palette);
+    run_->setEnabled(good);
+    emit checked(good);
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/live/run_process.h"
+#include "app/gui/theme/theme_manager.h"
+
+#include <QDialog>
+
+class QComboBox;
+class QDoubleSpinBox;
+class QFormLayout;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+class QSpinBox;
+
+namespace bubblescope::gui {
+
+/// What to run: schedule, sizes, times, steps and faults. Says at once what the schedule does not take, how long it
+/// will last, and the command line that does the same.
+class RunDialog : public QDialog {
+    Q_OBJECT
+
+public:
+    /// `folder`: proposed to record into.
+    RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
+
+    [[nodiscard]] RunPlan plan() const;
+
+signals:
+    void runRequested(const bubblescope::gui::RunPlan& plan);
+    /// The sizes were looked at: they can be run or not.
+    void checked(bool good);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    QWidget* buildSchedule();
+    QWidget* buildFaults();
+    QSpinBox* addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value);
+    QDoubleSpinBox* addTime(QFormLayout& form, const char* name, const QString& label, double ms);
+    void fillFlavors();
+    void addFault();
+    void chooseFolder();
+    void check();
+    void showEstimate(Result<TimeNs> step);
+
+    ThemeManager& themes_;
+    BackgroundJob job_;
+    QComboBox* family_ = nullptr;
+    QComboBox* flavor_ = nullptr;
+    QSpinBox* pp_ = nullptr;
+    QSpinBox* microbatches_ = nullptr;
+    QSpinBox* vpp_ = nullptr;
+    QSpinBox* steps_ = nullptr;
+    QDoubleSpinBox* forward_ = nullptr;
+    QDoubleSpinBox* backward_ = nullptr;
+    QDoubleSpinBox* comm_ = nullptr;
+    QComboBox* fault_ = nullptr;
+    QListWidget* faults_ = nullptr;
+    QLineEdit* folder_ = nullptr;
+    QLabel* estimate_ = nullptr;
+    QLineEdit* command_ = nullptr;
+    QPushButton* run_ = nullptr;
+};
+
+} // namespace bubblescope::gui

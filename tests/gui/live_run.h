@@ -1,0 +1,94 @@
+#pragma once
+
+#include "app/gui/live/live_feed.h"
+#include "profiler/spool/rank_spool.h"
+#include "tests/support/jittered_run.h"
+#include "tests/support/scratch_folder.h"
+
+#include <QtGlobal>
+
+#include <atomic>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A run of 1F1B on four ranks that writes its steps into a folder when it is told to.
+class LiveRun {
+public:
+    /// `host`: of rank 3, where it is another process than this one.
+    explicit LiveRun(test::JitteredRun wanted = {}, std::optional<profiler::HostInfo> host = {}) {
+        wanted.spec.name = "1f1b";
+        wanted.spec.pp = kRanks;
+        wanted.spec.microbatches = 8;
+        wanted.steps = 60;
+        run_ = test::makeJitteredRun(wanted, 1);
+        RunInfo info;
+        info.source = "run";
+        info.backend = "cpu";
+        info.schedule = "1f1b";
+        info.pp = kRanks;
+        info.microbatches = 8;
+        for (int rank = 0; rank < kRanks; ++rank) {
+            const profiler::HostInfo none{"host", "clock"};
+            auto created = profiler::RankSpool::create(dir_.path(), info, Rank{rank}, profiler::readClocks(),
+                                                       rank == kRanks - 1 ? host.value_or(none) : none);
+            if (!created.ok()) qFatal("%s", created.error().text().c_str());
+            spools_.push_back(std::move(created).value());
+        }
+    }
+
+    static constexpr int kRanks = 4;
+
+    [[nodiscard]] LiveTarget target() const {
+        LiveTarget target;
+        target.folders << QString::fromStdString(dir_.path().string());
+        return target;
+    }
+    /// Goes on by 20 ms whenever somebody looks.
+    [[nodiscard]] LiveFeed::Clock clock() {
+        return [this] { return TimeNs{now_ += 20'000'000}; };
+    }
+    void wait(TimeNs time) { now_ += time.count(); }
+
+    [[nodiscard]] int written() const { return written_; }
+    /// All ranks but the last `without` of them.
+    void writeStep(int without = 0) {
+        for (int rank = 0; rank < kRanks - without; ++rank) {
+            std::vector<profiler::SliceRecord> batch;
+            const StepTimeline& step = run_.steps[static_cast<std::size_t>(written_)];
+            const auto place = static_cast<std::size_t>(rank);
+            for (const TimelineOp& op : step.ranks[place])
+                batch.push_back(profiler::SliceRecord::of(op, step.stageOf(Rank{rank}, op.op.chunk), written_));
+            for (const CommSpan& span : step.comm[place])
+                batch.push_back(profiler::SliceRecord::of(span, written_));
+            check(spools_[place].append(batch));
+        }
+        ++written_;
+    }
+    void writeSteps(int count) {
+        for (int i = 0; i < count; ++i)
+            writeStep();
+    }
+    void lose(int rank, std::int64_t records) { check(spools_[static_cast<std::size_t>(rank)].appendLost(records)); }
+    void end() {
+        for (profiler::RankSpool& spool : spools_)
+            check(spool.appendEnd(0));
+    }
+    [[nodiscard]] const std::filesystem::path& dir() const { return dir_.path(); }
+    [[nodiscard]] const StepTimeline& step(int index) const { return run_.steps[static_cast<std::size_t>(index)]; }
+
+private:
+    static void check(const Status& status) {
+        if (!status.ok()) qFatal("%s", status.error().text().c_str());
+    }
+
+    test::ScratchFolder dir_;
+    Run run_;
+    std::vector<profiler::RankSpool> spools_;
+    std::atomic<std::int64_t> now_{0};
+    int written_ = 0;
+};
+
+} // namespace bubblescope::gui

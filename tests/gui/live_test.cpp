@@ -1,0 +1,402 @@
+#include "app/gui/live/live_bar.h"
+#include "app/gui/live/live_models.h"
+#include "app/gui/live/live_panel.h"
+#include "app/gui/live/live_strip.h"
+#include "app/gui/live/live_text.h"
+#include "app/gui/main_window.h"
+#include "app/gui/panels/message_bar.h"
+#include "tests/gui/live_run.h"
+#include "tests/gui/sample_run.h"
+
+#include <QAbstractItemModelTester>
+#include <QAction>
+#include <QDockWidget>
+#include <QLabel>
+#include <QProcess>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QThreadPool>
+#include <QToolButton>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
+    return sampleRun();
+}
+
+/// A window that watches a run.
+struct Watched {
+    LiveRun run;
+    MainWindow window{loadSample, false};
+
+    explicit Watched(test::JitteredRun wanted = {}, std::optional<profiler::HostInfo> host = {})
+        : run(std::move(wanted), std::move(host)) {
+        window.show();
+        window.live().start(run.target(), run.clock());
+    }
+    template <class T>
+    T& child(const char* name) {
+        T* found = window.findChild<T*>(QString::fromLatin1(name));
+        if (found == nullptr) qFatal("there is no %s", name);
+        return *found;
+    }
+    [[nodiscard]] int stepsSeen() {
+        const LiveSnapshotPtr& picture = window.live().picture();
+        return picture ? static_cast<int>(picture->steps.size()) : 0;
+    }
+    /// The number of the newest step in view; −1 without one.
+    [[nodiscard]] int newest() {
+        const SessionPtr& session = window.state().session();
+        return session ? session->step(session->stepCount() - 1).index : -1;
+    }
+    /// Whether the newest step in view ends at the right.
+    [[nodiscard]] bool atTheRight() {
+        const SessionPtr& session = window.state().session();
+        const TimeRange& range = window.state().range().range();
+        const TimeNs end = session->window(session->stepCount() - 1).end;
+        return range.end > end && range.end - end < range.length() / 10;
+    }
+};
+
+/// A rank that becomes slow at a step.
+test::JitteredRun slowRank(int rank, int from) {
+    test::JitteredRun wanted;
+    wanted.op_factor = [rank, from](int step, Rank at, const Op&) {
+        return at.value == rank && step >= from ? 1.5 : 1.0;
+    };
+    return wanted;
+}
+
+LiveSnapshotPtr alertsOf(int first, int count) {
+    auto picture = std::make_shared<LiveSnapshot>();
+    for (int i = first; i < first + count; ++i) {
+        LiveAlert alert;
+        alert.kind = LiveAlert::Kind::Mismatch;
+        alert.number = i;
+        alert.step = i;
+        alert.text = "check " + std::to_string(i);
+        picture->alerts.push_back(std::move(alert));
+    }
+    return picture;
+}
+
+} // namespace
+
+class LiveTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void followsARun() {
+        Watched watched;
+        QSignalSpy loaded(&watched.window, &MainWindow::loaded);
+        QCOMPARE(watched.child<QLabel>("liveStatus").text(), QStringLiteral("Waiting"));
+        QVERIFY(watched.child<QLabel>("liveWaiting").isVisible());
+        for (int steps = 3; steps <= 6; ++steps) {
+            while (watched.run.written() < steps)
+                watched.run.writeStep();
+            QTRY_COMPARE(watched.newest(), steps - 1);
+            QVERIFY(watched.atTheRight());
+            QCOMPARE(watched.stepsSeen(), steps);
+            QCOMPARE(watched.window.state().step(), watched.window.state().session()->stepCount() - 1);
+        }
+        QCOMPARE(loaded.count(), 1);
+        QVERIFY(watched.window.findChild<QWidget*>(QStringLiteral("timeline"))->isVisible());
+        QVERIFY(watched.child<QDockWidget>("liveDock").isVisible());
+        const SessionPtr& session = watched.window.state().session();
+        QCOMPARE(session->analysis(5).wall, watched.window.live().picture()->steps.back().wall);
+        QCOMPARE(session->report.diagnoses.size(), session->run.steps.size());
+        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Recording")));
+        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("none lost")));
+
+        watched.run.end();
+        QTRY_COMPARE(watched.child<QLabel>("liveStatus").text(), QStringLiteral("Run ended"));
+    }
+
+    void keepsABoundedPastInView() {
+        Watched watched;
+        watched.run.writeSteps(60);
+        QTRY_COMPARE(watched.newest(), 59);
+        const Session& session = *watched.window.state().session();
+        QVERIFY(session.stepCount() >= 20 && session.stepCount() < 40);
+        QVERIFY(session.step(0).index > 8); // not the first ones, which the engine keeps as what is usual
+        QCOMPARE(watched.stepsSeen(), 60);
+    }
+
+    void scrollingFreezesAndAButtonFollowsAgain() {
+        Watched watched;
+        watched.run.writeSteps(5);
+        QTRY_COMPARE(watched.newest(), 4);
+        LiveController& live = watched.window.live();
+        auto& follow = watched.child<QToolButton>("liveFollow");
+        QVERIFY(follow.isChecked());
+
+        // Zooming in at the newest end keeps it there.
+        watched.window.state().range().zoomAt(1.0, 0.5);
+        QVERIFY(live.following());
+        const TimeNs length = watched.window.state().range().range().length();
+        watched.run.writeStep();
+        QTRY_COMPARE(watched.newest(), 5);
+        QVERIFY(watched.atTheRight());
+        QCOMPARE(watched.window.state().range().range().length(), length);
+
+        watched.window.state().range().panBy(-0.8);
+        QVERIFY(!live.following());
+        QVERIFY(!follow.isChecked());
+        const TimeRange frozen = watched.window.state().range().range();
+        const SessionPtr session = watched.window.state().session();
+        watched.run.writeSteps(2);
+        QTRY_COMPARE(watched.stepsSeen(), 8);
+        QVERIFY(watched.window.state().session() == session);
+        QVERIFY(watched.window.state().range().range() == frozen);
+        QCOMPARE(follow.text(), QStringLiteral("Follow (2 newer)"));
+
+        follow.click();
+        QVERIFY(live.following());
+        QTRY_COMPARE(watched.newest(), 7);
+        QVERIFY(watched.atTheRight());
+        QVERIFY(watched.child<QAction>("follow").isChecked());
+        watched.child<QAction>("follow").trigger();
+        QVERIFY(!live.following());
+    }
+
+    void selectingFreezes() {
+        Watched watched;
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        const ItemRef op{ItemKind::Op, 1, 2, 3};
+        watched.window.state().select(op);
+        QVERIFY(!watched.window.live().following());
+        // What is selected stays so when steps have moved to other places.
+        const TimeNs start = watched.window.state().session()->op(op).start;
+        watched.run.writeSteps(40);
+        QTRY_COMPARE(watched.stepsSeen(), 43);
+        watched.window.live().setFollowing(true);
+        QTRY_COMPARE(watched.newest(), 42);
+        QVERIFY(!watched.window.state().selection()); // that step is gone
+        QVERIFY(watched.window.state().session()->step(0).begin > start);
+
+        const int last = watched.window.state().session()->stepCount() - 1;
+        watched.window.state().select({ItemKind::Op, last, 2, 3});
+        const TimelineOp before = watched.window.state().session()->op(watched.window.state().selection());
+        watched.run.writeSteps(2);
+        QTRY_COMPARE(watched.stepsSeen(), 45);
+        watched.window.live().setFollowing(true);
+        QTRY_COMPARE(watched.newest(), 44);
+        const ItemRef selected = watched.window.state().selection();
+        QVERIFY(selected);
+        QCOMPARE(watched.window.state().session()->op(selected).start, before.start);
+    }
+
+    void workingInAPanelFreezes() {
+        Watched watched;
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        QWidget& live = *watched.child<QDockWidget>("liveDock").widget();
+        QTest::mouseClick(&live, Qt::LeftButton, {}, QPoint(2, 2));
+        QVERIFY(watched.window.live().following());
+        QVERIFY(watched.window.showPanel(QStringLiteral("whatif")));
+        QWidget& panel = *watched.child<QDockWidget>("whatifDock").widget();
+        QTest::keyClick(&panel, Qt::Key_Control);
+        QVERIFY(watched.window.live().following());
+        QTest::mouseClick(&panel, Qt::LeftButton, {}, QPoint(2, 2));
+        QVERIFY(!watched.window.live().following());
+    }
+
+    void alertsComeAndLeadToTheStep() {
+        Watched watched(slowRank(2, 10));
+        watched.run.writeSteps(10);
+        QTRY_COMPARE(watched.stepsSeen(), 10);
+        auto& table = watched.child<QTableView>("liveAlerts");
+        const auto stragglers = [&] {
+            const auto& alerts = watched.window.live().picture()->alerts;
+            return std::ranges::count_if(alerts, [](const LiveAlert& alert) {
+                return alert.anomaly && alert.anomaly->kind == AnomalyKind::Straggler && alert.anomaly->rank == Rank{2};
+            });
+        };
+        QCOMPARE(stragglers(), 0);
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 12);
+        QCOMPARE(stragglers(), 1); // within three steps
+        QVERIFY(table.model()->rowCount() > 0);
+        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("ank 2")));
+        auto& strip = *watched.window.findChild<LiveStrip*>();
+        QVERIFY(!strip.marks().empty());
+        QVERIFY(strip.marks().front().step >= 10);
+
+        const auto& model = static_cast<const LiveAlertModel&>(*table.model());
+        for (int row = 0; row < model.rowCount(); ++row) {
+            if (!model.at(row).anomaly || model.at(row).anomaly->rank != Rank{2}) continue;
+            table.setFocus();
+            table.setCurrentIndex(model.index(row, 0));
+            QTest::keyClick(&table, Qt::Key_Return);
+            QVERIFY(watched.window.state().selection());
+            QCOMPARE(watched.window.state().selection().rank, 2);
+            QVERIFY(!watched.window.live().following());
+            return;
+        }
+        QFAIL("no alert of rank 2");
+    }
+
+    void theStripLeadsToSteps() {
+        Watched watched;
+        watched.run.writeSteps(50);
+        QTRY_COMPARE(watched.newest(), 49);
+        auto& strip = *watched.window.findChild<LiveStrip*>();
+        QSignalSpy gone(&strip, &LiveStrip::stepGone);
+        QTRY_VERIFY(strip.width() > 200);
+        QTest::mouseClick(&strip, Qt::LeftButton, {}, strip.pointOf(48, 0).toPoint());
+        QCOMPARE(watched.window.state().session()->step(watched.window.state().step()).index, 48);
+        QVERIFY(!watched.window.live().following());
+        QTest::mouseClick(&strip, Qt::LeftButton, {}, strip.pointOf(4, 0).toPoint());
+        QCOMPARE(gone.count(), 1);
+        QCOMPARE(gone.front().front().toInt(), 4);
+    }
+
+    void ranksThatAreLateOrGoneAreShownAsSuch() {
+        QProcess child; // in place of the process of rank 3
+        child.start(QStringLiteral("sleep"), {QStringLiteral("600")});
+        QVERIFY(child.waitForStarted());
+        profiler::HostInfo host = profiler::thisHost();
+        host.pid = child.processId();
+        Watched watched({}, host);
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        auto& table = watched.child<QTableView>("liveRanks");
+        const auto state = [&] { return table.model()->index(3, LiveRankModel::StateColumn).data().toString(); };
+        QCOMPARE(state(), QStringLiteral("running"));
+        watched.run.writeStep(1);
+        QTRY_COMPARE(watched.window.live().picture()->ranks.front().step, 3); // heard, and waited for from now on
+        watched.run.wait(std::chrono::seconds(6));
+        QTRY_COMPARE(state(), QStringLiteral("late"));
+        QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Rank 3 is late")));
+        QCOMPARE(watched.stepsSeen(), 3);
+
+        child.kill();
+        QVERIFY(child.waitForFinished());
+        QTRY_COMPARE(state(), QStringLiteral("gone"));
+        QTRY_COMPARE(watched.stepsSeen(), 4);
+        const profiler::LiveStep& last = watched.window.live().picture()->steps.back();
+        QVERIFY(!last.complete); // unknown, and no bubble
+        QCOMPARE(watched.newest(), 2);
+        QVERIFY(watched.window.findChild<LiveStrip*>()->grab().toImage().width() > 0);
+    }
+
+    void lostRecordsAreCounted() {
+        Watched watched;
+        watched.run.writeSteps(3);
+        watched.run.lose(1, 77);
+        QTRY_VERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("77 lost")));
+        auto& ranks = watched.child<QTableView>("liveRanks");
+        QCOMPARE(ranks.model()->index(1, LiveRankModel::LostColumn).data().toString(), QStringLiteral("77"));
+    }
+
+    void anotherTraceEndsTheWatch() {
+        Watched watched;
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        QSignalSpy loaded(&watched.window, &MainWindow::loaded);
+        watched.window.open({QStringLiteral("sample.pftrace")});
+        QVERIFY(loaded.wait());
+        QVERIFY(!watched.window.live().active());
+        QVERIFY(watched.child<QWidget>("liveBar").isHidden());
+        QVERIFY(watched.child<QDockWidget>("liveDock").isHidden());
+        QCOMPARE(watched.window.state().session()->run.files.front().string(), std::string("sample.pftrace"));
+    }
+
+    void whatWasSeenStaysWhenWatchingStops() {
+        Watched watched;
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        watched.child<QToolButton>("liveStop").click();
+        QVERIFY(!watched.window.live().active());
+        QCOMPARE(watched.newest(), 2);
+        QCOMPARE(watched.child<QLabel>("liveStatus").text(), QStringLiteral("Not watched"));
+        QVERIFY(watched.child<QWidget>("liveBar").isVisible());
+        QVERIFY(watched.child<QToolButton>("liveFollow").isHidden());
+        QVERIFY(!watched.child<QAction>("stopWatching").isEnabled());
+
+        // Another watch begins anew, in a folder that is there later.
+        LiveRun other;
+        watched.window.live().start(other.target(), other.clock());
+        QVERIFY(watched.window.state().session() == nullptr);
+        other.writeSteps(2);
+        QTRY_COMPARE(watched.newest(), 1);
+    }
+
+    void theLanguageMayChangeMeanwhile() {
+        Watched watched(slowRank(1, 0));
+        watched.run.writeSteps(4);
+        QTRY_COMPARE(watched.newest(), 3);
+        watched.child<QAction>("language-zh_CN").trigger();
+        QTRY_COMPARE(watched.child<QLabel>("liveStatus").text(), QStringLiteral("记录中"));
+        QVERIFY(watched.window.live().active());
+        watched.run.writeStep();
+        QTRY_COMPARE(watched.newest(), 4);
+        QVERIFY(watched.atTheRight());
+        watched.child<QAction>("language-en").trigger();
+        QTRY_COMPARE(watched.child<QLabel>("liveStatus").text(), QStringLiteral("Recording"));
+    }
+
+    void saysWhatCannotBeWatched() {
+        MainWindow window(loadSample, false);
+        window.show();
+        QSignalSpy failed(&window, &MainWindow::failed);
+        LiveTarget target;
+        target.folders << QStringLiteral("/nowhere/at/all");
+        window.watch(target);
+        QVERIFY(failed.wait());
+        QVERIFY(window.findChild<MessageBar*>()->text().contains(QStringLiteral("/nowhere/at/all")));
+        QVERIFY(!window.live().active());
+        QVERIFY(window.findChild<QWidget*>(QStringLiteral("welcomePanel"))->isVisible());
+        target = {};
+        target.listen = QStringLiteral("no port");
+        target.token = QStringLiteral("t");
+        window.watch(target);
+        QVERIFY(failed.wait());
+        QVERIFY(!window.live().active());
+    }
+
+    void modelsKeepTheRules() {
+        LiveAlertModel alerts;
+        LiveRankModel ranks;
+        const QAbstractItemModelTester alert_tester(&alerts, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QAbstractItemModelTester rank_tester(&ranks, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QSignalSpy reset(&alerts, &QAbstractItemModel::modelReset);
+        alerts.show(nullptr);
+        alerts.show(alertsOf(0, 3));
+        QCOMPARE(reset.count(), 1);
+        alerts.show(alertsOf(0, 5)); // two more
+        alerts.show(alertsOf(3, 6)); // three forgotten, four more
+        QCOMPARE(reset.count(), 1);
+        QCOMPARE(alerts.rowCount(), 6);
+        QCOMPARE(alerts.at(0).step, 8);
+        QCOMPARE(alerts.at(5).step, 3);
+        QCOMPARE(alerts.index(0, LiveAlertModel::TextColumn).data().toString(), QStringLiteral("Check 8"));
+        alerts.show(alertsOf(100, 2)); // all others forgotten
+        QCOMPARE(alerts.rowCount(), 2);
+        alerts.show(alertsOf(0, 1)); // another run
+        QCOMPARE(alerts.at(0).step, 0);
+        alerts.show(nullptr);
+        QCOMPARE(alerts.rowCount(), 0);
+
+        auto picture = std::make_shared<LiveSnapshot>();
+        picture->ranks.resize(3);
+        ranks.show(picture);
+        auto later = std::make_shared<LiveSnapshot>(*picture);
+        later->ranks[1].state = profiler::RankState::Gone;
+        ranks.show(later);
+        QCOMPARE(ranks.index(1, LiveRankModel::StateColumn).data().toString(), QStringLiteral("gone"));
+        QCOMPARE(ranksText(*later), QStringLiteral("2 awaited, 1 gone"));
+        ranks.show(nullptr);
+        QCOMPARE(ranks.rowCount(), 0);
+    }
+};
+
+QTEST_MAIN(LiveTest)
+#include "live_test.moc"

@@ -1,0 +1,180 @@
+#include "app/gui/help/drawing.h"
+#include "app/gui/help/manual_window.h"
+#include "app/gui/main_window.h"
+
+#include <QAction>
+#include <QDir>
+#include <QFile>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QRegularExpression>
+#include <QScrollBar>
+#include <QTest>
+#include <QTextBlock>
+#include <QToolButton>
+
+#include <algorithm>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+QByteArray readFile(const QString& name) {
+    QFile file(name);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+} // namespace
+
+class ManualTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void carriesAllPages() {
+        const QDir source(QStringLiteral(BUBBLESCOPE_MANUAL));
+        int pages = 0;
+        for (const char* folder : {"", "schedules/"}) {
+            const QString below = QString::fromLatin1(folder);
+            for (const QString& name : QDir(source.filePath(below)).entryList({QStringLiteral("*.md")})) {
+                const ManualPage* page = findManualPage(below + name);
+                QVERIFY2(page != nullptr, qPrintable(name));
+                QVERIFY2(page->title != page->path, qPrintable(name)); // has a heading
+                QVERIFY(!page->text.contains(QLatin1String("<!--")));
+                ++pages;
+            }
+        }
+        const auto listed = std::ranges::count_if(
+            manualPages(), [](const ManualPage& page) { return page.path.endsWith(QLatin1String(".md")); });
+        QCOMPARE(static_cast<int>(listed), pages);
+        QVERIFY(pages > 30);
+        QCOMPARE(manualPages().front().path, kManualFirstPage);
+    }
+
+    void everyLinkLeadsSomewhere() {
+        static const QRegularExpression link(QStringLiteral("(!?)\\[[^\\]]*\\]\\(([^)\\s]+)\\)"));
+        static const QRegularExpression heading(QStringLiteral("^#+\\s+(.+)$"), QRegularExpression::MultilineOption);
+        int links = 0;
+        for (const ManualPage& page : manualPages()) {
+            if (!page.path.endsWith(QLatin1String(".md"))) continue;
+            for (auto found = link.globalMatch(page.text); found.hasNext();) {
+                const auto match = found.next();
+                const ManualLink to = manualLink(page.path, match.captured(2));
+                const QString where = page.path + QStringLiteral(": ") + match.captured(2);
+                if (to.path.isEmpty()) continue; // out of the manual
+                ++links;
+                QVERIFY2(QFile::exists(QStringLiteral(":/manual/") + to.path), qPrintable(where));
+                if (to.section.isEmpty()) continue;
+                bool there = false;
+                for (auto title = heading.globalMatch(findManualPage(to.path)->text); title.hasNext();)
+                    there = there || sectionName(title.next().captured(1)) == to.section;
+                QVERIFY2(there, qPrintable(where));
+            }
+        }
+        QVERIFY(links > 50);
+    }
+
+    void linksAreFollowedAndTakenBack() {
+        ThemeManager themes;
+        ManualWindow window(themes);
+        window.show();
+        auto& browser = *window.findChild<ManualBrowser*>();
+        auto& back = *window.findChild<QToolButton*>(QStringLiteral("manualBack"));
+        auto& forward = *window.findChild<QToolButton*>(QStringLiteral("manualForward"));
+        QCOMPARE(window.path(), kManualFirstPage);
+        QVERIFY(!back.isEnabled());
+        emit browser.anchorClicked(QUrl(QStringLiteral("schedules.md")));
+        QCOMPARE(window.path(), QStringLiteral("schedules.md"));
+        emit browser.anchorClicked(QUrl(QStringLiteral("schedules/1f1b.md")));
+        emit browser.anchorClicked(QUrl(QStringLiteral("../bubbles.md")));
+        QCOMPARE(window.path(), QStringLiteral("bubbles.md"));
+        back.click();
+        QCOMPARE(window.path(), QStringLiteral("schedules/1f1b.md"));
+        forward.click();
+        QCOMPARE(window.path(), QStringLiteral("bubbles.md"));
+        QVERIFY(!forward.isEnabled());
+        emit browser.anchorClicked(QUrl(QStringLiteral("no-such-page.md")));
+        QCOMPARE(window.path(), QStringLiteral("bubbles.md"));
+        auto& pages = *window.findChild<QListWidget*>(QStringLiteral("manualPages"));
+        QCOMPARE(pages.currentItem()->data(Qt::UserRole).toString(), QStringLiteral("bubbles.md"));
+        QVERIFY(!window.open(QStringLiteral("nothing.md")));
+    }
+
+    void aSectionIsShownAtTheTop() {
+        ThemeManager themes;
+        ManualWindow window(themes);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        auto& browser = *window.findChild<ManualBrowser*>();
+        QVERIFY(window.open(QStringLiteral("monitor.md"), QStringLiteral("metrics-and-alerts")));
+        QVERIFY(browser.verticalScrollBar()->value() > 500);
+        QCOMPARE(browser.cursorForPosition(QPoint(40, 20)).block().text(), QStringLiteral("Metrics and alerts"));
+    }
+
+    void searchingLeavesThePagesThatHoldTheWords() {
+        ThemeManager themes;
+        ManualWindow window(themes);
+        window.show();
+        auto& pages = *window.findChild<QListWidget*>(QStringLiteral("manualPages"));
+        auto& search = *window.findChild<QLineEdit*>(QStringLiteral("manualSearch"));
+        search.setFocus();
+        QTest::keyClicks(&search, QStringLiteral("prometheus"));
+        int listed = 0;
+        for (int row = 0; row < pages.count(); ++row) {
+            if (pages.item(row)->isHidden()) continue;
+            ++listed;
+            QVERIFY(findManualPage(pages.item(row)->data(Qt::UserRole).toString())
+                        ->text.contains(QLatin1String("prometheus"), Qt::CaseInsensitive));
+        }
+        QVERIFY(listed >= 1 && listed < pages.count() / 2);
+        QTest::keyClick(&search, Qt::Key_Return);
+        auto& browser = *window.findChild<ManualBrowser*>();
+        QCOMPARE(browser.textCursor().selectedText().toLower(), QStringLiteral("prometheus"));
+        search.clear();
+        QVERIFY(!pages.item(pages.count() - 1)->isHidden());
+    }
+
+    // Of all drawings there are: as many rectangles, lines and texts as the file has, in its colours.
+    void drawsItsDrawings() {
+        static const QRegularExpression mark(QStringLiteral("<(rect|line|text) "));
+        QVERIFY(!manualPages().empty()); // links the resource in
+        const QDir folder(QStringLiteral(":/manual/drawings"));
+        const QStringList names = folder.entryList({QStringLiteral("*.svg")});
+        QVERIFY(names.size() > 20);
+        for (const QString& name : names) {
+            const QByteArray svg = readFile(folder.filePath(name));
+            const Drawing drawing = Drawing::parse(svg);
+            QVERIFY2(!drawing.isEmpty(), qPrintable(name));
+            const QString text = QString::fromUtf8(svg);
+            qsizetype marks = text.count(mark) - 2 * text.count(QLatin1String("<pattern "));
+            static const QRegularExpression bar(QStringLiteral("M[\\d.]+ [\\d.]+h"));
+            marks += text.count(bar);
+            QCOMPARE(static_cast<qsizetype>(drawing.marks()), marks);
+        }
+        const Drawing drawing = Drawing::parse(readFile(folder.filePath(QStringLiteral("1f1b.svg"))));
+        QCOMPARE(drawing.size(), QSizeF(900, 380));
+        const QImage image = drawing.image(900);
+        QCOMPARE(image.size(), QSize(900, 380));
+        QCOMPARE(image.pixelColor(60, 54), QColor(0x2f, 0x6d, 0xb5)); // the first forward of rank 0
+        QCOMPARE(image.pixelColor(890, 370), QColor(Qt::white));
+        QVERIFY(Drawing::parse("<svg><rect").isEmpty());
+        QVERIFY(Drawing::parse("no drawing").isEmpty());
+    }
+
+    void opensFromTheMenu() {
+        MainWindow window([](const auto&, JobControl&) -> Result<Run> { return inputError("", "nothing"); }, false);
+        window.show();
+        QVERIFY(window.findChild<ManualWindow*>() == nullptr);
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QTest::keyClick(&window, Qt::Key_F1);
+        auto* manual = window.findChild<ManualWindow*>();
+        QVERIFY(manual != nullptr);
+        QVERIFY(manual->isVisible());
+        window.themes().choose(ThemeChoice::Dark);
+        QCOMPARE(manual->path(), kManualFirstPage);
+    }
+};
+
+QTEST_MAIN(ManualTest)
+#include "manual_test.moc"
