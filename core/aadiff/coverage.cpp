@@ -16,7 +16,7 @@ struct OpGroup {
     friend constexpr auto operator<=>(const OpGroup&, const OpGroup&) = default;
 };
 
-struct OpTimes {
+struct TimedGroup {
     TimeNs total{0};
     std::int64_t count = 0;
     [[nodiscard]] double mean() const {
@@ -24,13 +24,13 @@ struct OpTimes {
     }
 };
 
-std::map<OpGroup, OpTimes> timesOf(std::span<const StepTimeline> steps) {
-    std::map<OpGroup, OpTimes> times;
+std::map<OpGroup, TimedGroup> timesOf(std::span<const StepTimeline> steps) {
+    std::map<OpGroup, TimedGroup> times;
     for (const StepTimeline& step : steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             for (const TimelineOp& op : step.ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer) continue;
-                OpTimes& group = times[{step.replica, Rank{r}, op.op.chunk, op.op.kind}];
+                TimedGroup& group = times[{step.replica, Rank{r}, op.op.chunk, op.op.kind}];
                 group.total += op.duration();
                 ++group.count;
             }
@@ -91,7 +91,7 @@ double CheckCoverage::share() const {
 
 CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks) {
     CheckCoverage result;
-    const std::map<OpGroup, OpTimes> times = timesOf(steps);
+    const std::map<OpGroup, TimedGroup> times = timesOf(steps);
     const auto stageOf = [&](Rank rank, Chunk chunk) {
         return steps.empty() ? Stage{0} : steps.front().stageOf(rank, chunk);
     };

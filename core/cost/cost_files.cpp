@@ -145,7 +145,7 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
 } // namespace
 
 Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where) {
-    BUBBLESCOPE_ASSIGN(const InputFile input,
+    BUBBLESCOPE_ASSIGN(const WrittenInput input,
                        inputFrom(text, where, "stages",
                                  R"(stage times are {"stages": [{"forward": "5ms", "backward": "10ms"}, …]}, or CSV)"));
     BUBBLESCOPE_TRY(checkKeys(input.document, {"stages"}, input.place));
@@ -161,7 +161,7 @@ Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::st
 Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp) {
     pp = std::max(pp, 1); // an empty schedule has no ranks, and is refused later
     BUBBLESCOPE_ASSIGN(
-        const InputFile input,
+        const WrittenInput input,
         inputFrom(
             text, where, "links",
             R"(links are {"links": [{"from": 0, "to": 1, "latency": "5us", "bandwidth": "50GB/s"}, …]}, or CSV)"));
@@ -183,7 +183,7 @@ Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& wh
 
 Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where, const Schedule& schedule) {
     BUBBLESCOPE_ASSIGN(
-        const InputFile input,
+        const WrittenInput input,
         inputFrom(
             text, where, "ops",
             R"(op times are {"ops": [["F", microbatch, chunk, rank, "5ms"], …]}, `simulate --json --ops`, or CSV)"));

@@ -37,8 +37,8 @@ std::vector<std::string> cells(std::string_view line) {
     }
 }
 
-Result<InputFile> readCsv(std::string_view text, std::string_view rows_key, InputPlace place) {
-    InputFile input{Json::object(), std::move(place), {}};
+Result<WrittenInput> readCsv(std::string_view text, std::string_view rows_key, InputPlace place) {
+    WrittenInput input{Json::object(), std::move(place), {}};
     Json rows = Json::array();
     std::vector<std::string> header;
     int number = 0;
@@ -105,7 +105,7 @@ Error InputPlace::error(std::string_view message) const {
     return inputError(file, path.empty() ? std::string(message) : fmt::format("{} {}", path, message), shape);
 }
 
-InputPlace InputFile::row(std::string_view rows_key, std::size_t index) const {
+InputPlace WrittenInput::row(std::string_view rows_key, std::size_t index) const {
     return place.at(lines.empty() ? fmt::format("{}[{}]", rows_key, index) : fmt::format("line {}", lines[index]));
 }
 
@@ -118,15 +118,15 @@ Result<std::string> readInputText(const std::string& file) {
     return bytes.str();
 }
 
-Result<InputFile> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
-                            std::string shape) {
+Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
+                               std::string shape) {
     InputPlace place{where, "", std::move(shape)};
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     const bool json = first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
     if (!json && !rows_key.empty()) return readCsv(text, rows_key, std::move(place));
     BUBBLESCOPE_ASSIGN(Json document, parseJsonDocument(text, where, place.shape));
     if (!document.is_object()) return place.error("is not a JSON object");
-    return InputFile{std::move(document), std::move(place), {}};
+    return WrittenInput{std::move(document), std::move(place), {}};
 }
 
 Result<const Json*> listField(const Json& object, std::string_view key, const InputPlace& place) {

@@ -25,7 +25,7 @@ struct InputPlace {
 
 /// What a user wrote down by hand: a JSON object or, for a plain table, CSV with a header line. Both are read
 /// alike: a CSV file is the object {`rows_key`: [{column: cell, …}, …]} without the empty cells.
-struct InputFile {
+struct WrittenInput {
     nlohmann::json document; ///< an object
     InputPlace place;
     std::vector<int> lines; ///< of a CSV file's rows; empty for JSON
@@ -37,8 +37,8 @@ struct InputFile {
 [[nodiscard]] Result<std::string> readInputText(const std::string& file);
 
 /// `where` names the file. `rows_key` empty: CSV is not taken.
-[[nodiscard]] Result<InputFile> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
-                                          std::string shape);
+[[nodiscard]] Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
+                                             std::string shape);
 
 /// The list under `key`. Error when it is missing, no list, or empty.
 [[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,

@@ -60,7 +60,7 @@ Result<LayerSizes> readLayer(const Json& entry, const InputPlace& place) {
     return layer;
 }
 
-Status readLayers(const InputFile& input, ModelSizes& sizes) {
+Status readLayers(const WrittenInput& input, ModelSizes& sizes) {
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "layers", input.place));
     for (std::size_t i = 0; i < list->size(); ++i) {
         const InputPlace place = input.row("layers", i);
@@ -142,7 +142,7 @@ Result<ModelSizes> readModelSizes(const std::string& file) {
 
 Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where) {
     BUBBLESCOPE_ASSIGN(
-        const InputFile input,
+        const WrittenInput input,
         inputFrom(
             text, where, "",
             R"(a memory model is {"layers": [{"parameters": 1000, "activation": "1MiB"}, …]} or {"transformer": {…}})"));

@@ -200,9 +200,9 @@ bool RecognitionRule::tellsStages() const {
 }
 
 Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std::string& file) {
-    BUBBLESCOPE_ASSIGN(const InputFile input, inputFrom(text, file, "",
-                                                        R"(rules look like {"rules": [{"name": "mine", "ops": )"
-                                                        R"([{"name": "fwd {microbatch}", "kind": "F"}, …]}]})"));
+    BUBBLESCOPE_ASSIGN(const WrittenInput input, inputFrom(text, file, "",
+                                                           R"(rules look like {"rules": [{"name": "mine", "ops": )"
+                                                           R"([{"name": "fwd {microbatch}", "kind": "F"}, …]}]})"));
     return readTable(input.document, input.place);
 }
 

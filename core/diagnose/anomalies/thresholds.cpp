@@ -77,7 +77,7 @@ Status setThreshold(Thresholds& thresholds, std::string_view assignment) {
 
 Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
-    BUBBLESCOPE_ASSIGN(const InputFile input,
+    BUBBLESCOPE_ASSIGN(const WrittenInput input,
                        inputFrom(text, file.string(), "", "a JSON object of thresholds, as in {\"cost.least\": 0.05}"));
     for (const auto& [name, value] : input.document.items()) {
         if (!value.is_number()) return input.place.at(name).error("is no number");
