@@ -15,9 +15,7 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-
-struct Options {
+struct AadiffArguments {
     ScheduleOptions schedule;
     MemoryOptions memory;
     int layers = 1;
@@ -127,7 +125,7 @@ std::string neverText(const AadiffPlan& plan, bool layers) {
            out;
 }
 
-std::string toText(const Schedule& schedule, const AadiffStudy& study, const Options& options) {
+std::string toText(const Schedule& schedule, const AadiffStudy& study, const AadiffArguments& options) {
     const Totals totals = totalsOf(study.plan());
     std::string out = fmt::format("{}{}, p = {}, m = {}, v = {}; {} layer{} a chunk, margin {:g} %\n\n", schedule.name,
                                   schedule.flavor.empty() ? "" : fmt::format(" ({})", schedule.flavor), schedule.pp,
@@ -188,7 +186,7 @@ Json rankJson(const RankPlan& rank, const StepTimeline& step, const SlotCounts* 
     return out;
 }
 
-Json toJson(const Schedule& schedule, const AadiffStudy& study, const Options& options) {
+Json toJson(const Schedule& schedule, const AadiffStudy& study, const AadiffArguments& options) {
     const AadiffPlan& plan = study.plan();
     Json ranks = Json::array();
     for (std::size_t r = 0; r < plan.ranks.size(); ++r)
@@ -208,7 +206,7 @@ Json toJson(const Schedule& schedule, const AadiffStudy& study, const Options& o
             {"ranks", ranks}};
 }
 
-CommandResult plan(const Options& options) {
+CommandResult plan(const AadiffArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     PlanLimits limits;
     limits.layers.assign(planned.schedule.ranks.size() * static_cast<std::size_t>(planned.schedule.vpp),
@@ -240,7 +238,7 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AadiffArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     options->schedule.addTransfers(command);

@@ -19,17 +19,14 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-constexpr std::size_t kMostRows = 20;
-
-struct Options {
+struct AadiffCompareArguments {
     std::string a;
     std::string b;
     std::vector<std::string> fail_on;
     bool json = false;
 };
 
-struct Compared {
+struct ComparedDigests {
     RecordedChecks a;
     RecordedChecks b;
     DigestComparison result;
@@ -59,7 +56,7 @@ std::string sideText(char name, const RecordedChecks& run) {
 }
 
 /// "step 3, B2.1 of layer 5, input gradient", and who computed it in each run.
-std::string placeText(const DigestDifference& difference) {
+std::string digestPlace(const DigestDifference& difference) {
     const DigestRecord& a = difference.a;
     const DigestRecord& b = difference.b;
     const auto who = [](const DigestRecord& record) {
@@ -103,7 +100,7 @@ std::string spreadText(const DigestComparison& result) {
     return out;
 }
 
-std::string toText(const Compared& compared) {
+std::string toText(const ComparedDigests& compared) {
     const DigestComparison& result = compared.result;
     std::string out = sideText('A', compared.a) + sideText('B', compared.b);
     out +=
@@ -111,7 +108,7 @@ std::string toText(const Compared& compared) {
                     counted(static_cast<std::size_t>(result.steps), "step"),
                     result.differing == 0 ? std::string("all are equal") : fmt::format("{} differ", result.differing));
     if (result.differing > 0) {
-        out += paragraph("First difference: ", placeText(result.roots.front()));
+        out += paragraph("First difference: ", digestPlace(result.roots.front()));
         const std::int64_t explained = result.differing - result.root_count;
         out += result.root_count == 1
                    ? fmt::format("  {}\n", explained == 0 ? std::string("It is the only one.")
@@ -119,7 +116,7 @@ std::string toText(const Compared& compared) {
                    : fmt::format("  {} differences follow from no other, {} follow from those.\n", result.root_count,
                                  explained);
         for (std::size_t i = 1; i < std::min(kMostRows, result.roots.size()); ++i)
-            out += paragraph("  also: ", placeText(result.roots[i]));
+            out += paragraph("  also: ", digestPlace(result.roots[i]));
         out += spreadText(result);
     }
     if (!result.caveats.empty()) {
@@ -171,7 +168,7 @@ Json rankJson(const std::vector<Rank>& ranks) {
     return list;
 }
 
-Json toJson(const Compared& compared) {
+Json toJson(const ComparedDigests& compared) {
     const DigestComparison& result = compared.result;
     Json roots = Json::array();
     for (const DigestDifference& root : result.roots) {
@@ -214,9 +211,9 @@ Json toJson(const Compared& compared) {
             {"unexpected", result.unexpected()}};
 }
 
-CommandResult compare(const Options& options) {
+CommandResult compare(const AadiffCompareArguments& options) {
     JobControl control;
-    Compared compared;
+    ComparedDigests compared;
     BUBBLESCOPE_ASSIGN(compared.a, watchLoad(control, [&] { return loadChecks({options.a}, control); }));
     BUBBLESCOPE_ASSIGN(compared.b, watchLoad(control, [&] { return loadChecks({options.b}, control); }));
     printProblems(compared.a.problems);
@@ -242,7 +239,7 @@ CommandResult compare(const Options& options) {
 void addAadiffCompareCommand(Command aadiff, Action& action) {
     const Command command = aadiff.addCommand(
         "compare", "Two recorded runs: the first number in which they differ, and what follows from it");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AadiffCompareArguments>();
     command.addOption("RUN_A", options->a, "A trace file or a directory").required();
     command.addOption("RUN_B", options->b, "The other run").required();
     command

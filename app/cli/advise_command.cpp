@@ -13,7 +13,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct AdviseArguments {
     ReplayOptions replay;
     std::string memory_model;
     std::string memory_budget;
@@ -21,7 +21,7 @@ struct Options {
 };
 
 /// The command that shows what a suggestion does.
-std::vector<std::string> commandOf(const Options& options, const Suggestion& suggestion) {
+std::vector<std::string> commandOf(const AdviseArguments& options, const Suggestion& suggestion) {
     std::vector<std::string> words{"whatif"};
     for (std::string& word : options.replay.words())
         words.push_back(std::move(word));
@@ -51,7 +51,7 @@ Json memoryJson(const HeldMemory& memory) {
             {"model_copies", memory.copies}};
 }
 
-Json adviceJson(const Options& options, TimeNs observed, const Advice& advice) {
+Json adviceJson(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
     Json suggestions = Json::array();
     for (const Suggestion& suggestion : advice.suggestions) {
         Json entry = {{"changes", suggestion.texts},
@@ -83,7 +83,7 @@ std::string largerText(const Advice& advice) {
                         advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
 }
 
-std::string adviceText(const Options& options, TimeNs observed, const Advice& advice) {
+std::string adviceText(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
     std::string out = fmt::format("A step takes {}. {} orders were tried.\n", formatTime(observed), advice.tried);
     if (advice.suggestions.empty())
         return out + "None of them is predicted to save half a percent of it.\n" + largerText(advice);
@@ -117,7 +117,7 @@ std::string adviceText(const Options& options, TimeNs observed, const Advice& ad
     return out + largerText(advice) + "\nEach in turn:\n" + commands;
 }
 
-CommandResult adviseOn(const Options& options) {
+CommandResult adviseOn(const AdviseArguments& options) {
     BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
     BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
     AdviceOptions advice_options;
@@ -143,7 +143,7 @@ CommandResult adviseOn(const Options& options) {
 void addAdviseCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AdviseArguments>();
     options->replay.add(command);
     const Option model =
         command.addOption("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")

@@ -20,12 +20,6 @@ std::string stepName(const StepAnalysis& step) {
                              : fmt::format("{} of replica {}", step.index, step.replica);
 }
 
-constexpr auto kLeft = Table::Align::Left;
-
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100 * share);
-}
-
 /// Observed against closed form, as a share of the latter where there is one.
 std::string difference(TimeNs observed, TimeNs expected) {
     const TimeNs delta = observed - expected;

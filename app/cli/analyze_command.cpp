@@ -1,5 +1,6 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
+#include "app/cli/diagnosis_output.h"
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
@@ -17,7 +18,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct AnalyzeArguments {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
     std::optional<int> step;
@@ -39,14 +40,7 @@ bool isFinding(const Anomaly& anomaly, const std::vector<std::string>& kinds) {
     });
 }
 
-std::vector<std::string> failKinds() {
-    std::vector<std::string> kinds{"any"};
-    for (const AnomalyKindInfo& info : anomalyKinds())
-        kinds.emplace_back(info.name);
-    return kinds;
-}
-
-Result<Thresholds> thresholdsOf(const Options& options) {
+Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     Thresholds thresholds;
     if (!options.threshold_file.empty()) BUBBLESCOPE_TRY(readThresholds(thresholds, options.threshold_file));
     for (const std::string& assignment : options.thresholds)
@@ -55,7 +49,7 @@ Result<Thresholds> thresholdsOf(const Options& options) {
 }
 
 /// What the diagnosis takes besides the run.
-Result<DiagnosisOptions> diagnosisOptions(const Run& run, const Options& options) {
+Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
     diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
@@ -70,7 +64,7 @@ Result<DiagnosisOptions> diagnosisOptions(const Run& run, const Options& options
 }
 
 /// Index into the report's steps of the one that is shown rank by rank.
-std::size_t shownStep(const RunReport& report, const Options& options) {
+std::size_t shownStep(const RunReport& report, const AnalyzeArguments& options) {
     if (!options.step) return report.typical_step;
     const auto named =
         std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
@@ -78,14 +72,14 @@ std::size_t shownStep(const RunReport& report, const Options& options) {
 }
 
 /// The step, drawn with the times that are typical of it.
-Status drawStep(const Run& run, const RunReport& report, const Options& options) {
+Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments& options) {
     const std::size_t shown = shownStep(report, options);
     CostModel typical;
     typical.times = report.steps[shown].typical;
     return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
-Status writePage(const Run& run, const RunReport& report, const Options& options) {
+Status writePage(const Run& run, const RunReport& report, const AnalyzeArguments& options) {
     if (options.html.empty()) return {};
     RunPageOptions page;
     if (options.step) page.step = shownStep(report, options);
@@ -96,14 +90,14 @@ Status writePage(const Run& run, const RunReport& report, const Options& options
 }
 
 /// What all processes but the first do: they hold a part of the trace and answer for it.
-Status help(const Options& options, ProcessTeam& team) {
+Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     const Result<LoadOptions> known_of = options.recognise.options();
     if (known_of.ok()) return serveShare(team, known_of.value().rules, shareResponders());
     // The first process may see what this one does not; if not, it says the same by itself.
     return TeamLead::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 
-CommandResult analyze(const Options& options, ProcessTeam* team) {
+CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
     std::optional<TeamLead> lead; // from here on the others are asked or dismissed, whatever happens
     if (team != nullptr && team->size() > 1) {
         if (team->isRoot()) {
@@ -147,7 +141,7 @@ CommandResult analyze(const Options& options, ProcessTeam* team) {
 void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
     const Command command =
         app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AnalyzeArguments>();
     command.addOption("FILES", options->files, "Trace files or directories").required();
     command.addOption("--step", options->step, "The step to show rank by rank (the one of median length)")
         .typeName("N");

@@ -12,7 +12,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct AnomaliesArguments {
     bool thresholds = false;
     bool json = false;
     bool markdown = false;
@@ -22,7 +22,7 @@ double defaultOf(const ThresholdInfo& info) {
     return Thresholds{}.*(info.value);
 }
 
-Json toJson(const Options& options) {
+Json toJson(const AnomaliesArguments& options) {
     Json list = Json::array();
     if (options.thresholds) {
         for (const ThresholdInfo& info : thresholdTable()) {
@@ -40,7 +40,7 @@ Json toJson(const Options& options) {
     return {{"anomalies", list}};
 }
 
-std::string toText(const Options& options) {
+std::string toText(const AnomaliesArguments& options) {
     std::string out;
     if (options.thresholds) {
         if (options.markdown) out += "| name | value | unit | meaning |\n|---|---|---|---|\n";
@@ -64,7 +64,7 @@ std::string toText(const Options& options) {
 
 void addAnomaliesCommand(Command app, Action& action) {
     const Command command = app.addCommand("anomalies", "List the kinds of findings of analyze, and their thresholds");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AnomaliesArguments>();
     command.addFlag("--thresholds", options->thresholds, "The thresholds, with their units, in place of the kinds");
     command.addFlag("--markdown", options->markdown, "As a table in Markdown");
     command.addFlag("--json", options->json, "As a JSON document");

@@ -8,12 +8,12 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct AttachArguments {
     std::string dir;
     bool json = false;
 };
 
-CommandResult attach(const Options& options) {
+CommandResult attach(const AttachArguments& options) {
     JobControl control;
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport report,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));
@@ -32,7 +32,7 @@ void addAttachCommand(Command app, Action& action) {
     const Command command = app.addCommand(
         "attach", "What jobs recorded and lost that were started in the environment that `env` prints, while they run "
                   "or afterwards");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<AttachArguments>();
     command.addOption("DIR", options->dir, "Folder that the environment names").required();
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return attach(*options); }; });

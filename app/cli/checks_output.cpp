@@ -15,9 +15,6 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-constexpr std::size_t kMostRows = 20;
-
 std::string number(std::int64_t value) {
     return fmt::format("{}", value);
 }

@@ -1,16 +1,10 @@
 #include "app/cli/comparison_table.h"
 
+#include "app/cli/output.h"
+
 #include <fmt/format.h>
 
 namespace bubblescope::cli {
-namespace {
-
-std::string percent(double share) {
-    return fmt::format("{:.2f} %", 100 * share);
-}
-
-} // namespace
-
 std::string titleOf(const Schedule& schedule) {
     return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
 }
@@ -22,8 +16,8 @@ std::string comparisonTable(const std::vector<Compared>& rows, const std::vector
     Table table(std::move(columns));
     for (const Compared& row : rows) {
         std::vector<std::string> cells{titleOf(row.schedule), formatTime(row.makespan),
-                                       percent(row.rates.over_makespan), percent(row.rates.span),
-                                       percent(row.rates.over_ideal)};
+                                       finePercent(row.rates.over_makespan), finePercent(row.rates.span),
+                                       finePercent(row.rates.over_ideal)};
         cells.insert(cells.end(), row.further.begin(), row.further.end());
         table.row(std::move(cells));
     }

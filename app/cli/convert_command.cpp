@@ -19,7 +19,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct ConvertArguments {
     std::vector<std::string> files; ///< the last one is written
     std::string format;
     std::optional<std::string> from;
@@ -40,7 +40,7 @@ Result<std::string> formatOf(const std::filesystem::path& out) {
         "or svg");
 }
 
-Status draw(const Options& options, const std::filesystem::path& file, const Trace& trace) {
+Status draw(const ConvertArguments& options, const std::filesystem::path& file, const Trace& trace) {
     svg::TraceDrawOptions drawing;
     drawing.width = options.width;
     if (options.from) {
@@ -58,7 +58,7 @@ Status write(const std::string& format, const std::filesystem::path& file, const
     return csv::writeSlices(file, trace);
 }
 
-CommandResult convert(const Options& options) {
+CommandResult convert(const ConvertArguments& options) {
     if (options.files.size() < 2) return usageError("convert needs a file to read and one to write");
     const std::filesystem::path out = options.files.back();
     std::string format = options.format;
@@ -89,7 +89,7 @@ CommandResult convert(const Options& options) {
 void addConvertCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("convert", "Write traces in another format, several files as one, or draw their slices");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ConvertArguments>();
     command.addOption("FILES", options->files, "Traces to read (- is standard input), then the file to write")
         .required()
         .expected(2, 100000);

@@ -4,6 +4,7 @@
 #include "core/diagnose/step_diagnosis.h"
 
 #include <string>
+#include <vector>
 
 namespace bubblescope::cli {
 
@@ -15,5 +16,8 @@ void addDiagnosis(Json& object, const StepTimeline& step, const StepDiagnosis& d
 
 /// The same for people.
 [[nodiscard]] std::string diagnosisText(const StepTimeline& step, const StepDiagnosis& diagnosis);
+
+/// What --fail-on takes where findings are made: "any" and the names of their kinds.
+[[nodiscard]] std::vector<std::string> failKinds();
 
 } // namespace bubblescope::cli

@@ -1,6 +1,7 @@
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/table.h"
 #include "core/diagnose/accounting/notes.h"
+#include "core/diagnose/anomaly.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +12,6 @@
 
 namespace bubblescope::cli {
 namespace {
-
-constexpr auto kLeft = Table::Align::Left;
 
 /// An entry of every rank's accounting.
 struct Entry {
@@ -135,6 +134,13 @@ std::string blameText(const StepTimeline& step, const StepDiagnosis& diagnosis) 
 std::string diagnosisText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     return accountText(diagnosis.accounting, step.wall()) + ladderText(diagnosis.accounting) +
            pathText(step, diagnosis) + blameText(step, diagnosis);
+}
+
+std::vector<std::string> failKinds() {
+    std::vector<std::string> kinds{"any"};
+    for (const AnomalyKindInfo& info : anomalyKinds())
+        kinds.emplace_back(info.name);
+    return kinds;
 }
 
 } // namespace bubblescope::cli

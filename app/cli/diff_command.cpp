@@ -9,7 +9,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct DiffArguments {
     std::string a;
     std::string b;
     RecogniseOptions recognise;
@@ -24,7 +24,7 @@ bool failsOn(const RunComparison& result, const std::string& what) {
     return result.step_changed || !result.changes.empty() || !result.ops.empty() || !result.order_changes.empty();
 }
 
-CommandResult diff(const Options& options) {
+CommandResult diff(const DiffArguments& options) {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const Run a, watchLoad(control, [&] { return loadRun({options.a}, control, known_of); }));
@@ -45,7 +45,7 @@ CommandResult diff(const Options& options) {
 void addDiffCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and how surely it is no chance");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DiffArguments>();
     command.addOption("A", options->a, "A trace file or a directory: the run before").required();
     command.addOption("B", options->b, "The run after").required();
     options->recognise.addNames(command);

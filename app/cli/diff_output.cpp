@@ -13,9 +13,6 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-constexpr std::size_t kMostRows = 20;
-
 std::string_view subjectName(Subject subject) {
     switch (subject) {
     case Subject::Step: return "step";

@@ -10,7 +10,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct EnvArguments {
     CaptureCommandOptions capture;
     bool json = false;
 };
@@ -23,7 +23,7 @@ std::string quoted(const std::string& text) {
     return out + "'";
 }
 
-CommandResult env(const Options& options) {
+CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     Json document = Json::object();
@@ -44,7 +44,7 @@ CommandResult env(const Options& options) {
 void addEnvCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("env", "Prints the environment in which jobs record themselves, for a cluster's launcher");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<EnvArguments>();
     options->capture.addTo(command);
     command.addFlag("--json", options->json, "As a JSON document; otherwise for a shell's eval");
     command.onParsed([&action, options] { action = [options] { return env(*options); }; });

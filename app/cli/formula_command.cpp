@@ -14,9 +14,7 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-
-struct Options {
+struct FormulaArguments {
     ScheduleOptions schedule;
     bool explain = false;
     bool json = false;
@@ -196,7 +194,7 @@ std::string toText(const Formula& formula, bool explain) {
            (explain ? quotedText(formula.form) : "");
 }
 
-CommandResult run(const Options& options) {
+CommandResult run(const FormulaArguments& options) {
     Formula formula;
     BUBBLESCOPE_ASSIGN(Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     formula.costs = std::move(planned.costs);
@@ -218,7 +216,7 @@ CommandResult run(const Options& options) {
 
 void addFormulaCommand(Command app, Action& action) {
     const Command command = app.addCommand("formula", "Print a schedule's closed-form bubbles, by rank and position");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<FormulaArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     options->schedule.addTransfers(command);

@@ -17,7 +17,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct InfoArguments {
     std::vector<std::string> files;
     RecogniseOptions recognise;
     bool json = false;
@@ -90,7 +90,7 @@ std::string fileText(const FileSummary& summary, const std::optional<RankPlaces>
     return out;
 }
 
-CommandResult info(const Options& options) {
+CommandResult info(const InfoArguments& options) {
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
                            return readTraces({options.files.begin(), options.files.end()}, control);
@@ -123,7 +123,7 @@ CommandResult info(const Options& options) {
 void addInfoCommand(Command app, Action& action) {
     const Command command = app.addCommand(
         "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<InfoArguments>();
     command.addOption("FILES", options->files, "Trace files or directories; - is standard input").required();
     options->recognise.addMesh(command);
     command.addFlag("--json", options->json, "As a JSON document");

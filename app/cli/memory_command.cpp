@@ -14,7 +14,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct MemoryArguments {
     ScheduleOptions schedule;
     MemoryOptions memory;
     std::vector<std::string> fail_on;
@@ -68,7 +68,7 @@ std::string toText(const Schedule& schedule, const MemoryReport& report) {
                        schedule.microbatches, schedule.vpp, table.text(), budget.empty() ? "" : "\n" + budget);
 }
 
-CommandResult print(const Options& options) {
+CommandResult print(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     // An order with missing ops would release what it never took.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
@@ -87,7 +87,7 @@ CommandResult print(const Options& options) {
 
 void addMemoryCommand(Command app, Action& action) {
     const Command command = app.addCommand("memory", "Estimate each rank's weights, optimizer state and activations");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<MemoryArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     options->memory.add(command);

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/diagnosis_output.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/scratch_files.h"
@@ -30,7 +31,7 @@ namespace {
 using profiler::LiveEngine;
 using profiler::LiveEvent;
 
-struct Options {
+struct MonitorArguments {
     std::vector<std::string> folders;
     std::optional<int> steps;
     std::vector<std::string> fail_on;
@@ -66,10 +67,6 @@ void printLine(const Json& document) {
     std::fflush(stdout);
 }
 
-TimeNs now() {
-    return profiler::readClocks().monotonic;
-}
-
 /// Large runs have a file for each rank.
 void allowManyFiles() {
     rlimit limit{};
@@ -80,7 +77,7 @@ void allowManyFiles() {
 
 class Monitor {
 public:
-    Monitor(const Options& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
+    Monitor(const MonitorArguments& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
             std::optional<profiler::StreamReceiver> receiver, std::optional<profiler::MetricsEndpoint> metrics,
             TimeNs alert_interval, profiler::CapturedRun captured)
         : options_(options), engine_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
@@ -103,19 +100,19 @@ public:
 private:
     /// True when there is nothing more to watch.
     bool turn(int stop) {
-        const bool more = follower_.read(engine_, now());
-        if (receiver_) receiver_->turn(engine_, now());
-        captured_.look(engine_, now());
+        const bool more = follower_.read(engine_, monitorNow());
+        if (receiver_) receiver_->turn(engine_, monitorNow());
+        captured_.look(engine_, monitorNow());
         if (receiver_ && receiver_->keepProblem() != told_) {
             told_ = receiver_->keepProblem();
             printError(told_);
         }
-        const std::vector<LiveEvent> events = engine_.advance(now());
+        const std::vector<LiveEvent> events = engine_.advance(monitorNow());
         for (const LiveEvent& event : events)
             take(event);
-        if (!lines_ && (!events.empty() || now() - shown_ >= std::chrono::seconds(1))) {
+        if (!lines_ && (!events.empty() || monitorNow() - shown_ >= std::chrono::seconds(1))) {
             screen_.show(engine_);
-            shown_ = now();
+            shown_ = monitorNow();
         }
         if (metrics_) metrics_->serve([this] { return exposition(engine_); });
         const bool enough = options_.steps && engine_.counts().steps >= *options_.steps;
@@ -168,7 +165,7 @@ private:
                               {"BUBBLESCOPE_MESSAGE", message},
                               {"BUBBLESCOPE_HELD_BACK", std::to_string(alert_.heldBack())}};
         raised.document = eventJson(what, engine_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-        if (!alert_.raise(raised, now()) && !alert_.problem().empty())
+        if (!alert_.raise(raised, monitorNow()) && !alert_.problem().empty())
             printError("the alert's command cannot be started: " + alert_.problem());
     }
 
@@ -184,7 +181,7 @@ private:
         return failed_ ? 1 : 0;
     }
 
-    const Options& options_;
+    const MonitorArguments& options_;
     LiveEngine engine_;
     profiler::SpoolFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;
@@ -198,7 +195,7 @@ private:
     bool failed_ = false;
 };
 
-CommandResult monitor(const Options& options) {
+CommandResult monitor(const MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
     profiler::LiveOptions live;
@@ -248,19 +245,12 @@ CommandResult monitor(const Options& options) {
     return monitor.run();
 }
 
-std::vector<std::string> failKinds() {
-    std::vector<std::string> kinds{"any"};
-    for (const AnomalyKindInfo& info : anomalyKinds())
-        kinds.emplace_back(info.name);
-    return kinds;
-}
-
 } // namespace
 
 void addMonitorCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("monitor", "Watch a run while it writes its trace: steps, bubbles, anomalies");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<MonitorArguments>();
     command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later");
     command.addOption("--steps", options->steps, "End after so many steps (with the run)").typeName("N").positive();
     command.addOption("--metrics", options->metrics, "Serve metrics for Prometheus there, as HOST:PORT or PORT")

@@ -46,11 +46,11 @@ Result<std::string> readToken(const std::string& file) {
     return token;
 }
 
-TimeNs now() {
+} // namespace
+
+TimeNs monitorNow() {
     return profiler::readClocks().monotonic;
 }
-
-} // namespace
 
 void StreamOptions::add(Command command) {
     const std::string heading = "Over the network";
@@ -149,7 +149,7 @@ public:
 
     /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
     Result<bool> turn() {
-        BUBBLESCOPE_TRY(sender_.turn(now()));
+        BUBBLESCOPE_TRY(sender_.turn(monitorNow()));
         if (sender_.problem() != told_) {
             told_ = sender_.problem();
             if (!told_.empty()) printError(told_ + "; trying again");
@@ -157,9 +157,9 @@ public:
         const bool arrived = sender_.done();
         // A collector that has heard all may end before this does.
         if (arrived && !sender_.connected()) return true;
-        if (!arrived) busy_at_ = now();
+        if (!arrived) busy_at_ = monitorNow();
         constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
-        return now() - busy_at_ >= kQuiet;
+        return monitorNow() - busy_at_ >= kQuiet;
     }
 
     [[nodiscard]] pollfd waited() const {
@@ -170,7 +170,7 @@ public:
 private:
     profiler::StreamSender sender_;
     std::string told_;
-    TimeNs busy_at_ = now();
+    TimeNs busy_at_ = monitorNow();
 };
 
 constexpr int kLongestWait = 200; ///< milliseconds
@@ -182,7 +182,7 @@ CommandResult StreamOptions::sendFolders(profiler::SpoolFollower follower) const
     Sending sending(std::move(options));
     StopSignals stop;
     while (!stop.came()) {
-        const bool more = follower.read(sending.sender(), now());
+        const bool more = follower.read(sending.sender(), monitorNow());
         BUBBLESCOPE_ASSIGN(const bool over, sending.turn());
         if (over) break;
         std::array<pollfd, 3> waited{
@@ -203,14 +203,14 @@ CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::Spo
     StopSignals stop;
     bool ended = false;
     while (!stop.came()) {
-        bool more = follower.read(engine, now());
-        if (receiver) receiver->turn(engine, now());
-        BUBBLESCOPE_TRY(writer.write(engine, engine.advance(now()), now()));
+        bool more = follower.read(engine, monitorNow());
+        if (receiver) receiver->turn(engine, monitorNow());
+        BUBBLESCOPE_TRY(writer.write(engine, engine.advance(monitorNow()), monitorNow()));
         if (engine.runEnded() && !more && !ended) {
             ended = true;
-            BUBBLESCOPE_TRY(writer.end(engine, now()));
+            BUBBLESCOPE_TRY(writer.end(engine, monitorNow()));
         }
-        more = steps.read(sending.sender(), now()) || more;
+        more = steps.read(sending.sender(), monitorNow()) || more;
         BUBBLESCOPE_ASSIGN(const bool over, sending.turn());
         if (over && ended) break;
         std::array<pollfd, 5> waited{{{stop.descriptor(), POLLIN, 0},

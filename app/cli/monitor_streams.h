@@ -11,6 +11,9 @@
 
 namespace bubblescope::cli {
 
+/// What everything of a monitor goes by: the host's monotonic clock.
+[[nodiscard]] TimeNs monitorNow();
+
 /// What `monitor` takes about streams that come or go over the network.
 struct StreamOptions {
     std::string listen;

@@ -1,4 +1,5 @@
 #include "app/cli/monitor_output.h"
+#include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 
@@ -15,10 +16,6 @@ using profiler::LiveEngine;
 using profiler::LiveRank;
 using profiler::LiveStep;
 using profiler::RankState;
-
-std::string percent(double share) {
-    return fmt::format("{:.2f} %", 100 * share);
-}
 
 std::string headline(const LiveEngine& engine) {
     if (!engine.info()) return "Waiting for a run to write its first records …\n";
@@ -72,12 +69,12 @@ std::vector<std::string> stepCells(const LiveStep& step) {
     const double whole = static_cast<double>((step.busy + step.bubble).count());
     const std::string why = step.causes[worst] > TimeNs{0} && whole > 0
                                 ? fmt::format("{} {}", causeName(static_cast<Cause>(worst)),
-                                              percent(static_cast<double>(step.causes[worst].count()) / whole))
+                                              finePercent(static_cast<double>(step.causes[worst].count()) / whole))
                                 : "";
     return {std::to_string(step.index),
             formatTime(step.wall),
-            percent(step.bubble_rate),
-            step.expected_rate ? percent(*step.expected_rate) : "none",
+            finePercent(step.bubble_rate),
+            step.expected_rate ? finePercent(*step.expected_rate) : "none",
             checks,
             why};
 }
@@ -109,7 +106,7 @@ std::string checksText(const LiveEngine& engine) {
     const profiler::CheckCounts& checks = engine.checks();
     if (checks.planned() == 0) return {};
     return fmt::format("Checks: {} of {} done ({}), {} mismatch{}\n", checks.equal + checks.mismatch, checks.planned(),
-                       percent(*checks.coverage()), checks.mismatch, checks.mismatch == 1 ? "" : "es");
+                       finePercent(*checks.coverage()), checks.mismatch, checks.mismatch == 1 ? "" : "es");
 }
 
 std::string capturedText(const LiveEngine& engine) {

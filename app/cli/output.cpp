@@ -69,4 +69,12 @@ std::string placeText(const MeshNumbers& place) {
     return out;
 }
 
+std::string percent(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string finePercent(double share) {
+    return fmt::format("{:.2f} %", 100 * share);
+}
+
 } // namespace bubblescope::cli

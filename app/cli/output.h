@@ -33,4 +33,8 @@ void printProblems(const std::vector<Diagnostic>& problems);
 /// "pp 1, dp 0, …"
 [[nodiscard]] std::string placeText(const MeshNumbers& place);
 
+/// Of a share of one: "12.3 %", and "12.34 %".
+[[nodiscard]] std::string percent(double share);
+[[nodiscard]] std::string finePercent(double share);
+
 } // namespace bubblescope::cli

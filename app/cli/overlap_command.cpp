@@ -14,7 +14,7 @@ namespace {
 
 using namespace overlap;
 
-struct Options {
+struct OverlapArguments {
     std::string file;
     int pp = 0;
     int microbatches = 0;
@@ -26,7 +26,7 @@ struct Options {
     bool json = false;
 };
 
-Result<OverlapStudy> study(const Options& options) {
+Result<OverlapStudy> study(const OverlapArguments& options) {
     OverlapStudy study;
     study.pp = options.pp;
     study.microbatches = options.microbatches;
@@ -49,7 +49,7 @@ Result<OverlapStudy> study(const Options& options) {
     return study;
 }
 
-CommandResult print(const Options& options) {
+CommandResult print(const OverlapArguments& options) {
     BUBBLESCOPE_ASSIGN(const Variant explained, variantNamed(options.explain));
     std::vector<Variant> charted;
     for (const std::string& name : options.charts) {
@@ -71,7 +71,7 @@ CommandResult print(const Options& options) {
 void addOverlapCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("overlap", "Tensor-parallel all-reduces behind computation: what is hidden, and why not more");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<OverlapArguments>();
     command.addOption("--op-costs", options->file, "Cost model: a layer's operators and their times")
         .typeName("FILE")
         .required();

@@ -12,22 +12,18 @@ namespace bubblescope::cli {
 namespace {
 
 using namespace overlap;
-using Entry = OverlapStudy::Entry;
+using StudyEntry = OverlapStudy::Entry;
 
 constexpr std::size_t kBackward = passIndex(Pass::Backward);
 constexpr std::size_t kForward = passIndex(Pass::Forward);
 
-double share(TimeNs part, TimeNs whole) {
-    return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-std::string percent(TimeNs part, TimeNs whole) {
-    return whole.count() == 0 ? "none" : fmt::format("{:.1f} %", 100 * share(part, whole));
+std::string percentOf(TimeNs part, TimeNs whole) {
+    return whole.count() == 0 ? "none" : fmt::format("{:.1f} %", 100 * shareOf(part, whole));
 }
 
 /// How much shorter `time` is than `before`, in percent of it.
 std::string gain(TimeNs time, TimeNs before) {
-    return fmt::format("{:+.1f} %", 100 * share(before - time, before));
+    return fmt::format("{:+.1f} %", 100 * shareOf(before - time, before));
 }
 
 std::string layerText(const Operators& layer, int layers) {
@@ -55,11 +51,11 @@ std::string pairTable(const OverlapStudy& study) {
                  {"cuts"},
                  {"", Table::Align::Left}});
     const TimeNs none = study.entries.front().pair.pairTime();
-    for (const Entry& entry : study.entries) {
+    for (const StudyEntry& entry : study.entries) {
         const PairStudy& pair = entry.pair;
         table.row({std::string(pair.variant.name), formatTime(pair.pairTime()), gain(pair.pairTime(), none),
-                   percent(pair.hidden[kBackward], pair.all_reduce[kBackward]),
-                   percent(pair.hidden[kForward], pair.all_reduce[kForward]), fmt::format("{}", pair.cuts()),
+                   percentOf(pair.hidden[kBackward], pair.all_reduce[kBackward]),
+                   percentOf(pair.hidden[kForward], pair.all_reduce[kForward]), fmt::format("{}", pair.cuts()),
                    std::string(pair.variant.title)});
     }
     const TimeNs compute = (computeTime(study.costs.forward) + computeTime(study.costs.backward)) * study.costs.layers;
@@ -75,13 +71,13 @@ std::string stepTable(const OverlapStudy& study) {
                  {"deeper warm-up"},
                  {"gain"},
                  {"hidden of B"}});
-    const Entry& none = study.entries.front();
-    for (const Entry& entry : study.entries) {
+    const StudyEntry& none = study.entries.front();
+    for (const StudyEntry& entry : study.entries) {
         std::vector<std::string> row{std::string(entry.pair.variant.name)};
         const auto add = [&](const StepRun& run, const StepRun& before) {
             row.push_back(formatTime(run.makespan));
             row.push_back(gain(run.makespan, before.makespan));
-            row.push_back(percent(run.hidden[kBackward], run.all_reduce[kBackward]));
+            row.push_back(percentOf(run.hidden[kBackward], run.all_reduce[kBackward]));
         };
         add(entry.paddle_order, none.paddle_order);
         add(entry.deeper_order, none.deeper_order);
@@ -160,11 +156,11 @@ std::string stepText(const StepRun& run, std::string_view order) {
         "  ", fmt::format("With {} {} of {} backwards are in pairs; the other {} have no forward beside them. Of "
                           "the step's backward all-reduces {} is hidden.",
                           order, run.pairs, run.pairs + run.singles, run.singles,
-                          percent(run.hidden[kBackward], run.all_reduce[kBackward])));
+                          percentOf(run.hidden[kBackward], run.all_reduce[kBackward])));
 }
 
 std::string explanationText(const OverlapStudy& study, std::string_view variant) {
-    const Entry& entry = study.of(variant);
+    const StudyEntry& entry = study.of(variant);
     const PairStudy& pair = entry.pair;
     std::string out = fmt::format("Why {} hides what it hides ({})\n", variant, pair.variant.title);
     out += exposuresText(pair, study.costs);
@@ -186,12 +182,12 @@ Json passJson(const PerPass<TimeNs>& times) {
 Json stepJson(const StepRun& run, TimeNs before, std::string_view flavor) {
     return {{"flavor", flavor},
             {"makespan_ns", run.makespan.count()},
-            {"gain", share(before - run.makespan, before)},
+            {"gain", shareOf(before - run.makespan, before)},
             {"pairs", run.pairs},
             {"single_backwards", run.singles},
             {"all_reduce_ns", passJson(run.all_reduce)},
             {"hidden_ns", passJson(run.hidden)},
-            {"backward_hidden_share", share(run.hidden[kBackward], run.all_reduce[kBackward])}};
+            {"backward_hidden_share", shareOf(run.hidden[kBackward], run.all_reduce[kBackward])}};
 }
 
 Json pairJson(const PairStudy& pair) {
@@ -211,7 +207,7 @@ Json pairJson(const PairStudy& pair) {
             {"backward_ns", pair.backward.count()},
             {"all_reduce_ns", passJson(pair.all_reduce)},
             {"hidden_ns", passJson(pair.hidden)},
-            {"backward_hidden_share", share(pair.hidden[kBackward], pair.all_reduce[kBackward])},
+            {"backward_hidden_share", shareOf(pair.hidden[kBackward], pair.all_reduce[kBackward])},
             {"backward_end_ns", pair.pair.ends[kBackward].count()},
             {"forward_start_ns", forwardStart(pair).count()},
             {"cuts", pair.cuts()},
@@ -222,8 +218,8 @@ Json pairJson(const PairStudy& pair) {
 
 } // namespace
 
-const Entry& OverlapStudy::of(std::string_view variant) const {
-    return *std::ranges::find(entries, variant, [](const Entry& one) { return one.pair.variant.name; });
+const StudyEntry& OverlapStudy::of(std::string_view variant) const {
+    return *std::ranges::find(entries, variant, [](const StudyEntry& one) { return one.pair.variant.name; });
 }
 
 std::string overlapText(const OverlapStudy& study, std::string_view explained) {
@@ -238,9 +234,9 @@ std::string overlapChart(const OverlapStudy& study, std::string_view variant, in
 }
 
 Json overlapJson(const OverlapStudy& study) {
-    const Entry& none = study.entries.front();
+    const StudyEntry& none = study.entries.front();
     Json variants = Json::array();
-    for (const Entry& entry : study.entries) {
+    for (const StudyEntry& entry : study.entries) {
         Json one = {{"variant", entry.pair.variant.name}, {"title", entry.pair.variant.title}};
         one["pair"] = pairJson(entry.pair);
         one["steps"] = {stepJson(entry.paddle_order, none.paddle_order.makespan, "paddle-mp"),

@@ -17,7 +17,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct PartitionArguments {
     ScheduleOptions schedule;
     std::optional<int> layers;
     std::vector<int> per_rank;
@@ -30,7 +30,7 @@ struct Options {
     bool json = false;
 };
 
-Result<Partition> byRank(const Options& options, int vpp, Placement placement) {
+Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement placement) {
     const std::int64_t sum = std::accumulate(options.per_rank.begin(), options.per_rank.end(), std::int64_t{0});
     if (options.layers && *options.layers != sum) {
         return usageError(
@@ -45,7 +45,7 @@ Result<Partition> byRank(const Options& options, int vpp, Placement placement) {
     return partitionByRank(options.per_rank, vpp, placement);
 }
 
-Result<Partition> byRule(const Options& options, Placement placement) {
+Result<Partition> byRule(const PartitionArguments& options, Placement placement) {
     const int vpp = options.schedule.vpp();
     if (!options.per_rank.empty()) return byRank(options, vpp, placement);
     if (!options.layers)
@@ -72,7 +72,7 @@ std::string splitText(const Partition& partition, int pp, Placement placement) {
     return table.text(0);
 }
 
-CommandResult printRule(const Options& options) {
+CommandResult printRule(const PartitionArguments& options) {
     const auto placement = placementFromName(options.placement.empty() ? "loop" : options.placement);
     if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
@@ -148,7 +148,7 @@ void printBestJson(const OptimalPartition& found, const Schedule& schedule) {
                {"rules", rules}});
 }
 
-CommandResult printBest(const Options& options) {
+CommandResult printBest(const PartitionArguments& options) {
     if (!options.placement.empty())
         return usageError("--placement and --layer-times exclude each other", "the schedule has its placement");
     BUBBLESCOPE_ASSIGN(const std::vector<Layer> layers, readLayerTimes(options.layer_times));
@@ -187,7 +187,7 @@ CommandResult printBest(const Options& options) {
 
 void addPartitionCommand(Command app, Action& action) {
     const Command command = app.addCommand("partition", "Cut a model's layers into stages, by rule or by their times");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<PartitionArguments>();
     options->schedule.addSchedule(command);
     command.addOption("--layers", options->layers, "Layers of the model").typeName("N");
     const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")

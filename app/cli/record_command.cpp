@@ -18,7 +18,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct RecordArguments {
     CaptureCommandOptions capture;
     StreamOptions streams;
     std::string report_file;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 /// Of a job's processes, each with a `record` of its own, the first one speaks.
-bool speaks() {
+bool isFirstOfJob() {
     return profiler::identify(profiler::ownVariable).rank.value_or(0) == 0;
 }
 
@@ -48,7 +48,7 @@ Status mustBeFresh(const std::filesystem::path& dir) {
 }
 
 /// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
-void report(const Options& options, const std::filesystem::path& dir) {
+void report(const RecordArguments& options, const std::filesystem::path& dir) {
     JobControl control;
     const auto recorded = profiler::reportCapture(dir, control);
     if (!recorded.ok()) return printError(recorded.error().text());
@@ -61,7 +61,7 @@ void report(const Options& options, const std::filesystem::path& dir) {
     if (!file.flush()) printError(options.report_file + ": the report cannot be written");
 }
 
-CommandResult record(const Options& options) {
+CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     BUBBLESCOPE_TRY(mustBeFresh(capture.dir));
@@ -74,14 +74,14 @@ CommandResult record(const Options& options) {
     const auto variables = profiler::captureEnvironment(library, capture);
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
-        if (before && *before != value && speaks())
+        if (before && *before != value && isFirstOfJob())
             fmt::print(stderr, "bubblescope: {} was '{}'; for the job it names this recording\n", name, *before);
     }
     std::string why_not;
     const int exit_code = profiler::runChild(options.command, variables, why_not);
     if (!why_not.empty()) {
         printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
-    } else if (speaks()) {
+    } else if (isFirstOfJob()) {
         report(options, capture.dir);
     }
     constexpr TimeNs kPatience{std::chrono::seconds(10)};
@@ -95,7 +95,7 @@ CommandResult record(const Options& options) {
 void addRecordCommand(Command app, Action& action) {
     const Command command = app.addCommand(
         "record", "Runs a job and records it: bubblescope record [options] -- COMMAND…; its exit code is the job's");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RecordArguments>();
     options->capture.addTo(command);
     command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
         .typeName("FILE");

@@ -42,10 +42,6 @@ private:
     std::filesystem::path path_;
 };
 
-bool severalProcesses(const ProcessTeam* team) {
-    return team != nullptr && team->size() > 1;
-}
-
 Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobControl& control, ProcessTeam& team) {
     runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
     if (ran.summary.ok()) return std::move(ran.summary);

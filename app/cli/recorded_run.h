@@ -16,6 +16,11 @@ struct RecordedRun {
     RunReport report;
 };
 
+/// Of a job's processes, whether there are others than this one.
+[[nodiscard]] inline bool severalProcesses(const ProcessTeam* team) {
+    return team != nullptr && team->size() > 1;
+}
+
 /// Trains, records into the folder `out` and analyses; without one the trace is kept until that is done. With a `team`
 /// of several processes each of them is a rank; the root alone analyses, the others come back with an empty analysis.
 /// Where the run fails each process says so, and where one has died the others end here with exit code 4.

@@ -19,7 +19,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct RunArguments {
     ScheduleOptions schedule;
     std::vector<std::string> compare;
     SvgOptions svg;
@@ -38,12 +38,8 @@ struct Options {
     bool json = false;
 };
 
-bool severalProcesses(const ProcessTeam* team) {
-    return team != nullptr && team->size() > 1;
-}
-
 /// What carries tensors follows from where ranks are; the option says what the user means, so that it is not guessed.
-Status checkTransport(const Options& options, const ProcessTeam* team) {
+Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     const std::string& name = options.transport;
     if (name == "nccl" && options.backend.isCpu())
         return usageError("--transport nccl joins GPUs, and the ranks are on the CPU", "add --backend cuda");
@@ -58,7 +54,7 @@ Status checkTransport(const Options& options, const ProcessTeam* team) {
 }
 
 /// All but the schedule.
-Result<runtime::RunConfig> configure(const Options& options, const ProcessTeam* team) {
+Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_TRY(checkTransport(options, team));
     runtime::RunConfig config;
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
@@ -82,14 +78,14 @@ Result<runtime::RunConfig> configure(const Options& options, const ProcessTeam* 
     return config;
 }
 
-Result<runtime::RunConfig> planOne(const Options& options, const ProcessTeam* team) {
+Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(runtime::RunConfig config, configure(options, team));
     BUBBLESCOPE_ASSIGN(config.schedule, options.schedule.schedule(config.times));
     BUBBLESCOPE_TRY(options.model.cutLayers(config.schedule, config.model));
     return config;
 }
 
-CommandResult runOne(runtime::RunConfig config, const Options& options, ProcessTeam* team) {
+CommandResult runOne(runtime::RunConfig config, const RunArguments& options, ProcessTeam* team) {
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
@@ -108,12 +104,12 @@ CommandResult runOne(runtime::RunConfig config, const Options& options, ProcessT
     return 0;
 }
 
-Result<std::vector<runtime::RunConfig>> planAll(const Options& options, const ProcessTeam* team) {
+Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(const runtime::RunConfig base, configure(options, team));
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
-CommandResult compare(const std::vector<runtime::RunConfig>& configs, const Options& options, ProcessTeam* team) {
+CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunArguments& options, ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
@@ -134,7 +130,7 @@ Result<Plan> agreed(Result<Plan> plan, ProcessTeam* team) {
     return plan;
 }
 
-CommandResult run(const Options& options, ProcessTeam* team) {
+CommandResult run(const RunArguments& options, ProcessTeam* team) {
     // Processes of one run would have to agree on its last step; their launcher ends them.
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
@@ -155,7 +151,7 @@ CommandResult run(const Options& options, ProcessTeam* team) {
 namespace {
 
 void addOptions(const Command& command, Action& action, ProcessTeam* team, bool checks) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RunArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     command

@@ -14,14 +14,14 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct ScheduleArguments {
     ScheduleOptions schedule;
     SvgOptions svg;
     bool json = false;
     bool csv = false;
 };
 
-CommandResult print(const Options& options) {
+CommandResult print(const ScheduleArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     const auto& [schedule, costs] = planned;
     if (options.svg.wanted()) {
@@ -59,7 +59,7 @@ CommandResult print(const Options& options) {
 
 void addScheduleCommand(Command app, Action& action) {
     const Command command = app.addCommand("schedule", "Print a schedule's order");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ScheduleArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     options->svg.add(command);

@@ -14,7 +14,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct SchedulesArguments {
     std::vector<std::string> names;
     bool json = false;
     bool markdown = false;
@@ -164,7 +164,7 @@ std::string listText(const std::vector<const ScheduleFamily*>& families, bool ma
     return text + paragraph("", kSymbols);
 }
 
-CommandResult list(const Options& options) {
+CommandResult list(const SchedulesArguments& options) {
     std::vector<const ScheduleFamily*> families;
     for (const std::string& name : options.names) {
         families.push_back(findScheduleFamily(name));
@@ -192,7 +192,7 @@ CommandResult list(const Options& options) {
 
 void addSchedulesCommand(Command app, Action& action) {
     const Command command = app.addCommand("schedules", "List the schedule families, their limits and formulas");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SchedulesArguments>();
     command.addOption("names", options->names, "Only these families").typeName("NAME");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--markdown", options->markdown, "As a table in Markdown").excludes(json);

@@ -22,7 +22,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct SimulateArguments {
     ScheduleOptions schedule;
     SvgOptions svg;
     MemoryOptions memory;
@@ -142,14 +142,14 @@ Result<Simulated> execute(Schedule schedule, const CostModel& costs, const Memor
     return run;
 }
 
-Status draw(const Options& options, std::span<const Simulated> runs, const CostModel& costs) {
+Status draw(const SimulateArguments& options, std::span<const Simulated> runs, const CostModel& costs) {
     std::vector<Drawn> drawn;
     for (const Simulated& run : runs)
         drawn.push_back({run.schedule, run.step, costs});
     return options.svg.write(drawn);
 }
 
-CommandResult compare(const Options& options, Simulated first, const CostModel& costs) {
+CommandResult compare(const SimulateArguments& options, Simulated first, const CostModel& costs) {
     std::vector<Simulated> runs{std::move(first)};
     for (const std::string& name : options.compare) {
         BUBBLESCOPE_ASSIGN(Schedule schedule, options.schedule.sibling(name, costs));
@@ -168,7 +168,7 @@ CommandResult compare(const Options& options, Simulated first, const CostModel& 
     return 0;
 }
 
-CommandResult run(const Options& options) {
+CommandResult run(const SimulateArguments& options) {
     BUBBLESCOPE_ASSIGN(Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     const CostModel& costs = planned.costs;
     BUBBLESCOPE_ASSIGN(Simulated result, execute(std::move(planned.schedule), costs, options.memory));
@@ -192,7 +192,7 @@ CommandResult run(const Options& options) {
 
 void addSimulateCommand(Command app, Action& action) {
     const Command command = app.addCommand("simulate", "Run a schedule on op times: makespan, bubbles, memory");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SimulateArguments>();
     options->schedule.addSchedule(command);
     options->schedule.addTimes(command);
     options->schedule.addTransfers(command);

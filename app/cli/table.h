@@ -26,4 +26,8 @@ private:
     std::vector<std::vector<std::string>> rows_;
 };
 
+inline constexpr auto kLeft = Table::Align::Left;
+/// Of a list, as text; --json has all.
+inline constexpr std::size_t kMostRows = 20;
+
 } // namespace bubblescope::cli

@@ -13,7 +13,7 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct ValidateArguments {
     std::string file;
     std::optional<int> memory_limit;
     std::string sends = "async";
@@ -21,7 +21,7 @@ struct Options {
     bool json = false;
 };
 
-CommandResult check(const Options& options) {
+CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule, readScheduleFile(options.file));
     ValidateOptions rules;
     rules.memory_limit = options.memory_limit;
@@ -55,7 +55,7 @@ CommandResult check(const Options& options) {
 
 void addValidateCommand(Command app, Action& action) {
     const Command command = app.addCommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ValidateArguments>();
     command.addOption("FILE", options->file, "Schedule document, as `schedule --json` prints it").required();
     command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
         .typeName("N");

@@ -25,12 +25,12 @@ std::string findGui() {
     return "bubblescope-gui";
 }
 
-struct Options {
+struct ViewArguments {
     std::vector<std::string> files;
     RecogniseOptions recognise;
 };
 
-CommandResult open(const Options& options) {
+CommandResult open(const ViewArguments& options) {
     // Here, so that what is wrong with them is told where they were typed.
     BUBBLESCOPE_TRY(options.recognise.options());
     const std::string gui = findGui();
@@ -50,7 +50,7 @@ CommandResult open(const Options& options) {
 
 void addViewCommand(Command app, Action& action) {
     const Command command = app.addCommand("view", "Open traces in the desktop app");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ViewArguments>();
     command.addOption("FILES", options->files, "Trace files or directories");
     options->recognise.addNames(command);
     command.onParsed([&action, options] { action = [options] { return open(*options); }; });

@@ -9,13 +9,13 @@
 namespace bubblescope::cli {
 namespace {
 
-struct Options {
+struct WhatifArguments {
     ReplayOptions replay;
     std::vector<std::string> changes;
     bool json = false;
 };
 
-CommandResult whatIf(const Options& options) {
+CommandResult whatIf(const WhatifArguments& options) {
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
     BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
     BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
@@ -49,7 +49,7 @@ CommandResult whatIf(const Options& options) {
 void addWhatIfCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<WhatifArguments>();
     options->replay.add(command);
     command
         .addOption("--if", options->changes,

@@ -1,5 +1,6 @@
 #include "app/cli/whatif_output.h"
 
+#include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 
@@ -10,16 +11,10 @@
 namespace bubblescope::cli {
 namespace {
 
-constexpr auto kLeft = Table::Align::Left;
-
 // The study's thresholds: a job is called straggling, a cause is sought, a cause explains the loss.
 constexpr double kStraggling = 1.1;
 constexpr double kAttributed = 1.03;
 constexpr double kExplains = 0.5;
-
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100 * share);
-}
 
 Json optionalNumber(const std::optional<double>& number) {
     return number ? Json(*number) : Json();

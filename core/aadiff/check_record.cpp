@@ -7,8 +7,8 @@ namespace bubblescope {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 6> kKinds{"replay",   "known-answer", "transfer",
-                                                 "replicas", "weights",      "elsewhere"};
+constexpr std::array<std::string_view, 6> kKindNames{"replay",   "known-answer", "transfer",
+                                                     "replicas", "weights",      "elsewhere"};
 constexpr std::array<std::string_view, 4> kOutcomes{"equal", "mismatch", "aborted", "skipped"};
 constexpr std::array<std::string_view, 4> kVerdicts{"open", "transient", "device", "everywhere"};
 
@@ -23,7 +23,7 @@ std::optional<Value> parse(const std::array<std::string_view, N>& names, std::st
 } // namespace
 
 std::string_view checkKindName(CheckKind kind) {
-    return kKinds[static_cast<std::size_t>(kind)];
+    return kKindNames[static_cast<std::size_t>(kind)];
 }
 std::string_view checkOutcomeName(CheckOutcome outcome) {
     return kOutcomes[static_cast<std::size_t>(outcome)];
@@ -33,7 +33,7 @@ std::string_view verdictName(Verdict verdict) {
 }
 
 std::optional<CheckKind> parseCheckKind(std::string_view name) {
-    return parse<CheckKind>(kKinds, name);
+    return parse<CheckKind>(kKindNames, name);
 }
 std::optional<CheckOutcome> parseCheckOutcome(std::string_view name) {
     return parse<CheckOutcome>(kOutcomes, name);

@@ -10,24 +10,24 @@
 namespace bubblescope {
 namespace {
 
-struct Unit {
+struct ByteUnit {
     std::string_view name;
     std::int64_t bytes;
 };
 constexpr std::int64_t kKi = 1024;
-constexpr std::array<Unit, 11> kUnits{{{"", 1},
-                                       {"B", 1},
-                                       {"KB", 1'000},
-                                       {"kB", 1'000},
-                                       {"MB", 1'000'000},
-                                       {"GB", 1'000'000'000},
-                                       {"TB", 1'000'000'000'000},
-                                       {"KiB", kKi},
-                                       {"MiB", kKi* kKi},
-                                       {"GiB", kKi* kKi* kKi},
-                                       {"TiB", kKi* kKi* kKi* kKi}}};
+constexpr std::array<ByteUnit, 11> kByteUnits{{{"", 1},
+                                               {"B", 1},
+                                               {"KB", 1'000},
+                                               {"kB", 1'000},
+                                               {"MB", 1'000'000},
+                                               {"GB", 1'000'000'000},
+                                               {"TB", 1'000'000'000'000},
+                                               {"KiB", kKi},
+                                               {"MiB", kKi* kKi},
+                                               {"GiB", kKi* kKi* kKi},
+                                               {"TiB", kKi* kKi* kKi* kKi}}};
 /// In bits, which are powers of 1000.
-constexpr std::array<Unit, 5> kBitUnits{
+constexpr std::array<ByteUnit, 5> kBitUnits{
     {{"bit", 1}, {"kbit", 1'000}, {"Mbit", 1'000'000}, {"Gbit", 1'000'000'000}, {"Tbit", 1'000'000'000'000}}};
 
 /// What stands for "number unit", times `unit` of the table and divided by `divisor`; none where it is not a whole
@@ -53,7 +53,7 @@ std::optional<std::int64_t> scaled(std::string_view text, const Units& units, st
     }
     while (i < text.size() && text[i] == ' ')
         ++i;
-    for (const Unit& unit : units) {
+    for (const ByteUnit& unit : units) {
         if (!digits || text.substr(i) != unit.name) continue;
         const auto value = static_cast<__int128>(mantissa) * unit.bytes;
         const auto whole = value / (static_cast<__int128>(fraction) * divisor);
@@ -67,7 +67,7 @@ std::optional<std::int64_t> scaled(std::string_view text, const Units& units, st
 } // namespace
 
 Result<std::int64_t> parseBytes(std::string_view text) {
-    if (const auto bytes = scaled(text, kUnits, 1)) return *bytes;
+    if (const auto bytes = scaled(text, kByteUnits, 1)) return *bytes;
     return usageError(fmt::format("'{}' is not a size", text),
                       "write a number and a unit, such as 80GiB, 24GB, 512MiB or 4096B");
 }
@@ -76,7 +76,7 @@ Result<std::int64_t> parseBandwidth(std::string_view text) {
     std::optional<std::int64_t> rate;
     if (text.ends_with("/s")) {
         const std::string_view size = text.substr(0, text.size() - 2);
-        rate = size.ends_with("bit") ? scaled(size, kBitUnits, 8) : scaled(size, kUnits, 1);
+        rate = size.ends_with("bit") ? scaled(size, kBitUnits, 8) : scaled(size, kByteUnits, 1);
     }
     if (rate && *rate > 0) return *rate;
     return usageError(fmt::format("'{}' is not a bandwidth", text),

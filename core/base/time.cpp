@@ -9,11 +9,11 @@
 namespace bubblescope {
 namespace {
 
-struct Unit {
+struct TimeUnit {
     std::string_view name;
     std::int64_t ns;
 };
-constexpr std::array<Unit, 4> kUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
+constexpr std::array<TimeUnit, 4> kTimeUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 
 Error badTime(std::string_view text, std::string_view why) {
     return usageError(fmt::format("'{}' is not a time: {}", text, why),
@@ -48,7 +48,7 @@ Result<TimeNs> parseTime(std::string_view text) {
         if (mantissa == 0) return TimeNs{0};
         return badTime(text, "the unit is missing");
     }
-    for (const Unit& unit : kUnits) {
+    for (const TimeUnit& unit : kTimeUnits) {
         if (suffix != unit.name) continue;
         std::int64_t scale = unit.ns;
         for (; decimals > 0 && scale >= 10; --decimals)

@@ -19,6 +19,11 @@ using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 /// nanosecond are refused too: a time that cannot be represented is not silently rounded.
 [[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
 
+/// `part` as a share of `whole`; none of nothing.
+[[nodiscard]] inline double shareOf(TimeNs part, TimeNs whole) {
+    return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
+}
+
 /// For people: three significant decimals in the unit that fits ("1.500 ms", "165.000 ms", "820 ns").
 [[nodiscard]] std::string formatTime(TimeNs time);
 

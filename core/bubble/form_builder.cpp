@@ -10,18 +10,14 @@
 namespace bubblescope {
 namespace {
 
-double ratio(TimeNs part, TimeNs whole) {
-    return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
-}
-
 /// Idle over makespan and over the ideal, from makespan and bubbles.
 void setRates(ClosedForm& form) {
     TimeNs idle{0};
     for (const TimeNs bubble : form.bubble)
         idle += bubble;
     const TimeNs least = std::ranges::min(form.bubble);
-    form.bubble_rate = ratio(idle, form.makespan * static_cast<std::int64_t>(form.bubble.size()));
-    form.over_ideal = ratio(least, form.makespan - least);
+    form.bubble_rate = shareOf(idle, form.makespan * static_cast<std::int64_t>(form.bubble.size()));
+    form.over_ideal = shareOf(least, form.makespan - least);
 }
 
 /// On the rank whose span, from first start to last end, is longest.
@@ -32,7 +28,7 @@ void setSpanRate(ClosedForm& form) {
         const TimeNs span = form.makespan - outside;
         if (span <= longest) continue;
         longest = span;
-        form.span_bubble_rate = ratio(form.bubble[r] - outside, span);
+        form.span_bubble_rate = shareOf(form.bubble[r] - outside, span);
     }
 }
 
@@ -148,7 +144,7 @@ Status requireEqualStages(const CostModel& costs) {
 }
 
 ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work) {
-    form.span_bubble_rate = ratio(idle, idle + work);
+    form.span_bubble_rate = shareOf(idle, idle + work);
     return form;
 }
 

@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace bubblescope {
-namespace {
-
-double ratio(TimeNs part, TimeNs whole) {
-    return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
-}
-
-} // namespace
-
 BubbleRates bubbleRates(const StepTimeline& step) {
     TimeNs busy_total{0};
     TimeNs busiest{0};
@@ -36,8 +28,8 @@ BubbleRates bubbleRates(const StepTimeline& step) {
         }
     }
     const TimeNs capacity = step.wall() * static_cast<std::int64_t>(step.ranks.size());
-    return {ratio(capacity - busy_total, capacity), ratio(longest - longest_busy, longest),
-            ratio(step.wall() - busiest, busiest)};
+    return {shareOf(capacity - busy_total, capacity), shareOf(longest - longest_busy, longest),
+            shareOf(step.wall() - busiest, busiest)};
 }
 
 } // namespace bubblescope

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kOpsAsked = 32; // of each rank
+constexpr std::size_t kOpsOfTrack = 32; // of each rank
 
 /// A process of a file; those that have a text for a number are told apart by it.
 using Process = std::tuple<std::uint32_t, std::int64_t, StringId>;
@@ -23,7 +23,7 @@ using RankKey = std::pair<int, Rank>;
 /// When some of a rank's ops begin, by its own clock.
 std::vector<std::int64_t> beginsOf(const std::vector<TimelineOp>& ops, const ClockFit& clock) {
     std::vector<std::int64_t> begins;
-    for (std::size_t i = 0; i < std::min(kOpsAsked, ops.size()); ++i)
+    for (std::size_t i = 0; i < std::min(kOpsOfTrack, ops.size()); ++i)
         begins.push_back(clock.fromReference(ops[i].start).count());
     return begins;
 }

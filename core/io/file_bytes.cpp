@@ -20,7 +20,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kReadPiece = std::size_t{1} << 20;
 
 struct CloseFile {
     void operator()(std::FILE* file) const {
@@ -38,10 +38,10 @@ Result<FileBytes> readWhole(std::FILE* file, const std::string& where, LoadProgr
     auto buffer = std::make_shared<ByteBuffer>();
     for (;;) {
         if (progress.stopRequested()) return cancelledError();
-        if (buffer->room() < kPiece) buffer->reserve(std::max(2 * kPiece, buffer->size() * 2));
-        const std::size_t count = std::fread(buffer->end(), 1, kPiece, file);
+        if (buffer->room() < kReadPiece) buffer->reserve(std::max(2 * kReadPiece, buffer->size() * 2));
+        const std::size_t count = std::fread(buffer->end(), 1, kReadPiece, file);
         buffer->grew(count);
-        if (count < kPiece) break;
+        if (count < kReadPiece) break;
     }
     if (std::ferror(file) != 0) return systemError(where, "cannot be read");
     const std::string_view text = buffer->text();

@@ -10,11 +10,11 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{256} << 10; // of packed bytes
+constexpr std::size_t kPackedPiece = std::size_t{256} << 10; // of packed bytes
 
 class GzipPacker final : public Packer {
 public:
-    GzipPacker() : level_(ISAL_DEF_LVL2_DEFAULT), piece_(kPiece) {
+    GzipPacker() : level_(ISAL_DEF_LVL2_DEFAULT), piece_(kPackedPiece) {
         isal_deflate_init(&stream_);
         stream_.gzip_flag = IGZIP_GZIP;
         stream_.level = 2;
@@ -54,7 +54,7 @@ private:
 
 class ZstdPacker final : public Packer {
 public:
-    ZstdPacker() : context_(ZSTD_createCCtx()), piece_(kPiece) {
+    ZstdPacker() : context_(ZSTD_createCCtx()), piece_(kPackedPiece) {
         if (context_) ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
     }
 

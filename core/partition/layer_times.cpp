@@ -21,8 +21,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kShape =
     R"(a list of layers is {"unit":"ms","layers":[{"forward":1.5,"backward":3},…]}, or CSV with such columns)";
-constexpr std::int64_t kMostLayers = 100'000;
-constexpr double kLongest = 1e12; // nanoseconds, a quarter of an hour
+constexpr std::int64_t kMostTimedLayers = 100'000;
+constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
 constexpr std::array<std::string_view, 7> kFields{"name",        "forward", "backward", "input_grad",
                                                   "weight_grad", "memory",  "count"};
 
@@ -58,7 +58,7 @@ Result<TimeNs> timeOf(std::string_view text, std::string_view unit, const std::s
                           "units are s, ms, us and ns: as in 1.5ms, \"unit\":\"ms\" or a column forward_ms");
     }
     const double time = *value * *scale;
-    if (!(time >= 0 && time <= kLongest))
+    if (!(time >= 0 && time <= kLongestLayer))
         return inputError(where, fmt::format("{} is {}", field, text), "times are from 0 to a thousand seconds");
     return TimeNs{std::llround(time)};
 }
@@ -107,9 +107,9 @@ Status addLayer(const Fields& fields, const Fields& units, const std::string& wh
     layer.times = times.value();
     constexpr std::int64_t kMostMemory = std::int64_t{1} << 50U;
     BUBBLESCOPE_ASSIGN(layer.memory, wholeNumber(fields, "memory", 0, 0, kMostMemory, where));
-    BUBBLESCOPE_ASSIGN(const std::int64_t count, wholeNumber(fields, "count", 1, 1, kMostLayers, where));
-    if (static_cast<std::int64_t>(layers.size()) + count > kMostLayers)
-        return inputError(where, fmt::format("more than {} layers", kMostLayers));
+    BUBBLESCOPE_ASSIGN(const std::int64_t count, wholeNumber(fields, "count", 1, 1, kMostTimedLayers, where));
+    if (static_cast<std::int64_t>(layers.size()) + count > kMostTimedLayers)
+        return inputError(where, fmt::format("more than {} layers", kMostTimedLayers));
     layers.insert(layers.end(), static_cast<std::size_t>(count), layer);
     return {};
 }

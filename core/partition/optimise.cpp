@@ -14,9 +14,8 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::int64_t kMostRuns = 30'000'000; ///< runs of layers times stages that hold them, 8 bytes each
-constexpr double kLongest = 1e16; ///< nanoseconds of all ops one after another, so that sums stay far below 2^63
+constexpr double kLongestStep = 1e16; ///< nanoseconds of all ops one after another, so that sums stay far below 2^63
 
 class Search {
 public:
@@ -374,7 +373,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     }
     const LayerSums sums(times);
     const StageTimes& whole = sums.upTo(sums.layers());
-    if (static_cast<double>(whole[0] + whole[1] + whole[2]) * static_cast<double>(schedule.opCount()) > kLongest)
+    if (static_cast<double>(whole[0] + whole[1] + whole[2]) * static_cast<double>(schedule.opCount()) > kLongestStep)
         return usageError("the layers take too long for this many micro-batches", "check the times' unit");
     BUBBLESCOPE_ASSIGN(StepEvaluator evaluator, StepEvaluator::make(schedule, options.comm.count()));
     Search search(schedule, layers, options, evaluator, sums);

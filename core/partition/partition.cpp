@@ -9,7 +9,7 @@ namespace bubblescope {
 namespace {
 
 /// More would only be a slip of the keyboard, and would fill the memory.
-constexpr std::int64_t kMostLayers = 10'000'000;
+constexpr std::int64_t kMostSplitLayers = 10'000'000;
 
 } // namespace
 
@@ -28,7 +28,7 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
     if (stages < 1) return usageError("there must be at least one stage", "give --pp and --vpp of 1 or more");
     if (first_less < 0 || last_less < 0) return usageError("a stage cannot have a negative number of layers fewer");
     const std::int64_t spread = std::int64_t{layers} + first_less + last_less;
-    if (layers > kMostLayers || spread > kMostLayers) return usageError("more than 10 million layers");
+    if (layers > kMostSplitLayers || spread > kMostSplitLayers) return usageError("more than 10 million layers");
     Partition partition;
     for (int stage = 0; stage < stages; ++stage) {
         const std::int64_t part = spread / stages + (stage < spread % stages ? 1 : 0);
@@ -52,7 +52,7 @@ Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int v
     partition.layers_per_stage.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp));
     for (int rank = 0; rank < pp; ++rank) {
         const int count = layers_per_rank[Rank{rank}.index()];
-        if (count > kMostLayers) return usageError("more than 10 million layers on a rank");
+        if (count > kMostSplitLayers) return usageError("more than 10 million layers on a rank");
         if (count < vpp) {
             return usageError(fmt::format("rank {} has {} layers for its {} chunks", rank, count, vpp),
                               fmt::format("give each rank at least {}", vpp));

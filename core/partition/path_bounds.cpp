@@ -6,8 +6,6 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
-
 std::int64_t dividedUp(std::int64_t value, std::int64_t by) {
     return (value + by - 1) / by;
 }

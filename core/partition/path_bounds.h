@@ -3,9 +3,13 @@
 #include "core/partition/step_evaluator.h"
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace bubblescope {
+
+/// The time of what no split can have; two of them can be added.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Where stages end: stage k holds the layers [cuts[k], cuts[k+1]); one more entry than stages.
 using Cuts = std::vector<int>;

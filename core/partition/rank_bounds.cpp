@@ -4,12 +4,6 @@
 #include <limits>
 
 namespace bubblescope {
-namespace {
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
-
-} // namespace
-
 RankBounds::RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm)
     : sums_(sums), rank_of_(rank_of_stage), comm_(comm) {
     const std::size_t ranks = *std::ranges::max_element(rank_of_) + 1;

@@ -118,9 +118,9 @@ DigestRecord digestOf(RecordReader& in, const OwnHome& place, TimeNs time) {
     return digest;
 }
 
-class Reader {
+class CheckReader {
 public:
-    explicit Reader(const TraceShare& share)
+    explicit CheckReader(const TraceShare& share)
         : trace_(share.trace()), check_(trace_.strings().find(trace_names::kCheck)),
           digest_(trace_.strings().find(trace_names::kDigest)), run_(trace_.strings().find(trace_names::kRun)) {}
 
@@ -206,7 +206,7 @@ private:
 } // namespace
 
 OwnChecks ownChecks(const TraceShare& share) {
-    return Reader(share).read();
+    return CheckReader(share).read();
 }
 
 CheckLog joinOwnChecks(std::vector<OwnChecks> shares, DiagnosticLog& log) {

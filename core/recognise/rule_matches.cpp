@@ -22,7 +22,7 @@ struct Spelled {
 };
 
 /// What thread and process tell.
-struct Place {
+struct RulePlace {
     bool used = false;
     bool told = false; ///< the rank, by a name
     std::int64_t home = 0;
@@ -69,7 +69,7 @@ private:
 
     void readTrack(TrackId id) {
         const Track& track = trace_.tracks()[id];
-        std::optional<Place> place;
+        std::optional<RulePlace> place;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (stop_.requested()) return;
             const StringId category = trace_.sliceCategories()[slice];
@@ -119,8 +119,8 @@ private:
         return std::nullopt;
     }
 
-    Place placeOf(const Track& track) {
-        Place place;
+    RulePlace placeOf(const Track& track) {
+        RulePlace place;
         const auto told = [&](RuleField field) {
             for (const auto& [pattern, name] :
                  {std::pair(&rule_.thread, track.thread_name), std::pair(&rule_.process, track.process_name)}) {

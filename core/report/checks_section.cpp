@@ -13,10 +13,6 @@ namespace {
 
 using html::Cell;
 
-std::string number(std::int64_t value) {
-    return fmt::format("{}", value);
-}
-
 CheckedDevice deviceOf(const CheckLog& log, const CheckPlace& place) {
     const auto known = log.devices.find(place);
     return known == log.devices.end() ? CheckedDevice{} : known->second;
@@ -28,11 +24,11 @@ void addCounts(html::Page& page, const CheckCoverage& coverage) {
         const CheckCounts& counts = coverage.counts[i];
         if (counts.planned() == 0) continue;
         rows.push_back({{std::string(checkKindName(static_cast<CheckKind>(i)))},
-                        {number(counts.planned())},
-                        {number(counts.equal)},
-                        {number(counts.mismatched), -1, counts.mismatched > 0},
-                        {number(counts.aborted)},
-                        {number(counts.skipped)}});
+                        {html::number(counts.planned())},
+                        {html::number(counts.equal)},
+                        {html::number(counts.mismatched), -1, counts.mismatched > 0},
+                        {html::number(counts.aborted)},
+                        {html::number(counts.skipped)}});
     }
     page.table({{"check", false}, {"planned"}, {"equal"}, {"mismatched"}, {"aborted"}, {"skipped"}}, rows);
 }
@@ -44,13 +40,13 @@ void addRanks(html::Page& page, const CheckCoverage& coverage) {
     std::vector<std::vector<Cell>> rows;
     for (const auto& [place, counts] : states) {
         const std::int64_t all = counts[0] + counts[1] + counts[2];
-        rows.push_back({{number(place.replica)},
-                        {number(place.rank.value)},
-                        {number(place.tensor_rank)},
-                        {number(all)},
-                        {number(counts[0]), static_cast<double>(counts[0]) / static_cast<double>(all)},
-                        {number(counts[1])},
-                        {number(counts[2]), -1, counts[2] > 0}});
+        rows.push_back({{html::number(place.replica)},
+                        {html::number(place.rank.value)},
+                        {html::number(place.tensor_rank)},
+                        {html::number(all)},
+                        {html::number(counts[0]), static_cast<double>(counts[0]) / static_cast<double>(all)},
+                        {html::number(counts[1])},
+                        {html::number(counts[2]), -1, counts[2] > 0}});
     }
     page.table({{"replica"}, {"rank"}, {"tensor rank"}, {"units"}, {"covered"}, {"not yet"}, {"never"}}, rows);
 }

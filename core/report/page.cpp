@@ -187,4 +187,8 @@ std::string Page::finish(std::string_view footer) {
     return std::move(out_);
 }
 
+std::string number(std::int64_t value) {
+    return fmt::format("{}", value);
+}
+
 } // namespace bubblescope::html

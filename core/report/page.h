@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,5 +68,8 @@ private:
 
     std::string out_;
 };
+
+/// As a cell shows it.
+[[nodiscard]] std::string number(std::int64_t value);
 
 } // namespace bubblescope::html

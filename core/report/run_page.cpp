@@ -26,16 +26,8 @@ namespace {
 using html::Cell;
 using html::Column;
 
-double share(TimeNs part, TimeNs whole) {
-    return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 std::string percent(double value) {
     return fmt::format("{:.1f} %", 100 * value);
-}
-
-std::string number(std::int64_t value) {
-    return fmt::format("{}", value);
 }
 
 std::string scheduleName(const Schedule& schedule) {
@@ -93,12 +85,12 @@ private:
         if (step_.form) {
             figures.push_back({"Closed form", percent(step_.form->bubble_rate), "what the schedule must leave idle"});
             const TimeNs above = step_.wall - step_.form->makespan;
-            figures.push_back(
-                {"Above the closed form", formatTimeDelta(above), percent(share(above, step_.wall)) + " of the step"});
+            figures.push_back({"Above the closed form", formatTimeDelta(above),
+                               percent(shareOf(above, step_.wall)) + " of the step"});
         } else if (step_.at_least) {
             figures.push_back({"At least", formatTime(*step_.at_least), "any such order takes this long"});
         }
-        figures.push_back({"Ranks", number(run_.schedule.pp), run_.annotation});
+        figures.push_back({"Ranks", html::number(run_.schedule.pp), run_.annotation});
         page_.figures(figures);
     }
 
@@ -276,7 +268,7 @@ private:
             columns.push_back({entry.name});
         columns.push_back({"wall time"});
         for (const RankAccounting& rank : account.ranks) {
-            std::vector<Cell>& cells = rows.emplace_back(std::vector<Cell>{{number(rank.rank.value)}});
+            std::vector<Cell>& cells = rows.emplace_back(std::vector<Cell>{{html::number(rank.rank.value)}});
             for (const Entry& entry : entries)
                 cells.push_back({formatTime(entry.of(rank))});
             cells.push_back({formatTime(rank.total())});
@@ -288,13 +280,13 @@ private:
         page_.paragraph("What made the step longer than the schedule must be: each cause added to those before it, "
                         "each alone, and what the step would save if it alone were gone.");
         std::vector<std::vector<Cell>> rows{{{"the schedule, with equal stages and free transfers"},
-                                             {formatTime(account.ideal), share(account.ideal, step_.wall)},
+                                             {formatTime(account.ideal), shareOf(account.ideal, step_.wall)},
                                              {},
                                              {}}};
         for (const Rung& rung : account.ladder) {
             if (rung.adds == TimeNs{0} && rung.alone == TimeNs{0} && rung.without == TimeNs{0}) continue;
             rows.push_back({{std::string(causeName(rung.cause))},
-                            {formatTimeDelta(rung.adds), share(rung.adds, step_.wall)},
+                            {formatTimeDelta(rung.adds), shareOf(rung.adds, step_.wall)},
                             {formatTimeDelta(rung.alone)},
                             {formatTimeDelta(rung.without)}});
         }
@@ -314,10 +306,10 @@ private:
         std::vector<std::vector<Cell>> rows;
         for (const Culprit& culprit : blame.ranking) {
             rows.push_back({{culpritName(run_.steps[shown_], diagnosis, culprit)},
-                            {number(culprit.count)},
+                            {html::number(culprit.count)},
                             {formatTime(culprit.excess)},
-                            {formatTime(culprit.waits), share(culprit.waits, blame.blamed)},
-                            {formatTime(culprit.saves), share(culprit.saves, step_.wall)}});
+                            {formatTime(culprit.waits), shareOf(culprit.waits, blame.blamed)},
+                            {formatTime(culprit.saves), shareOf(culprit.saves, step_.wall)}});
         }
         page_.table({{"who", false}, {"times"}, {"excess"}, {"made others wait"}, {"gone, the step saves"}}, rows);
     }
@@ -326,16 +318,16 @@ private:
         page_.section("Idle time by rank", fmt::format("Of {}.", stepName()));
         std::vector<std::vector<Cell>> rows;
         for (const RankAccount& rank : step_.ranks) {
-            std::vector<Cell> cells{{number(rank.rank.value)},
-                                    {formatTime(rank.busy), share(rank.busy, step_.wall)},
-                                    {formatTime(rank.bubble), share(rank.bubble, step_.wall)}};
+            std::vector<Cell> cells{{html::number(rank.rank.value)},
+                                    {formatTime(rank.busy), shareOf(rank.busy, step_.wall)},
+                                    {formatTime(rank.bubble), shareOf(rank.bubble, step_.wall)}};
             if (rank.expected_bubble) {
                 cells.push_back({formatTime(*rank.expected_bubble)});
                 cells.push_back({formatTimeDelta(rank.bubble - *rank.expected_bubble)});
             } else {
                 cells.insert(cells.end(), {Cell{"none"}, Cell{}});
             }
-            if (report_.coverage) cells.push_back({formatTime(rank.replay), share(rank.replay, step_.wall)});
+            if (report_.coverage) cells.push_back({formatTime(rank.replay), shareOf(rank.replay, step_.wall)});
             rows.push_back(std::move(cells));
         }
         std::vector<Column> columns{{"rank"}, {"busy"}, {"idle"}, {"closed form"}, {"difference"}};
@@ -353,10 +345,10 @@ private:
         for (const PositionForm& form : step_.form->positions) {
             const TimeNs observed = step_.ranks[form.rank.index()].observed[positionIndex(form.position)];
             if (form.kind != FormKind::Exact || (observed.count() == 0 && form.value.count() == 0)) continue;
-            rows.push_back({{number(form.rank.value)},
+            rows.push_back({{html::number(form.rank.value)},
                             {std::string(positionName(form.position, step_.form->f_then_b))},
-                            {formatTime(observed), share(observed, step_.wall)},
-                            {formatTime(form.value), share(form.value, step_.wall)},
+                            {formatTime(observed), shareOf(observed, step_.wall)},
+                            {formatTime(form.value), shareOf(form.value, step_.wall)},
                             {formatTimeDelta(observed - form.value)},
                             {form.expression}});
         }
@@ -392,12 +384,12 @@ private:
         std::vector<std::vector<Cell>> rows;
         for (const StageTimes& stage : report_.stages) {
             std::vector<Cell> cells{
-                {number(stage.stage.value)}, {number(stage.rank.value)}, {number(stage.chunk.value)}};
+                {html::number(stage.stage.value)}, {html::number(stage.rank.value)}, {html::number(stage.chunk.value)}};
             for (const auto& [of, range] : kinds) {
                 const TimeNs time = of(stage.median);
                 // Against the span of all, but a few per cent of difference stay pale.
                 const TimeNs scale = std::max(range.second - range.first, range.second / 4);
-                cells.push_back({formatTime(time), -1, false, share(time - range.first, scale)});
+                cells.push_back({formatTime(time), -1, false, shareOf(time - range.first, scale)});
             }
             rows.push_back(std::move(cells));
         }
@@ -411,7 +403,7 @@ private:
         std::vector<std::vector<Cell>> rows;
         for (const Diagnostic& problem : run_.problems) {
             rows.push_back({{problem.kind},
-                            {number(static_cast<std::int64_t>(problem.count))},
+                            {html::number(static_cast<std::int64_t>(problem.count))},
                             {problem.message},
                             {problem.where}});
         }

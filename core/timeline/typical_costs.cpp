@@ -9,10 +9,10 @@ namespace bubblescope {
 
 namespace {
 
-constexpr std::size_t kKinds = 5;
+constexpr std::size_t kAlone = 5;
 
 std::size_t groupOf(const Op& op) {
-    return static_cast<std::size_t>(op.kind) + (op.overlapped ? kKinds : 0);
+    return static_cast<std::size_t>(op.kind) + (op.overlapped ? kAlone : 0);
 }
 
 TimeNs medianReceive(const StepTimeline& step) {
@@ -35,12 +35,12 @@ CostModel typicalCosts(const StepTimeline& step) {
 
 CostModel typicalOpCosts(const StepTimeline& step) {
     // All durations, by group: kinds that ran alone, then those of pairs.
-    std::array<std::size_t, 2 * kKinds + 1> begin{};
+    std::array<std::size_t, 2 * kAlone + 1> begin{};
     for (const auto& ops : step.ranks) {
         for (const TimelineOp& op : ops)
             ++begin[groupOf(op.op) + 1];
     }
-    for (std::size_t group = 0; group < 2 * kKinds; ++group)
+    for (std::size_t group = 0; group < 2 * kAlone; ++group)
         begin[group + 1] += begin[group];
     std::vector<TimeNs> durations(begin.back());
     auto next = begin;
@@ -53,7 +53,7 @@ CostModel typicalOpCosts(const StepTimeline& step) {
     };
     const auto of = [&](OpKind kind) {
         const auto alone = static_cast<std::size_t>(kind);
-        const std::size_t group = begin[alone] == begin[alone + 1] ? alone + kKinds : alone;
+        const std::size_t group = begin[alone] == begin[alone + 1] ? alone + kAlone : alone;
         return medianOf(group, group + 1);
     };
     CostModel costs;
@@ -62,7 +62,7 @@ CostModel typicalOpCosts(const StepTimeline& step) {
                    of(OpKind::Optimizer)};
     if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
     // Last, since it mixes the groups.
-    if (begin[kKinds] != begin[2 * kKinds]) costs.overlapped = medianOf(kKinds, 2 * kKinds);
+    if (begin[kAlone] != begin[2 * kAlone]) costs.overlapped = medianOf(kAlone, 2 * kAlone);
     return costs;
 }
 

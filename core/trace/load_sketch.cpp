@@ -8,7 +8,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::int64_t kPublishEvery = 65536;
-constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kSketchLimit = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 } // namespace
@@ -62,8 +62,8 @@ void LoadSketch::Part::add(TrackId track, TimeNs start, TimeNs duration, std::in
         rows_.emplace_back();
     }
     if (row != kNoRow) {
-        const std::int64_t begin = std::clamp(start.count(), -kTimeLimit, kTimeLimit);
-        rows_[row].add(begin, begin + std::clamp<std::int64_t>(duration.count(), 0, kTimeLimit), slices);
+        const std::int64_t begin = std::clamp(start.count(), -kSketchLimit, kSketchLimit);
+        rows_[row].add(begin, begin + std::clamp<std::int64_t>(duration.count(), 0, kSketchLimit), slices);
     }
     if (++added_ >= publish_after_) publish();
 }
@@ -96,7 +96,7 @@ LoadSketch::Picture LoadSketch::picture(std::size_t columns) const {
         const std::scoped_lock lock(mutex_);
         for (const auto& part : parts_) {
             const std::scoped_lock own(part->mutex_);
-            const std::int64_t offset = std::clamp(part->shown_offset_.count(), -kTimeLimit, kTimeLimit);
+            const std::int64_t offset = std::clamp(part->shown_offset_.count(), -kSketchLimit, kSketchLimit);
             parts.push_back({part->shown_, offset, part->file_, part->order_});
             out.slices += part->shown_slices_;
         }

@@ -19,14 +19,14 @@ namespace {
 
 /// Below three nobody is the odd one.
 constexpr std::size_t kFewestStages = 3;
-constexpr std::size_t kKinds = 4; // F, B, I, W; halves of pairs last as long as the pair and say little of a stage
+constexpr std::size_t kStageKinds = 4; // F, B, I, W; halves of pairs last as long as the pair and say little of a stage
 
 /// What a stage's ops take, beside what as many ops of those kinds take on the median stage.
 struct StageLoad {
     Rank rank;
     Chunk chunk;
     Stage stage;
-    std::array<std::span<const double>, kKinds> durations;
+    std::array<std::span<const double>, kStageKinds> durations;
     double work = 0;  ///< ns a step
     double ratio = 1; ///< to the median stage
     double chance = 1;
@@ -35,7 +35,7 @@ struct StageLoad {
 };
 
 std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const OpSamples& samples,
-                                  std::array<double, kKinds>& usual) {
+                                  std::array<double, kStageKinds>& usual) {
     const StepTimeline& shape = steps.front();
     std::vector<StageLoad> loads;
     for (int r = 0; r < shape.pp; ++r) {
@@ -44,7 +44,7 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
             load.rank = Rank{r};
             load.chunk = Chunk{c};
             load.stage = shape.stageOf(Rank{r}, Chunk{c});
-            for (std::size_t k = 0; k < kKinds; ++k)
+            for (std::size_t k = 0; k < kStageKinds; ++k)
                 load.durations[k] = samples.ofPlace(samples.placeOf(load.rank, load.chunk, k));
             loads.push_back(std::move(load));
         }
@@ -52,13 +52,13 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     std::erase_if(loads, [](const StageLoad& load) {
         return std::ranges::all_of(load.durations, [](const auto& times) { return times.empty(); });
     });
-    std::vector<std::array<double, kKinds>> medians;
+    std::vector<std::array<double, kStageKinds>> medians;
     for (const StageLoad& load : loads) {
         auto& own = medians.emplace_back();
-        for (std::size_t k = 0; k < kKinds; ++k)
+        for (std::size_t k = 0; k < kStageKinds; ++k)
             own[k] = statistics::median({load.durations[k].begin(), load.durations[k].end()});
     }
-    for (std::size_t k = 0; k < kKinds; ++k) {
+    for (std::size_t k = 0; k < kStageKinds; ++k) {
         std::vector<double> of_kind;
         for (std::size_t i = 0; i < loads.size(); ++i) {
             if (!loads[i].durations[k].empty()) of_kind.push_back(medians[i][k]);
@@ -68,7 +68,7 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     std::vector<double> ratios;
     for (std::size_t i = 0; i < loads.size(); ++i) {
         double expected = 0;
-        for (std::size_t k = 0; k < kKinds; ++k) {
+        for (std::size_t k = 0; k < kStageKinds; ++k) {
             const auto count = static_cast<double>(loads[i].durations[k].size());
             loads[i].work += count * medians[i][k] / static_cast<double>(steps.size());
             expected += count * usual[k] / static_cast<double>(steps.size());
@@ -82,9 +82,9 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     return loads;
 }
 
-std::vector<double> relativeTimes(const StageLoad& load, const std::array<double, kKinds>& usual) {
+std::vector<double> relativeTimes(const StageLoad& load, const std::array<double, kStageKinds>& usual) {
     std::vector<double> relative;
-    for (std::size_t k = 0; k < kKinds; ++k) {
+    for (std::size_t k = 0; k < kStageKinds; ++k) {
         for (const double duration : load.durations[k])
             relative.push_back(duration / usual[k]);
     }
@@ -143,7 +143,7 @@ bool ofStraggler(const Anomalies& found, Rank rank) {
 } // namespace
 
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
-    std::array<double, kKinds> usual{};
+    std::array<double, kStageKinds> usual{};
     std::vector<StageLoad> loads = stageLoads(input.run.steps, samples, usual);
     if (loads.size() < kFewestStages) return;
     std::vector<double> ratios;

@@ -14,14 +14,14 @@
 namespace bubblescope {
 namespace {
 
-struct Kind {
+struct CollectiveKind {
     std::string_view kernel; ///< part of a kernel's name
     std::string_view host;   ///< behind "gloo:"
 };
 // Broadcast and reduce are left out: there only one member is waited for.
-constexpr std::array kKinds{Kind{"AllReduce", "all_reduce"}, Kind{"AllGather", "all_gather"},
-                            Kind{"ReduceScatter", "reduce_scatter"}, Kind{"AllToAll", "all_to_all"},
-                            Kind{"?", "barrier"}};
+constexpr std::array kCollectives{CollectiveKind{"AllReduce", "all_reduce"}, CollectiveKind{"AllGather", "all_gather"},
+                                  CollectiveKind{"ReduceScatter", "reduce_scatter"},
+                                  CollectiveKind{"AllToAll", "all_to_all"}, CollectiveKind{"?", "barrier"}};
 constexpr std::string_view kSendReceive = "SendRecv"; // of an all-to-all, or of two ranks
 
 bool contains(std::string_view text, std::string_view part) {
@@ -31,7 +31,7 @@ bool contains(std::string_view text, std::string_view part) {
 std::optional<std::string> kindOfKernel(std::string_view name, bool send_receive_is_all_to_all) {
     const bool nccl = name.starts_with("nccl") || name.starts_with("rccl");
     if (!nccl) return std::nullopt;
-    for (const Kind& kind : kKinds) {
+    for (const CollectiveKind& kind : kCollectives) {
         if (contains(name, kind.kernel)) return std::string(kind.host);
     }
     if (send_receive_is_all_to_all && contains(name, kSendReceive)) return "all_to_all";
@@ -42,7 +42,7 @@ std::optional<std::string> kindOnHost(std::string_view name) {
     constexpr std::string_view kPrefix = "gloo:";
     if (!name.starts_with(kPrefix)) return std::nullopt;
     name.remove_prefix(kPrefix.size());
-    for (const Kind& kind : kKinds) {
+    for (const CollectiveKind& kind : kCollectives) {
         if (name == kind.host) return std::string(name);
     }
     return std::nullopt;

@@ -11,8 +11,8 @@
 namespace bubblescope::nsys {
 namespace {
 
-constexpr std::size_t kSmallestRow = 6; // a cell of four bytes and its place in the page
-constexpr std::int64_t kPiece = 1024;   // rows; of the widest table they stay in a core's cache
+constexpr std::size_t kSmallestRow = 6;     // a cell of four bytes and its place in the page
+constexpr std::int64_t kRowsOfPiece = 1024; // rows; of the widest table they stay in a core's cache
 
 } // namespace
 
@@ -61,14 +61,14 @@ public:
     void runPieces(const std::string& query, std::int64_t last_row, std::int64_t first, std::int64_t stride) {
         one_batch_ = true;
         const Statement statement = prepared(query);
-        for (std::int64_t begin = first * kPiece; begin <= last_row; begin += stride * kPiece) {
-            const bool is_last = begin + kPiece > last_row;
+        for (std::int64_t begin = first * kRowsOfPiece; begin <= last_row; begin += stride * kRowsOfPiece) {
+            const bool is_last = begin + kRowsOfPiece > last_row;
             rows_.clear();
             if (statement) {
                 sqlite3_reset(statement.get());
                 sqlite3_bind_int64(statement.get(), 1, begin == 0 ? std::numeric_limits<std::int64_t>::min() : begin);
                 sqlite3_bind_int64(statement.get(), 2,
-                                   is_last ? std::numeric_limits<std::int64_t>::max() : begin + kPiece - 1);
+                                   is_last ? std::numeric_limits<std::int64_t>::max() : begin + kRowsOfPiece - 1);
             }
             rows_.damaged = !statement || !step(statement.get());
             const bool damaged = rows_.damaged;
@@ -216,7 +216,7 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
     const std::string all = fmt::format("SELECT take({}) FROM \"{}\"", list, table);
     // Pieces of a large table are walked side by side, where rows are numbered about from one on.
     const std::int64_t last = known.contains("rowid") ? 0 : lastRow(table);
-    if (last < 4 * kPiece || static_cast<std::size_t>(last) > most_rows_) return run(all, take);
+    if (last < 4 * kRowsOfPiece || static_cast<std::size_t>(last) > most_rows_) return run(all, take);
     const std::string pieces = all + " WHERE rowid BETWEEN ?1 AND ?2";
     std::vector<std::function<void(BatchQueue<Rows>&)>> walks;
     for (sqlite3* const connection : {connection_.get(), other_.get()}) {

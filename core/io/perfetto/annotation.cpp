@@ -15,7 +15,7 @@ namespace {
 namespace annotation = fields::annotation;
 
 // Deeper than any real value; a hostile file must not use up the stack.
-constexpr int kMaxDepth = 50;
+constexpr int kDeepestArgs = 50;
 
 class Parser {
 public:
@@ -56,7 +56,7 @@ private:
     }
 
     std::string json(std::string_view message, int depth) {
-        if (depth > kMaxDepth) return "null";
+        if (depth > kDeepestArgs) return "null";
         FieldReader reader(message);
         std::string value = "null";
         std::string entries;

@@ -9,7 +9,7 @@ namespace bubblescope::perfetto {
 namespace {
 
 // Deeper than any real tree of tracks; a damaged file may hold a circle.
-constexpr int kMaxDepth = 64;
+constexpr int kDeepestParents = 64;
 
 } // namespace
 
@@ -81,7 +81,7 @@ TrackId TrackTable::trackFor(std::uint64_t uuid) {
 
 template <class Visit>
 void TrackTable::climb(std::uint64_t uuid, const Visit& visit) const {
-    for (int depth = 0; depth < kMaxDepth; ++depth) {
+    for (int depth = 0; depth < kDeepestParents; ++depth) {
         const auto found = descriptors_.find(uuid);
         if (found == descriptors_.end() || visit(found->second)) return;
         if (found->second.parent == 0) return;

@@ -18,11 +18,11 @@
 namespace bubblescope::svg {
 namespace {
 
-constexpr double kLine = 13; ///< height of one depth
+constexpr double kDepthHeight = 13; ///< height of one depth
 constexpr double kBandGap = 5;
 constexpr double kLabelRoom = 190; ///< at most, for the names of threads
-constexpr double kLabelSize = 9;
-constexpr double kNarrowest = 0.6; ///< pixels; slices below it are gathered
+constexpr double kSliceLabelSize = 9;
+constexpr double kNarrowestSlice = 0.6; ///< pixels; slices below it are gathered
 
 // Apart in hue and in lightness; which one a name gets says nothing.
 constexpr std::array<std::string_view, 8> kFills{"#2f6db5", "#f0b13c", "#b5e3cd", "#d9642f",
@@ -138,7 +138,7 @@ private:
         for (const std::vector<Piece>& line : lines) {
             for (const Piece& piece : line)
                 draw(piece, y);
-            y += kLine;
+            y += kDepthHeight;
         }
         return y + kBandGap;
     }
@@ -161,9 +161,9 @@ private:
     }
 
     void add(Piece piece, std::vector<Piece>& line) const {
-        const auto narrow = [](const Piece& one) { return one.right - one.left < kNarrowest; };
+        const auto narrow = [](const Piece& one) { return one.right - one.left < kNarrowestSlice; };
         if (!line.empty() && narrow(piece) && (line.back().count > 1 || narrow(line.back())) &&
-            piece.left < line.back().right + kNarrowest && piece.right - line.back().left < 4 * kNarrowest) {
+            piece.left < line.back().right + kNarrowestSlice && piece.right - line.back().left < 4 * kNarrowestSlice) {
             Piece& before = line.back();
             if (length(piece.slice) > length(before.slice)) before.slice = piece.slice;
             before.right = std::max(before.right, piece.right);
@@ -176,15 +176,15 @@ private:
     void draw(const Piece& piece, double y) {
         const std::string_view name = trace_.name(piece.slice);
         const std::string_view fill = kFills[std::hash<std::string_view>{}(name) % kFills.size()];
-        const double width = std::max(kNarrowest, piece.right - piece.left - 0.4);
+        const double width = std::max(kNarrowestSlice, piece.right - piece.left - 0.4);
         std::string title =
             fmt::format("{}, {} to {}", name, shortTime(trace_.start(piece.slice)), shortTime(trace_.end(piece.slice)));
         if (piece.count > 1) title += fmt::format(" and {} more", piece.count - 1);
-        body_.rect({piece.left, y, width, kLine - 1}, title, fmt::format(R"(fill="{}")", fill));
-        const std::string label = piece.count > 1 ? std::string{} : fitted(name, kLabelSize, width - 4);
+        body_.rect({piece.left, y, width, kDepthHeight - 1}, title, fmt::format(R"(fill="{}")", fill));
+        const std::string label = piece.count > 1 ? std::string{} : fitted(name, kSliceLabelSize, width - 4);
         if (label.empty()) return;
         body_.text(piece.left + 2, y + 9.3, label,
-                   fmt::format(R"(font-size="{}" fill="{}" pointer-events="none")", kLabelSize, textOn(fill)));
+                   fmt::format(R"(font-size="{}" fill="{}" pointer-events="none")", kSliceLabelSize, textOn(fill)));
     }
 
     [[nodiscard]] TimeNs length(SliceId slice) const { return trace_.end(slice) - trace_.start(slice); }

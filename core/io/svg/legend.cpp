@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSize = 11;
 constexpr double kSwatch = 12;
-constexpr double kLine = 19;
+constexpr double kLegendLine = 19;
 constexpr int kMostShades = 6; ///< swatches of one strip
 
 constexpr std::array kKinds{std::pair{OpKind::Forward, "forward"}, std::pair{OpKind::Backward, "backward"},
@@ -35,14 +35,14 @@ public:
         const double width = (swatch_width > 0 ? swatch_width + 6 : 0) + textWidth(text, kSize) + 14;
         if (x_ > area_.x && x_ + width - 14 > area_.right()) {
             x_ = area_.x;
-            y_ += kLine;
+            y_ += kLegendLine;
         }
         if (swatch_width > 0) swatch({x_, y_ + 2, swatch_width, kSwatch});
         document_.text(x_ + (swatch_width > 0 ? swatch_width + 6 : 0), y_ + 12, text);
         x_ += width;
     }
 
-    [[nodiscard]] double bottom() const { return y_ + kLine; }
+    [[nodiscard]] double bottom() const { return y_ + kLegendLine; }
 
 private:
     Document& document_;

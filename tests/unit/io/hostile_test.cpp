@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr const char* kGood = R"({"ph":"X","name":"good","pid":1,"tid":1,"ts":1,"dur":2})";
 
 /// "slices=3 tracks=2 bad-event=1 ", or "error: …".
@@ -43,7 +43,7 @@ std::string outcome(const std::filesystem::path& file) {
 
 class Hostile : public testing::Test {
 protected:
-    std::string read(const std::filesystem::path& file, std::size_t most_memory = 256 * kMegabyte) {
+    std::string read(const std::filesystem::path& file, std::size_t most_memory = 256 * kMebibyte) {
         const test::ChildResult result = test::inChild([&file] { return outcome(file); });
         EXPECT_EQ(result.exit_code, 0) << "signal " << result.signal;
         if (!test::kSanitized) {
@@ -51,7 +51,7 @@ protected:
         }
         return result.said;
     }
-    std::string readBytes(std::string_view bytes, std::size_t most_memory = 256 * kMegabyte) {
+    std::string readBytes(std::string_view bytes, std::size_t most_memory = 256 * kMebibyte) {
         return read(folder_.write("trace", bytes), most_memory);
     }
     test::ScratchFolder folder_;
@@ -102,7 +102,7 @@ std::filesystem::path writeGiantName(const test::ScratchFolder& folder, std::siz
     const auto put = [&](std::string_view text) { out << (gzip ? test::gzipped(text) : test::zstdPacked(text)); };
     put(fmt::format(R"([{},{{"ph":"X","pid":1,"tid":1,"ts":5,"dur":1,"name":")", kGood));
     std::uint32_t random = 1;
-    std::string piece(4 * kMegabyte, 'a');
+    std::string piece(4 * kMebibyte, 'a');
     for (std::size_t written = 0; written < bytes; written += piece.size()) {
         for (std::size_t at = 0; at < piece.size(); at += 32) { // packs as text traces do, not as a bomb
             random = random * 1664525 + 1013904223;
@@ -116,21 +116,21 @@ std::filesystem::path writeGiantName(const test::ScratchFolder& folder, std::siz
 
 TEST_F(Hostile, AGiganticTextCostsItsEventAlone) {
     for (const bool gzip : {true, false}) {
-        EXPECT_THAT(read(writeGiantName(folder_, 300 * kMegabyte, gzip), 1000 * kMegabyte),
+        EXPECT_THAT(read(writeGiantName(folder_, 300 * kMebibyte, gzip), 1000 * kMebibyte),
                     HasSubstr("slices=2 tracks=1 instants=0 bad-event=1"));
     }
 }
 
 TEST_F(Hostile, ALargeTextIsKept) {
-    EXPECT_THAT(read(writeGiantName(folder_, 16 * kMegabyte, true)), HasSubstr("slices=3 tracks=1 instants=0 "));
+    EXPECT_THAT(read(writeGiantName(folder_, 16 * kMebibyte, true)), HasSubstr("slices=3 tracks=1 instants=0 "));
 }
 
 // Two megabytes that unpack to two gigabytes (gzip, 1,000 to 1) and to tens of them (zstd): the bound is 300 MB, which
 // may be there twice while it grows.
 TEST_F(Hostile, BombsAreNotUnpacked) {
-    const std::string zeros(16 * kMegabyte, '\0');
+    const std::string zeros(16 * kMebibyte, '\0');
     for (const std::string& member : {test::gzipped(zeros), test::zstdPacked(zeros)}) {
-        const std::string said = readBytes(repeated(member, 2 * kMegabyte / member.size()), 700 * kMegabyte);
+        const std::string said = readBytes(repeated(member, 2 * kMebibyte / member.size()), 700 * kMebibyte);
         EXPECT_THAT(said, HasSubstr("error: "));
         EXPECT_THAT(said, HasSubstr("unpacks to more than"));
     }
@@ -182,7 +182,7 @@ TEST_F(Hostile, OneIdForEverythingIsNoTrouble) {
                                                         "\n",
                                                         kTimes) +
                                                kGood),
-                                       512 * kMegabyte);
+                                       512 * kMebibyte);
     EXPECT_THAT(said, HasSubstr(fmt::format("slices={} ", kTimes + 3)));
 }
 
@@ -195,7 +195,7 @@ TEST_F(Hostile, MillionsOfTracksAreKept) {
                               i, i % 1000);
     const auto file = folder_.write("tracks", asTrace(events + kGood));
     events = {};
-    EXPECT_THAT(read(file, 1500 * kMegabyte), HasSubstr(fmt::format("slices={} tracks={} ", kTracks + 3, kTracks)));
+    EXPECT_THAT(read(file, 1500 * kMebibyte), HasSubstr(fmt::format("slices={} tracks={} ", kTracks + 3, kTracks)));
 }
 
 TEST_F(Hostile, ManyCountersTakeLinearTime) {
@@ -205,7 +205,7 @@ TEST_F(Hostile, ManyCountersTakeLinearTime) {
         events += fmt::format(R"({{"ph":"C","name":"c{}","pid":1,"ts":{},"args":{{"v":1}}}},)"
                               "\n",
                               i, i);
-    EXPECT_THAT(readBytes(asTrace(events + kGood), 512 * kMegabyte), HasSubstr("slices=3 "));
+    EXPECT_THAT(readBytes(asTrace(events + kGood), 512 * kMebibyte), HasSubstr("slices=3 "));
 }
 
 // The 512 rows that one thread may have, and what does not fit on them.
@@ -316,7 +316,7 @@ TEST_F(Hostile, EnormousCountsAndLengthsAreNotBelieved) {
 // Little zlib data that hold a packet of 60 MB, 20 times over: after four the bound of 256 MB is reached.
 TEST_F(Hostile, PackedPacketsAreUnpackedOnlySoFar) {
     Packets inner;
-    const std::string zeros(60 * kMegabyte, '\0');
+    const std::string zeros(60 * kMebibyte, '\0');
     inner.packet([&](protozero::pbf_writer& out) { out.add_bytes(99, zeros); });
     const std::string packed = test::gzipped(inner.bytes, IGZIP_ZLIB);
     Packets file;
@@ -324,7 +324,7 @@ TEST_F(Hostile, PackedPacketsAreUnpackedOnlySoFar) {
     for (int i = 0; i < 20; ++i)
         file.packet([&](protozero::pbf_writer& out) { out.add_bytes(50, packed); });
     file.event(20, 2, 1);
-    EXPECT_THAT(readBytes(file.bytes, 512 * kMegabyte), HasSubstr("bad-packet=16"));
+    EXPECT_THAT(readBytes(file.bytes, 512 * kMebibyte), HasSubstr("bad-packet=16"));
 }
 
 // Every clock of a snapshot is related to every other.
@@ -357,7 +357,7 @@ TEST_F(Hostile, SequencesAndTracksWithoutEnd) {
     Packets file;
     for (std::uint32_t i = 0; i < kMany; ++i)
         file.event(i, 1, i, i);
-    const std::string said = readBytes(file.bytes, 1000 * kMegabyte);
+    const std::string said = readBytes(file.bytes, 1000 * kMebibyte);
     EXPECT_THAT(said, HasSubstr(fmt::format("unmatched-begin={} ", kMany)));
 }
 

@@ -48,7 +48,7 @@ std::multiset<std::string> titlesOf(const XmlElement& document) {
 }
 
 /// The boxes of ops and bubbles: what says its name at the pointer.
-std::vector<const XmlElement*> boxesOf(const XmlElement& document) {
+std::vector<const XmlElement*> namedBoxesOf(const XmlElement& document) {
     auto rects = document.all("rect");
     std::erase_if(rects, [](const XmlElement* rect) { return rect->children.empty(); });
     return rects;
@@ -74,7 +74,7 @@ TEST(Svg, BoxesAreToScaleAndInsideTheDrawing) {
     const XmlElement document = parsed(step);
     const double width = document.number("width");
     double forward = 0;
-    for (const XmlElement* box : boxesOf(document)) {
+    for (const XmlElement* box : namedBoxesOf(document)) {
         EXPECT_GE(box->number("x"), 0);
         EXPECT_LE(box->number("x") + box->number("width"), width);
         EXPECT_LE(box->number("y") + box->number("height"), document.number("height"));
@@ -162,7 +162,7 @@ TEST(Svg, DrawsARangeAndSomeRanks) {
     std::vector<std::string> names;
     double left = 1e9;
     double right = 0;
-    for (const XmlElement* box : boxesOf(document)) {
+    for (const XmlElement* box : namedBoxesOf(document)) {
         names.push_back(box->children.front().text);
         left = std::min(left, box->number("x"));
         right = std::max(right, box->number("x") + box->number("width"));
@@ -192,7 +192,7 @@ TEST(Svg, StacksStepsOnOneAxis) {
     for (const XmlElement* text : document.all("text")) {
         if (text->text == "fast") below = text->number("y");
     }
-    for (const XmlElement* box : boxesOf(document)) {
+    for (const XmlElement* box : namedBoxesOf(document)) {
         left = std::min(left, box->number("x"));
         double& end = box->number("y") < below ? end_of_slow : end_of_fast;
         end = std::max(end, box->number("x") + box->number("width"));
@@ -215,7 +215,7 @@ TEST(Svg, EscapesWhatItIsGiven) {
 TEST(Svg, LargeStepsStaySmall) {
     const StepTimeline step = stepOf({"interleaved", "", 4, 4096, 4});
     const XmlElement document = parsed(step);
-    const auto boxes = boxesOf(document);
+    const auto boxes = namedBoxesOf(document);
     EXPECT_LT(boxes.size(), 4U * 2000);
     EXPECT_GT(boxes.size(), 100U);
     std::size_t ops = 0; // none is lost

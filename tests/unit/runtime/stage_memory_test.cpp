@@ -81,7 +81,7 @@ private:
     std::int64_t kept_ = 0;
 };
 
-ModelConfig smallModel() {
+ModelConfig fourHeadModel() {
     ModelConfig model;
     model.width = 8;
     model.heads = 4;
@@ -93,7 +93,7 @@ ModelConfig smallModel() {
 /// Of each rank, ascending: the most that it keeps, and what the model predicts.
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> peaksOf(const Schedule& schedule, int tensor_ranks) {
     test::EngineRun run(schedule, test::someTimes(TimeNs{0}));
-    run.model = smallModel();
+    run.model = fourHeadModel();
     run.tensor_ranks = tensor_ranks;
     run.steps = 1;
     Ledger ledger;
@@ -130,7 +130,7 @@ TEST(StageMemory, IsWhatEveryOrderOfTheRegistryKeeps) {
                 ASSERT_EQ(kept.size(), predicted.size());
                 // From I to W a layer of this size keeps a little more than from F to I. Where both run in one op the
                 // model has that in the op's workspace. Of pairs it has both halves at once.
-                const MemoryModel model = memoryModelOf(smallModel(), schedule);
+                const MemoryModel model = memoryModelOf(fourHeadModel(), schedule);
                 std::int64_t between = 0;
                 for (const StageMemory& stage : model.stages)
                     between = std::max(between, -stage.activations.input_grad);
@@ -152,7 +152,7 @@ TEST(StageMemory, DividesWhatIsDivided) {
         const auto [kept, predicted] = peaksOf(test::scheduleOf("zb-h1", 3, 6), tensor_ranks);
         EXPECT_EQ(kept, predicted) << tensor_ranks;
     }
-    const ModelConfig model = smallModel();
+    const ModelConfig model = fourHeadModel();
     const Schedule schedule = test::scheduleOf("1f1b", 3, 6);
     const StageMemory whole = memoryModelOf(model, schedule).stages[1];
     const StageMemory half = memoryModelOf(model, schedule, 2).stages[1];

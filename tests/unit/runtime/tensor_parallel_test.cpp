@@ -213,7 +213,7 @@ RunConfig configOf(Schedule schedule, int tensor_ranks) {
     return config;
 }
 
-RunSummary run(const RunConfig& config) {
+RunSummary trained(const RunConfig& config) {
     JobControl control;
     Result<RunSummary> result = runPipeline(config, control);
     EXPECT_TRUE(result.ok()) << result.error().text();
@@ -226,7 +226,7 @@ TEST(TensorParallelRun, TrainsTheReferencesWeightsInAllMeshes) {
             RunConfig config = configOf(test::withDelayedWeightGradients(test::scheduleOf("1f1b", 2, 4)), tensor_ranks);
             config.replicas = replicas;
             config.model.cut = {3, 1}; // uneven
-            const RunSummary pipeline = run(config);
+            const RunSummary pipeline = trained(config);
             const Result<RunSummary> plain = runReference(config);
             ASSERT_TRUE(plain.ok()) << plain.error().text();
             EXPECT_EQ(pipeline.losses, plain.value().losses) << "tp " << tensor_ranks << ", dp " << replicas;
@@ -237,10 +237,10 @@ TEST(TensorParallelRun, TrainsTheReferencesWeightsInAllMeshes) {
 }
 
 TEST(TensorParallelRun, EverySchedulePipelinesToTheSameBits) {
-    const RunSummary one = run(configOf(test::scheduleOf("1f1b", 4, 4), 2));
+    const RunSummary one = trained(configOf(test::scheduleOf("1f1b", 4, 4), 2));
     for (const Schedule& schedule : {test::scheduleOf("interleaved", 2, 4, 2), test::vShaped(2, 4),
                                      test::scheduleOf("zb-h1", 4, 4), test::scheduleOf("zb-v", 2, 4, 2)}) {
-        const RunSummary other = run(configOf(schedule, 2));
+        const RunSummary other = trained(configOf(schedule, 2));
         EXPECT_EQ(other.losses, one.losses) << schedule.name;
         EXPECT_EQ(other.weights_digest, one.weights_digest) << schedule.name;
     }
@@ -250,10 +250,10 @@ TEST(TensorParallelRun, EverySchedulePipelinesToTheSameBits) {
 TEST(TensorParallelRun, LossesAreThoseOfWholeStagesWithinABound) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 2, 4), 1);
     config.steps = 20;
-    const std::vector<double> whole = run(config).losses;
+    const std::vector<double> whole = trained(config).losses;
     for (const int tensor_ranks : {2, 3, 6}) {
         config.tensor_ranks = tensor_ranks;
-        const std::vector<double> shared = run(config).losses;
+        const std::vector<double> shared = trained(config).losses;
         for (std::size_t step = 0; step < whole.size(); ++step)
             EXPECT_NEAR(shared[step], whole[step], 1e-5 * whole[step]) << "tp " << tensor_ranks << ", step " << step;
     }
@@ -261,8 +261,8 @@ TEST(TensorParallelRun, LossesAreThoseOfWholeStagesWithinABound) {
 
 TEST(TensorParallelRun, RanksHoldTheirShareOfTheMatrices) {
     const RunConfig whole = configOf(test::scheduleOf("1f1b", 3, 6), 1);
-    const MemoryUse alone = run(whole).memory[1];
-    const std::vector<MemoryUse> memory = run(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
+    const MemoryUse alone = trained(whole).memory[1];
+    const std::vector<MemoryUse> memory = trained(configOf(test::scheduleOf("1f1b", 3, 6), 3)).memory;
     ASSERT_EQ(memory.size(), 9U);
     // Of a block with width h: of 12 h^2 weights and 7 h biases a third, whole are two normalisations and two biases.
     constexpr std::int64_t kBlock = (12 * 12 * 12 + 7 * 12) / 3 + (4 + 2) * 12;
@@ -372,7 +372,7 @@ TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
     RunConfig config = configOf(test::scheduleOf("1f1b", 3, 4), 2);
     config.out_dir = dir.path();
     config.replicas = 2;
-    EXPECT_EQ(run(config).files.size(), 12U);
+    EXPECT_EQ(trained(config).files.size(), 12U);
     JobControl control;
     Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();

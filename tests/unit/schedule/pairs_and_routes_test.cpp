@@ -39,7 +39,7 @@ Schedule twoWay(std::string down, std::string up) {
                   {{f(down, 0), f(up, 1), b(up, 1), b(down, 0)}, {f(up, 1), f(down, 0), b(down, 0), b(up, 1)}});
 }
 
-CostModel costs(int forward, int backward, std::optional<TimeNs> overlapped = {}) {
+CostModel pairCosts(int forward, int backward, std::optional<TimeNs> overlapped = {}) {
     CostModel model;
     model.times = makeOpTimes(TimeNs{forward}, TimeNs{backward}, {}, {}).value();
     model.overlapped = overlapped;
@@ -65,7 +65,7 @@ TEST(Pairs, GraphKnowsTheOtherHalf) {
 
 TEST(Pairs, RunTogetherForThePairsTime) {
     for (const auto& [given, expected] : {std::pair<std::optional<TimeNs>, int>{{}, 5}, {TimeNs{4}, 4}}) {
-        const StepTimeline step = simulate(paired(), costs(2, 3, given)).value();
+        const StepTimeline step = simulate(paired(), pairCosts(2, 3, given)).value();
         const auto& rank = step.ranks[1];
         EXPECT_EQ(rank[1].start, TimeNs{4});
         EXPECT_EQ(rank[1].start, rank[2].start);
@@ -80,7 +80,7 @@ TEST(Pairs, StartWhenTheInputsOfBothHalvesAreThere) {
     const Schedule schedule =
         custom(2, 1, Placement::Loop,
                {{op("F0"), op("F1", true), op("B0", true), op("B1")}, {op("F0"), op("B0"), op("F1"), op("B1")}});
-    const StepTimeline step = simulate(schedule, costs(2, 3)).value();
+    const StepTimeline step = simulate(schedule, pairCosts(2, 3)).value();
     EXPECT_EQ(step.ranks[0][1].start, TimeNs{2 + 2 + 3});
     EXPECT_EQ(step.ranks[1][2].start, step.ranks[0][1].end);
 }
@@ -107,7 +107,7 @@ TEST(Pairs, APairThatWaitsForItsOwnHalfIsADeadlock) {
         EXPECT_NE(problems[0].message.find("B0.0 on rank 0 waits for its own other half, F0.0 on rank 0"),
                   std::string::npos)
             << problems[0].message;
-        EXPECT_FALSE(simulate(schedule, costs(1, 1)).ok());
+        EXPECT_FALSE(simulate(schedule, pairCosts(1, 1)).ok());
     }
 }
 
@@ -125,8 +125,8 @@ TEST(Pairs, ADeadlockNamesTheHalfThatWaits) {
 }
 
 TEST(Pairs, ChartAndOrderShowThem) {
-    EXPECT_EQ(textChart(simulate(paired(), costs(1, 1)).value()), "rank 0 | F0   F1   .    .    B0   B1\n"
-                                                                  "rank 1 | .    F0   F1B0 -    B1   .\n");
+    EXPECT_EQ(textChart(simulate(paired(), pairCosts(1, 1)).value()), "rank 0 | F0   F1   .    .    B0   B1\n"
+                                                                      "rank 1 | .    F0   F1B0 -    B1   .\n");
     EXPECT_EQ(orderText(paired()), "rank 0 | F0 F1 B0 B1\nrank 1 | F0 F1 B0 B1\n");
 }
 
@@ -152,7 +152,7 @@ TEST(Routes, DataFlowsWithinAPipeline) {
     EXPECT_EQ(graph.producers(4).stage, kNoOp);
     EXPECT_EQ(graph.producers(3).stage, 6) << "B0.0 on rank 0 after B0.0 on rank 1";
     EXPECT_TRUE(validate(schedule).empty());
-    EXPECT_EQ(simulate(schedule, costs(1, 1)).value().wall(), TimeNs{4});
+    EXPECT_EQ(simulate(schedule, pairCosts(1, 1)).value().wall(), TimeNs{4});
 }
 
 TEST(Routes, MicrobatchesAreNumberedThroughOrPerDirection) {
@@ -201,7 +201,7 @@ TEST(SequenceSlices, EachSliceHasItsOwnProducers) {
     EXPECT_EQ(graph.producers(2).own, 1);
     EXPECT_EQ(graph.find(OpKind::Backward, Microbatch{0}, Stage{1}, 1), 6);
     EXPECT_TRUE(validate(sliced()).empty());
-    EXPECT_EQ(simulate(sliced(), costs(1, 2)).value().wall(), TimeNs{1 + 2 + 4 + 2});
+    EXPECT_EQ(simulate(sliced(), pairCosts(1, 2)).value().wall(), TimeNs{1 + 2 + 4 + 2});
 }
 
 TEST(SequenceSlices, MissingAndDuplicateSlicesAreNamed) {

@@ -19,12 +19,12 @@ Prediction predictOf(const Run& run, std::vector<std::string> changes, const Mod
 }
 
 /// Step of rank 1 half as fast: 15 ms, see study_test.cpp.
-Run slowSecondRank() {
+Run runWithSlowSecondRank() {
     return simulatedRun(scheduleOf("1f1b", 2, 2), {unitTimes(), opTimes(2ms, 2ms, 2ms)});
 }
 
 TEST(Scenario, ARankAsFastAsTheOthers) {
-    const Prediction prediction = predictOf(slowSecondRank(), {"rank:1=usual"});
+    const Prediction prediction = predictOf(runWithSlowSecondRank(), {"rank:1=usual"});
     EXPECT_EQ(prediction.before, 15ms);
     EXPECT_EQ(prediction.after, 9ms); // (m + p − 1)·(F + B)
     EXPECT_EQ(prediction.predicted(), 9ms);
@@ -34,13 +34,13 @@ TEST(Scenario, ARankAsFastAsTheOthers) {
     EXPECT_EQ(prediction.ranks[0].after, 3ms);
     EXPECT_EQ(prediction.ranks[1].before, 3ms);
     EXPECT_EQ(prediction.ranks[1].after, 3ms);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"stage:1=2x"}).after, 9ms);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"rank:1=-50%"}).after, 9ms);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"worker:0.1=2x"}).after, 9ms);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"replica:0=2x"}).after, 7'500us);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"type:forward-compute=1ms", "type:backward-compute=2ms"}).after, 9ms);
-    EXPECT_EQ(predictOf(slowSecondRank(), {"rank:1=usual", "compute=2x"}).after, 4'500us); // one after the other
-    EXPECT_EQ(predictOf(slowSecondRank(), {"all=usual"}).after, 13'500us);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"stage:1=2x"}).after, 9ms);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"rank:1=-50%"}).after, 9ms);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"worker:0.1=2x"}).after, 9ms);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"replica:0=2x"}).after, 7'500us);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"type:forward-compute=1ms", "type:backward-compute=2ms"}).after, 9ms);
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"rank:1=usual", "compute=2x"}).after, 4'500us); // one after the other
+    EXPECT_EQ(predictOf(runWithSlowSecondRank(), {"all=usual"}).after, 13'500us);
 }
 
 TEST(Scenario, AFasterLink) {
@@ -136,7 +136,7 @@ TEST(Scenario, SplitMicroBatchesTakeTheirPartOfTheTime) {
 }
 
 TEST(Scenario, TimesThatDoNotFitAreRefused) {
-    const auto run = slowSecondRank();
+    const auto run = runWithSlowSecondRank();
     const auto model = replayModel(run);
     const auto prediction =
         predict(model.value(), run.schedule, scenario({"all=0.00001x", "all=0.00001x", "all=0.001x"}));
@@ -155,7 +155,7 @@ TEST(Scenario, SaysWhatItDoesNotUnderstand) {
 }
 
 TEST(Scenario, RefusesWhatTheRunDoesNotHave) {
-    const auto run = slowSecondRank();
+    const auto run = runWithSlowSecondRank();
     const auto model = replayModel(run);
     const auto refused = [&](std::vector<std::string> changes, const ModelCut& cut = {}) {
         const auto prediction = predict(model.value(), run.schedule, scenario(changes), cut);

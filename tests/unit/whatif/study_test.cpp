@@ -8,12 +8,12 @@ namespace {
 // 1F1B on two ranks with two micro-batches. Rank 1 is half as fast:
 //   rank 0 | F0 0-1  F1 1-2                    B0 7-9            B1 13-15
 //   rank 1 |         F0 1-3  B0 3-7  F1 7-9  B1 9-13
-Run slowSecondRank() {
+Run studiedSlowRank() {
     return simulatedRun(scheduleOf("1f1b", 2, 2), {unitTimes(), opTimes(2ms, 2ms, 2ms)});
 }
 
 TEST(StragglerStudy, AgreesWithTheStepWorkedOutByHand) {
-    const auto model = replayModel(slowSecondRank());
+    const auto model = replayModel(studiedSlowRank());
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok()) << study.error().text();
@@ -49,7 +49,7 @@ TEST(StragglerStudy, EqualWorkHasNoStragglers) {
 }
 
 TEST(StragglerStudy, RefusesWhatItCannotReplay) {
-    auto run = slowSecondRank();
+    auto run = studiedSlowRank();
     for (auto& rank : run.steps[0].ranks) { // a second of nothing that no op explains
         for (TimelineOp& op : rank) {
             if (op.op.microbatch != Microbatch{1} || op.op.kind != OpKind::Backward) continue;
@@ -79,7 +79,7 @@ TEST(StragglerStudy, TransfersThatNobodyRecordedAreInferred) {
 }
 
 TEST(StragglerStudy, StepsCanBeChosen) {
-    auto run = slowSecondRank();
+    auto run = studiedSlowRank();
     run.steps.push_back(run.steps[0]);
     run.steps[1].index = 7;
     const int wanted = 7;
