@@ -25,13 +25,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>"
     "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overread>")
 endif()
-# Files that are compiled together: GCC takes a name of the global namespace that a local one hides for shadowed, and
-# warns of it in whatever file comes later. The dev preset compiles, and warns, file by file.
+# Where files are compiled together, a name of one is shadowed by a local one of another, and everything is in an included
+# file. The dev preset compiles, and warns, file by file.
 if(BUBBLESCOPE_UNITY)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;-Wno-subobject-linkage>")
-  endif()
+  target_compile_options(bubblescope_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>")
 endif()
 # One kind of code for programs and for libraries that others load, so that objects serve both.
 target_compile_options(bubblescope_options INTERFACE

@@ -31,7 +31,7 @@ bool isFirstOfJob() {
 }
 
 /// Of the processes that each have a `record` of their own, one on each machine sends what all of them there write.
-bool sends(const Options& options) {
+bool sends(const RecordArguments& options) {
     return !options.streams.forward.empty() && profiler::identify(profiler::ownVariable).local_rank.value_or(0) == 0;
 }
 
