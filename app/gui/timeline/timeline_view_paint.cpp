@@ -5,6 +5,7 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/timeline/trail_painter.h"
 
+#include <QPaintEngine>
 #include <QPainter>
 #include <QScrollBar>
 
@@ -27,10 +28,11 @@ void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
     const GeometryInput input = geometry();
     shapes_ = buildShapes(input);
     TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
-    if (pixels != nullptr) {
+    frame.pixels = pixels;
+    // Pictures look as the screen does; in drawings texts stay texts.
+    if (painter.paintEngine()->type() == QPaintEngine::Raster) {
         labels_.setFont(font());
         small_labels_.setFont(smallFont(font()));
-        frame.pixels = pixels;
         frame.labels = &labels_;
         frame.smaller = &small_labels_;
     }
