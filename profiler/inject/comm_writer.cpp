@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -97,7 +98,9 @@ CommWriter::Begun CommWriter::begun(const HostRecord& record, const CommEvent& e
     number("count", static_cast<std::int64_t>(event.count));
     if (!event.datatype.empty()) {
         args.push_back({"datatype", std::string(event.datatype)});
-        if (const std::int64_t bytes = nccl::elementBytes(event.datatype); bytes != 0)
+        // A count that no memory holds is damaged: it is shown, but nothing follows from it.
+        const std::int64_t bytes = nccl::elementBytes(event.datatype);
+        if (bytes > 0 && event.count <= static_cast<std::uint64_t>(INT64_MAX / bytes))
             number("bytes", static_cast<std::int64_t>(event.count) * bytes);
     }
     if (event.channels != 0) number("channels", event.channels);
