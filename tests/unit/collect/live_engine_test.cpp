@@ -124,6 +124,7 @@ TEST(LiveEngine, KeepsTheFirstAndTheLastStepsInFull) {
     Watch watch(ranks, options);
     for (int step = 0; step < wanted.steps; ++step)
         writeStep(ranks, run, step);
+    endAll(ranks); // until then the last step may go on
     watch.feedAll();
     watch.after(200ms);
     const StepWindow& window = *watch.engine.window();
