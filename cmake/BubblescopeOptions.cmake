@@ -41,9 +41,24 @@ if(BUBBLESCOPE_SANITIZE)
   target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
 endif()
 
+# libFuzzer wants to see which branches of the readers are taken, not those of tests.
 if(BUBBLESCOPE_FUZZ)
-  target_compile_options(bubblescope_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+  set(seen $<NOT:$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>)
+  target_compile_options(bubblescope_options INTERFACE
+    $<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link>)
 endif()
+
+# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile. What they test is compiled as the preset
+# says; they need little or no optimising themselves, which would take a while, above all with sanitizers.
+function(bubblescope_compile_quickly)
+  foreach(name IN LISTS ARGN)
+    if(TARGET ${name})
+      set_target_properties(${name} PROPERTIES BUBBLESCOPE_QUICKLY ON)
+      target_compile_options(${name} PRIVATE
+        "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>" $<$<BOOL:${BUBBLESCOPE_FUZZ}>:-O0>)
+    endif()
+  endforeach()
+endfunction()
 
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
