@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct OptionText {
     Q_DECLARE_TR_FUNCTIONS(Options)
 };
 
@@ -58,10 +58,11 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.folders = parser.values(QStringLiteral("live"));
     target.listen = parser.value(QStringLiteral("listen"));
     if (target.folders.isEmpty() && target.listen.isEmpty()) return {};
-    if (!out.files.isEmpty()) return Text::tr("--live and --listen watch a run and take no files beside them");
+    if (!out.files.isEmpty()) return OptionText::tr("--live and --listen watch a run and take no files beside them");
     if (!target.listen.isEmpty()) {
         target.token = readToken(parser.value(QStringLiteral("token-file")));
-        if (target.token.isEmpty()) return Text::tr("--listen needs a token: give --token-file, or BUBBLESCOPE_TOKEN");
+        if (target.token.isEmpty())
+            return OptionText::tr("--listen needs a token: give --token-file, or BUBBLESCOPE_TOKEN");
     }
     out.live = std::move(target);
     return {};
@@ -72,44 +73,44 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
         const auto size = parseSize(parser.value(QStringLiteral("size")));
         if (!size)
-            return Text::tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800")
+            return OptionText::tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800")
                 .arg(kSmallestSide)
                 .arg(kLargestSide);
         out.size = *size;
     }
     if (parser.isSet(QStringLiteral("theme"))) {
         out.theme = themeFromKey(parser.value(QStringLiteral("theme")));
-        if (!out.theme) return Text::tr("--theme needs light, dark or system");
+        if (!out.theme) return OptionText::tr("--theme needs light, dark or system");
     }
     if (parser.isSet(QStringLiteral("step"))) {
         bool ok = false;
         out.step = parser.value(QStringLiteral("step")).toInt(&ok);
-        if (!ok) return Text::tr("--step needs a step's number");
+        if (!ok) return OptionText::tr("--step needs a step's number");
     }
     if (parser.isSet(QStringLiteral("language"))) {
         out.language = languageFromKey(parser.value(QStringLiteral("language")));
-        if (!out.language) return Text::tr("--language needs en, zh_CN or system");
+        if (!out.language) return OptionText::tr("--language needs en, zh_CN or system");
     }
     if (parser.isSet(QStringLiteral("unfold"))) {
         bool ok = false;
         out.unfold = parser.value(QStringLiteral("unfold")).toInt(&ok);
-        if (!ok || *out.unfold < 0) return Text::tr("--unfold needs a rank");
+        if (!ok || *out.unfold < 0) return OptionText::tr("--unfold needs a rank");
     }
     for (const QString& name : parser.values(QStringLiteral("trail"))) {
         const auto trail = parseTrail(name);
-        if (!trail) return Text::tr("--trail needs transfers, path or microbatch");
+        if (!trail) return OptionText::tr("--trail needs transfers, path or microbatch");
         out.trails.push_back(*trail);
     }
     if (parser.isSet(QStringLiteral("select"))) {
         out.select = parsePlace(parser.value(QStringLiteral("select")));
-        if (!out.select) return Text::tr("--select needs RANK@TIME, such as 2@35ms");
+        if (!out.select) return OptionText::tr("--select needs RANK@TIME, such as 2@35ms");
     }
     const QString live = readLive(parser, out);
     if (!live.isEmpty()) return live;
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
-        if (out.screenshot.isEmpty()) return Text::tr("--screenshot needs the name of the PNG file to write");
-        if (out.files.isEmpty() && !out.live) return Text::tr("--screenshot needs a trace to show");
+        if (out.screenshot.isEmpty()) return OptionText::tr("--screenshot needs the name of the PNG file to write");
+        if (out.files.isEmpty() && !out.live) return OptionText::tr("--screenshot needs a trace to show");
     }
     return {};
 }
@@ -157,7 +158,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
 }
 
 QString helpText() {
-    return Text::tr(
+    return OptionText::tr(
         "Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
         "Shows the pipeline bubbles of training traces.\n"
         "\n"

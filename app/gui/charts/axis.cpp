@@ -11,9 +11,9 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kFence = 4;       ///< times the distance of the quartiles
-constexpr double kLeastRoom = 1.5; ///< what is not farther off than this factor is shown, however alike the rest is
-constexpr double kMargin = 0.06;   ///< of the length, above and below
+constexpr double kFence = 4;         ///< times the distance of the quartiles
+constexpr double kLeastRoom = 1.5;   ///< what is not farther off than this factor is shown, however alike the rest is
+constexpr double kAxisMargin = 0.06; ///< of the length, above and below
 
 } // namespace
 
@@ -38,8 +38,8 @@ Axis robustAxis(std::span<const double> values, bool from_zero) {
     }
     double length = axis.high - axis.low;
     if (length <= 0) length = std::max(1e-9, std::abs(axis.high));
-    if (!from_zero || axis.low < 0) axis.low -= kMargin * length;
-    if (!from_zero || axis.high > 0) axis.high += kMargin * length;
+    if (!from_zero || axis.low < 0) axis.low -= kAxisMargin * length;
+    if (!from_zero || axis.high > 0) axis.high += kAxisMargin * length;
     if (axis.high <= axis.low) axis.high = axis.low + length;
     return axis;
 }

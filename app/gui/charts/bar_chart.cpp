@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLeastRow = 16;
 constexpr int kTallestRow = 30;
-constexpr int kMargin = 10;
+constexpr int kBarMargin = 10;
 
 } // namespace
 
@@ -61,7 +61,7 @@ int BarChart::nameWidth() const {
     int widest = 0;
     for (const Bar& bar : bars_)
         widest = std::max(widest, fontMetrics().horizontalAdvance(bar.name));
-    return widest + 2 * kMargin;
+    return widest + 2 * kBarMargin;
 }
 
 void BarChart::relayout() {
@@ -125,8 +125,9 @@ void BarChart::paintEvent(QPaintEvent*) {
         if (part.bar == named) continue;
         named = part.bar;
         painter.setPen(part.bar == current_ ? theme.text : theme.text_dim);
-        painter.drawText(QRectF(kMargin, layout_.rowTop(part.bar), nameWidth() - 2 * kMargin, layout_.rowHeight()),
-                         Qt::AlignLeft | Qt::AlignVCenter, bars_[static_cast<std::size_t>(part.bar)].name);
+        painter.drawText(
+            QRectF(kBarMargin, layout_.rowTop(part.bar), nameWidth() - 2 * kBarMargin, layout_.rowHeight()),
+            Qt::AlignLeft | Qt::AlignVCenter, bars_[static_cast<std::size_t>(part.bar)].name);
     }
     if (!marked.isEmpty()) {
         painter.setPen(QPen(theme.selection, 2));

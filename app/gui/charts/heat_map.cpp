@@ -16,7 +16,7 @@ constexpr int kHeader = 20;
 constexpr int kLeastCell = 15;
 constexpr int kTallestCell = 30;
 constexpr int kWidestCell = 64;
-constexpr int kMargin = 10;
+constexpr int kHeatMargin = 10;
 
 } // namespace
 
@@ -27,7 +27,7 @@ HeatMap::HeatMap(ThemeManager& themes, QWidget* parent) : QWidget(parent), theme
 }
 
 QSize HeatMap::sizeHint() const {
-    return {320, kHeader + static_cast<int>(rows_.size()) * 22 + kMargin};
+    return {320, kHeader + static_cast<int>(rows_.size()) * 22 + kHeatMargin};
 }
 
 void HeatMap::setCells(QStringList rows, QStringList columns, std::vector<Cell> cells) {
@@ -42,13 +42,13 @@ int HeatMap::rowNameWidth() const {
     int widest = 0;
     for (const QString& row : rows_)
         widest = std::max(widest, fontMetrics().horizontalAdvance(row));
-    return widest + 2 * kMargin;
+    return widest + 2 * kHeatMargin;
 }
 
 QRectF HeatMap::cellRect(int row, int column) const {
     const int left = rowNameWidth();
     const double wide =
-        std::min<double>(kWidestCell, (width() - left - double{kMargin}) / static_cast<double>(columns_.size()));
+        std::min<double>(kWidestCell, (width() - left - double{kHeatMargin}) / static_cast<double>(columns_.size()));
     const double high =
         std::clamp<double>((height() - kHeader - 4.0) / static_cast<double>(rows_.size()), kLeastCell, kTallestCell);
     const double x = std::round(left + column * wide);
@@ -78,7 +78,7 @@ void HeatMap::paintEvent(QPaintEvent*) {
     for (int row = 0; row < rows_.size(); ++row) {
         const QRectF first = cellRect(row, 0);
         painter.setPen(theme.text_dim);
-        painter.drawText(QRectF(kMargin, first.top(), first.left() - 2 * kMargin, first.height()),
+        painter.drawText(QRectF(kHeatMargin, first.top(), first.left() - 2 * kHeatMargin, first.height()),
                          Qt::AlignLeft | Qt::AlignVCenter, rows_[row]);
         for (int column = 0; column < columns_.size(); ++column) {
             const Cell& cell = cells_[static_cast<std::size_t>(row * columns_.size() + column)];

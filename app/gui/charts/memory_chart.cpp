@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLeft = 44;
 constexpr int kTitle = 18;
-constexpr int kMargin = 10;
+constexpr int kMemoryMargin = 10;
 
 } // namespace
 
@@ -34,7 +34,8 @@ void MemoryChart::setCurves(std::vector<std::vector<MemoryPoint>> ranks, TimeNs 
 }
 
 QRectF MemoryChart::plot() const {
-    return {kLeft, kTitle, std::max(1.0, width() - double{kLeft} - kMargin), std::max(1.0, height() - kTitle - 20.0)};
+    return {kLeft, kTitle, std::max(1.0, width() - double{kLeft} - kMemoryMargin),
+            std::max(1.0, height() - kTitle - 20.0)};
 }
 
 double MemoryChart::most() const {

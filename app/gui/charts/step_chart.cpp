@@ -1,5 +1,8 @@
 #include "app/gui/charts/step_chart.h"
 
+#include "app/gui/models/format.h"
+#include "app/gui/theme/chart_colours.h"
+
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
@@ -13,13 +16,29 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kMargin = 10;
+constexpr int kStepMargin = 10;
 constexpr int kNumbersHeight = 18;
 constexpr double kTitleHeight = 18;
 constexpr int kTicks = 5;       ///< at most, on each vertical axis
 constexpr double kDotsFrom = 5; ///< pixels a step, below which dots would touch
 
 } // namespace
+
+StepChart::Curve StepChart::timeCurve() {
+    return {tr("Time of a step"),
+            {{}, false},
+            [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
+            [](const Theme& theme) { return theme.fill(Role::Forward); },
+            {}};
+}
+
+StepChart::Curve StepChart::bubbleRateCurve() {
+    return {tr("Bubble rate (dashed: closed form)"),
+            {{}, true},
+            [](double share) { return percent(share); },
+            [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
+            {}};
+}
 
 StepChart::StepChart(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
     setObjectName(QStringLiteral("stepChart"));
@@ -55,7 +74,7 @@ int StepChart::axisWidth() const {
         for (const double tick : niceTicks(axis, kTicks))
             widest = std::max(widest, fontMetrics().horizontalAdvance(curve.text(tick)));
     }
-    return widest + 2 * kMargin;
+    return widest + 2 * kStepMargin;
 }
 
 StepLayout StepChart::plotLayout() const {
@@ -63,7 +82,7 @@ StepLayout StepChart::plotLayout() const {
     for (const Curve& curve : curves_)
         shown.push_back(curve.data);
     const int left = axisWidth();
-    return {shown, QRectF(left, 0, width() - left - kMargin, height() - kNumbersHeight), kTitleHeight};
+    return {shown, QRectF(left, 0, width() - left - kStepMargin, height() - kNumbersHeight), kTitleHeight};
 }
 
 QPointF StepChart::pointOf(int step, std::size_t curve) const {

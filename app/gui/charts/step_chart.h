@@ -44,6 +44,10 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
+    /// Curves that every view of a run has, without values yet.
+    [[nodiscard]] static Curve timeCurve();
+    [[nodiscard]] static Curve bubbleRateCurve();
+
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;

@@ -3,6 +3,7 @@
 #include "app/gui/charts/memory_chart.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/form_fields.h"
 #include "app/gui/panels/table_style.h"
 #include "app/gui/timeline/timeline_view.h"
 
@@ -61,30 +62,6 @@ LabWindow::~LabWindow() {
         delete child;
 }
 
-QSpinBox* LabWindow::addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value) {
-    auto* box = new QSpinBox(this);
-    box->setObjectName(QString::fromLatin1(name));
-    box->setAccessibleName(label);
-    box->setRange(low, high);
-    box->setValue(value);
-    form.addRow(label, box);
-    connect(box, &QSpinBox::valueChanged, this, &LabWindow::compute);
-    return box;
-}
-
-QDoubleSpinBox* LabWindow::addTime(QFormLayout& form, const char* name, const QString& label, double ms) {
-    auto* box = new QDoubleSpinBox(this);
-    box->setObjectName(QString::fromLatin1(name));
-    box->setAccessibleName(label);
-    box->setDecimals(3);
-    box->setRange(0, 1e6);
-    box->setSuffix(tr(" ms"));
-    box->setValue(ms);
-    form.addRow(label, box);
-    connect(box, &QDoubleSpinBox::valueChanged, this, &LabWindow::compute);
-    return box;
-}
-
 QWidget* LabWindow::buildForm() {
     auto* panel = new QWidget(this);
     auto* column = new QVBoxLayout(panel);
@@ -104,16 +81,17 @@ QWidget* LabWindow::buildForm() {
     form->addRow(tr("Schedule"), family_);
     form->addRow(tr("Flavor"), flavor_);
     form->addRow(limits_);
-    pp_ = addCount(*form, "labPp", tr("Ranks p"), 1, 512, 4);
-    microbatches_ = addCount(*form, "labMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
-    vpp_ = addCount(*form, "labVpp", tr("Chunks per rank v"), 1, 64, 1);
-    memory_limit_ = addCount(*form, "labMemory", tr("Activations at most"), 0, 100000, 0);
+    const FormFields fields{*form, [this] { compute(); }};
+    pp_ = fields.count("labPp", tr("Ranks p"), 1, 512, 4);
+    microbatches_ = fields.count("labMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
+    vpp_ = fields.count("labVpp", tr("Chunks per rank v"), 1, 64, 1);
+    memory_limit_ = fields.count("labMemory", tr("Activations at most"), 0, 100000, 0);
     memory_limit_->setSpecialValueText(tr("as usual"));
     memory_limit_->setToolTip(tr("In forward ops of one chunk; only some families look at it"));
-    forward_ = addTime(*form, "labForward", tr("Forward"), 5);
-    input_grad_ = addTime(*form, "labInputGrad", tr("Backward, input"), 5);
-    weight_grad_ = addTime(*form, "labWeightGrad", tr("Backward, weights"), 5);
-    comm_ = addTime(*form, "labComm", tr("Transfer"), 0);
+    forward_ = fields.time("labForward", tr("Forward"), 5);
+    input_grad_ = fields.time("labInputGrad", tr("Backward, input"), 5);
+    weight_grad_ = fields.time("labWeightGrad", tr("Backward, weights"), 5);
+    comm_ = fields.time("labComm", tr("Transfer"), 0);
     column->addLayout(form);
     keep_ = new QPushButton(tr("Keep to compare"), panel);
     keep_->setObjectName(QStringLiteral("labKeep"));

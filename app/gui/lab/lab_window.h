@@ -45,8 +45,6 @@ signals:
 private:
     QWidget* buildForm();
     QWidget* buildViews();
-    QSpinBox* addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value);
-    QDoubleSpinBox* addTime(QFormLayout& form, const char* name, const QString& label, double ms);
     void fillFlavors();
     void compute();
     void finish(Result<LabResult> result);

@@ -2,8 +2,6 @@
 
 #include "app/gui/live/live_text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/models/format.h"
-#include "app/gui/theme/chart_colours.h"
 
 #include <algorithm>
 #include <limits>
@@ -61,16 +59,8 @@ void LiveStrip::refresh() {
                       shown_->alerts.size() == picture->alerts.size();
     shown_ = picture;
     if (same) return;
-    Curve walls{tr("Time of a step"),
-                {{}, false},
-                [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
-                [](const Theme& theme) { return theme.fill(Role::Forward); },
-                {}};
-    Curve rates{tr("Bubble rate (dashed: closed form)"),
-                {{}, true},
-                [](double share) { return percent(share); },
-                [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
-                {}};
+    Curve walls = timeCurve();
+    Curve rates = bubbleRateCurve();
     std::vector<int> numbers;
     for (const profiler::LiveStep& step : picture->steps) {
         numbers.push_back(step.index);

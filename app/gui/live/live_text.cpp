@@ -17,7 +17,7 @@ namespace {
 using profiler::LiveRank;
 using profiler::RankState;
 
-struct Text {
+struct LiveWords {
     Q_DECLARE_TR_FUNCTIONS(Live)
 };
 
@@ -38,30 +38,30 @@ LiveState liveState(const LiveSnapshot* picture, bool active) {
 
 QString liveStateText(LiveState state) {
     switch (state) {
-    case LiveState::Waiting: return Text::tr("Waiting");
-    case LiveState::Recording: return Text::tr("Recording");
-    case LiveState::Ended: return Text::tr("Run ended");
-    case LiveState::Failed: return Text::tr("Run broke off");
+    case LiveState::Waiting: return LiveWords::tr("Waiting");
+    case LiveState::Recording: return LiveWords::tr("Recording");
+    case LiveState::Ended: return LiveWords::tr("Run ended");
+    case LiveState::Failed: return LiveWords::tr("Run broke off");
     case LiveState::Stopped: break;
     }
-    return Text::tr("Not watched");
+    return LiveWords::tr("Not watched");
 }
 
 QString rankStateText(RankState state) {
     switch (state) {
-    case RankState::Awaited: return Text::tr("awaited");
-    case RankState::Running: return Text::tr("running");
-    case RankState::Late: return Text::tr("late");
-    case RankState::Gone: return Text::tr("gone");
+    case RankState::Awaited: return LiveWords::tr("awaited");
+    case RankState::Running: return LiveWords::tr("running");
+    case RankState::Late: return LiveWords::tr("late");
+    case RankState::Gone: return LiveWords::tr("gone");
     case RankState::Ended: break;
     }
-    return Text::tr("ended");
+    return LiveWords::tr("ended");
 }
 
 QString liveRankText(const LiveRank& rank, const LiveSnapshot& picture) {
     if (picture.info && picture.info->dp > 1)
-        return Text::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
-    return Text::tr("rank %1").arg(rank.rank.value);
+        return LiveWords::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
+    return LiveWords::tr("rank %1").arg(rank.rank.value);
 }
 
 QString ranksText(const LiveSnapshot& picture) {
@@ -69,9 +69,9 @@ QString ranksText(const LiveSnapshot& picture) {
     for (const RankState state :
          {RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone, RankState::Ended}) {
         const auto count = std::ranges::count(picture.ranks, state, &LiveRank::state);
-        if (count > 0) parts << Text::tr("%1 %2").arg(count).arg(rankStateText(state));
+        if (count > 0) parts << LiveWords::tr("%1 %2").arg(count).arg(rankStateText(state));
     }
-    return parts.join(Text::tr(", "));
+    return parts.join(LiveWords::tr(", "));
 }
 
 std::int64_t lostRecords(const profiler::LiveCounts& counts) {
@@ -81,33 +81,35 @@ std::int64_t lostRecords(const profiler::LiveCounts& counts) {
 QString recordsText(const LiveSnapshot& picture) {
     const std::int64_t lost = lostRecords(picture.counts);
     const QString records = number(picture.counts.slices);
-    return lost == 0 ? Text::tr("%1 records, none lost").arg(records)
-                     : Text::tr("%1 records, %2 lost").arg(records, number(lost));
+    return lost == 0 ? LiveWords::tr("%1 records, none lost").arg(records)
+                     : LiveWords::tr("%1 records, %2 lost").arg(records, number(lost));
 }
 
 QString recordsDetails(const LiveSnapshot& picture) {
     const profiler::LiveCounts& counts = picture.counts;
-    QStringList lines{
-        Text::tr("Steps: %1, of which %2 without all records").arg(number(counts.steps), number(counts.incomplete))};
+    QStringList lines{LiveWords::tr("Steps: %1, of which %2 without all records")
+                          .arg(number(counts.steps), number(counts.incomplete))};
     const auto tell = [&lines](std::int64_t count, const QString& what) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
-    tell(counts.dropped, Text::tr("Lost by the ranks themselves"));
-    tell(counts.unheard, Text::tr("Written and never heard"));
-    tell(counts.damaged, Text::tr("Damaged"));
-    tell(counts.torn, Text::tr("Places where a file was torn"));
-    tell(counts.late, Text::tr("Too late for their step"));
-    tell(counts.duplicates, Text::tr("Came twice, used once"));
-    tell(counts.bad, Text::tr("With numbers that cannot be"));
+    tell(counts.dropped, LiveWords::tr("Lost by the ranks themselves"));
+    tell(counts.unheard, LiveWords::tr("Written and never heard"));
+    tell(counts.damaged, LiveWords::tr("Damaged"));
+    tell(counts.torn, LiveWords::tr("Places where a file was torn"));
+    tell(counts.late, LiveWords::tr("Too late for their step"));
+    tell(counts.duplicates, LiveWords::tr("Came twice, used once"));
+    tell(counts.bad, LiveWords::tr("With numbers that cannot be"));
     if (picture.heard.most > TimeNs{0})
-        lines << Text::tr("An op is heard %1 after its end, 99 % of them within %2")
+        lines << LiveWords::tr("An op is heard %1 after its end, 99 % of them within %2")
                      .arg(shortTime(picture.heard.half), shortTime(picture.heard.most));
     if (picture.checks.planned() > 0)
-        lines << Text::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
+        lines << LiveWords::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
                      .arg(number(picture.checks.equal + picture.checks.mismatch), number(picture.checks.planned()),
                           number(picture.checks.mismatch));
     if (!picture.address.empty())
-        lines << Text::tr("Listening at %1; senders connected: %2").arg(fromUtf8(picture.address)).arg(picture.senders);
+        lines << LiveWords::tr("Listening at %1; senders connected: %2")
+                     .arg(fromUtf8(picture.address))
+                     .arg(picture.senders);
     for (const std::string& problem : picture.problems)
         lines << fromUtf8(problem);
     return lines.join(QLatin1Char('\n'));
@@ -127,8 +129,8 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& picture) {
     }
     QString text = sentence(liveRankText(alert.rank, picture));
     const QString state = rankStateText(alert.rank.state);
-    text = alert.rank.step < 0 ? Text::tr("%1 is %2").arg(text, state)
-                               : Text::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
+    text = alert.rank.step < 0 ? LiveWords::tr("%1 is %2").arg(text, state)
+                               : LiveWords::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
     return alert.rank.why.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.why));
 }
 

@@ -1,6 +1,7 @@
 #include "app/gui/live/run_dialog.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/panels/form_fields.h"
 #include "core/simulate/simulate.h"
 
 #include <QComboBox>
@@ -96,30 +97,6 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
     fillFlavors();
 }
 
-QSpinBox* RunDialog::addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value) {
-    auto* box = new QSpinBox(this);
-    box->setObjectName(QString::fromLatin1(name));
-    box->setAccessibleName(label);
-    box->setRange(low, high);
-    box->setValue(value);
-    form.addRow(label, box);
-    connect(box, &QSpinBox::valueChanged, this, &RunDialog::check);
-    return box;
-}
-
-QDoubleSpinBox* RunDialog::addTime(QFormLayout& form, const char* name, const QString& label, double ms) {
-    auto* box = new QDoubleSpinBox(this);
-    box->setObjectName(QString::fromLatin1(name));
-    box->setAccessibleName(label);
-    box->setDecimals(3);
-    box->setRange(0, 1e5);
-    box->setSuffix(tr(" ms"));
-    box->setValue(ms);
-    form.addRow(label, box);
-    connect(box, &QDoubleSpinBox::valueChanged, this, &RunDialog::check);
-    return box;
-}
-
 QWidget* RunDialog::buildSchedule() {
     auto* group = new QGroupBox(tr("Schedule"), this);
     auto* form = new QFormLayout(group);
@@ -134,13 +111,14 @@ QWidget* RunDialog::buildSchedule() {
     flavor_->setAccessibleName(tr("Flavor"));
     form->addRow(tr("Schedule"), family_);
     form->addRow(tr("Flavor"), flavor_);
-    pp_ = addCount(*form, "runPp", tr("Ranks p"), 1, kMostRanks, 4);
-    microbatches_ = addCount(*form, "runMicrobatches", tr("Micro-batches m"), 1, 1024, 8);
-    vpp_ = addCount(*form, "runVpp", tr("Chunks per rank v"), 1, 16, 1);
-    forward_ = addTime(*form, "runForward", tr("Forward"), 5);
-    backward_ = addTime(*form, "runBackward", tr("Backward"), 10);
-    comm_ = addTime(*form, "runComm", tr("Transfer"), 0);
-    steps_ = addCount(*form, "runSteps", tr("Steps"), 1, 1'000'000, 200);
+    const FormFields fields{*form, [this] { check(); }};
+    pp_ = fields.count("runPp", tr("Ranks p"), 1, kMostRanks, 4);
+    microbatches_ = fields.count("runMicrobatches", tr("Micro-batches m"), 1, 1024, 8);
+    vpp_ = fields.count("runVpp", tr("Chunks per rank v"), 1, 16, 1);
+    forward_ = fields.time("runForward", tr("Forward"), 5);
+    backward_ = fields.time("runBackward", tr("Backward"), 10);
+    comm_ = fields.time("runComm", tr("Transfer"), 0);
+    steps_ = fields.count("runSteps", tr("Steps"), 1, 1'000'000, 200);
     connect(family_, &QComboBox::currentIndexChanged, this, &RunDialog::fillFlavors);
     connect(flavor_, &QComboBox::currentIndexChanged, this, &RunDialog::check);
     return group;

@@ -39,8 +39,6 @@ protected:
 private:
     QWidget* buildSchedule();
     QWidget* buildFaults();
-    QSpinBox* addCount(QFormLayout& form, const char* name, const QString& label, int low, int high, int value);
-    QDoubleSpinBox* addTime(QFormLayout& form, const char* name, const QString& label, double ms);
     void fillFlavors();
     void addFault();
     void chooseFolder();

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct AnomalyText {
     Q_DECLARE_TR_FUNCTIONS(Anomalies)
 };
 
@@ -20,11 +20,11 @@ struct Text {
 
 QString severityText(Severity severity) {
     switch (severity) {
-    case Severity::Serious: return Text::tr("serious");
-    case Severity::Warning: return Text::tr("warning");
+    case Severity::Serious: return AnomalyText::tr("serious");
+    case Severity::Warning: return AnomalyText::tr("warning");
     case Severity::Notice: break;
     }
-    return Text::tr("notice");
+    return AnomalyText::tr("notice");
 }
 
 QString anomalyKindText(AnomalyKind kind) {
@@ -35,18 +35,18 @@ QString anomalyKindText(AnomalyKind kind) {
 
 QString anomalyPlace(const Anomaly& anomaly) {
     QStringList parts;
-    if (anomaly.replica) parts << Text::tr("replica %1").arg(*anomaly.replica);
+    if (anomaly.replica) parts << AnomalyText::tr("replica %1").arg(*anomaly.replica);
     if (anomaly.rank && anomaly.peer) {
-        parts << Text::tr("rank %1 → %2").arg(anomaly.rank->value).arg(anomaly.peer->value);
+        parts << AnomalyText::tr("rank %1 → %2").arg(anomaly.rank->value).arg(anomaly.peer->value);
     } else if (anomaly.rank) {
-        parts << Text::tr("rank %1").arg(anomaly.rank->value);
+        parts << AnomalyText::tr("rank %1").arg(anomaly.rank->value);
     }
     if (anomaly.op) {
         parts << fromUtf8(opName(*anomaly.op));
     } else if (anomaly.chunk) {
-        parts << Text::tr("chunk %1").arg(anomaly.chunk->value);
+        parts << AnomalyText::tr("chunk %1").arg(anomaly.chunk->value);
     }
-    if (anomaly.step) parts << Text::tr("step %1").arg(*anomaly.step);
+    if (anomaly.step) parts << AnomalyText::tr("step %1").arg(*anomaly.step);
     return parts.join(QStringLiteral(" · "));
 }
 

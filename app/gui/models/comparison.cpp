@@ -13,22 +13,22 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct ComparisonText {
     Q_DECLARE_TR_FUNCTIONS(Comparison)
 };
 
 QString phaseText(Phase phase) {
     switch (phase) {
-    case Phase::WarmUp: return Text::tr("warm-up");
-    case Phase::Steady: return Text::tr("steady");
+    case Phase::WarmUp: return ComparisonText::tr("warm-up");
+    case Phase::Steady: return ComparisonText::tr("steady");
     case Phase::CoolDown: break;
     }
-    return Text::tr("cool-down");
+    return ComparisonText::tr("cool-down");
 }
 
 QString placeText(const MeasureKey& key) {
-    const QString rank = Text::tr("Rank %1").arg(key.rank);
-    return key.replica == 0 ? rank : Text::tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
+    const QString rank = ComparisonText::tr("Rank %1").arg(key.rank);
+    return key.replica == 0 ? rank : ComparisonText::tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
 }
 
 bool fits(const MeasureKey& key, const StepTimeline& step, Rank rank, const Op& op, Phase phase) {
@@ -74,22 +74,26 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
 QString measureText(const MeasureKey& key) {
     const QChar letter = QChar::fromLatin1(opLetter(key.kind));
     switch (key.subject) {
-    case Subject::Step: return Text::tr("Step time");
-    case Subject::RankBubble: return Text::tr("%1: idle time in all").arg(placeText(key));
+    case Subject::Step: return ComparisonText::tr("Step time");
+    case Subject::RankBubble: return ComparisonText::tr("%1: idle time in all").arg(placeText(key));
     case Subject::Bubble:
-        return Text::tr("%1: idle time %2")
+        return ComparisonText::tr("%1: idle time %2")
             .arg(placeText(key),
                  QCoreApplication::translate("Position", std::string(positionName(key.position)).c_str()));
-    case Subject::StageWork: return Text::tr("Stage %1: all its ops").arg(key.stage);
+    case Subject::StageWork: return ComparisonText::tr("Stage %1: all its ops").arg(key.stage);
     case Subject::OpGroup:
-        return Text::tr("%1: %2 of chunk %3, %4").arg(placeText(key), letter).arg(key.chunk).arg(phaseText(key.phase));
+        return ComparisonText::tr("%1: %2 of chunk %3, %4")
+            .arg(placeText(key), letter)
+            .arg(key.chunk)
+            .arg(phaseText(key.phase));
     case Subject::Transfer:
-        return key.payload == Payload::Activation ? Text::tr("%1 to %2: activation").arg(placeText(key)).arg(key.peer)
-                                                  : Text::tr("%1 to %2: gradient").arg(placeText(key)).arg(key.peer);
+        return key.payload == Payload::Activation
+                   ? ComparisonText::tr("%1 to %2: activation").arg(placeText(key)).arg(key.peer)
+                   : ComparisonText::tr("%1 to %2: gradient").arg(placeText(key)).arg(key.peer);
     case Subject::Op: break;
     }
     const Op op{key.kind, Microbatch{key.microbatch}, Chunk{key.chunk}, key.sequence};
-    return Text::tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
+    return ComparisonText::tr("%1: %2, %3").arg(placeText(key), fromUtf8(opName(op)), phaseText(key.phase));
 }
 
 std::vector<Highlight> placesOf(const Session& session, int place, const MeasureKey& key) {
@@ -170,7 +174,7 @@ QString ComparisonModel::text(const Change& change, int column) {
         return QStringLiteral("%1 (%2)").arg(by, percentDelta(share));
     }
     case PerStep: return timeDelta(change.per_step);
-    case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : Text::tr("untested");
+    case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : ComparisonText::tr("untested");
     default: return {};
     }
 }
@@ -183,7 +187,7 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (index.column() == What ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && index.column() == ChangeColumn && change.chance)
-        return Text::tr("95 % between %1 and %2").arg(timeDelta(change.low), timeDelta(change.high));
+        return ComparisonText::tr("95 % between %1 and %2").arg(timeDelta(change.low), timeDelta(change.high));
     return {};
 }
 
@@ -192,15 +196,15 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == What ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && section == Chance)
-        return Text::tr("Of as large a difference anywhere if the runs do not differ");
+        return ComparisonText::tr("Of as large a difference anywhere if the runs do not differ");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
-    case What: return Text::tr("What");
-    case Before: return Text::tr("Open run");
-    case After: return Text::tr("Other run");
-    case ChangeColumn: return Text::tr("Change");
-    case PerStep: return Text::tr("A step");
-    case Chance: return Text::tr("Chance");
+    case What: return ComparisonText::tr("What");
+    case Before: return ComparisonText::tr("Open run");
+    case After: return ComparisonText::tr("Other run");
+    case ChangeColumn: return ComparisonText::tr("Change");
+    case PerStep: return ComparisonText::tr("A step");
+    case Chance: return ComparisonText::tr("Chance");
     default: return {};
     }
 }

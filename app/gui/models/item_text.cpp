@@ -17,7 +17,7 @@ namespace {
 /// Consolidation may shift this share of a position before its bubbles stop being comparable.
 constexpr double kSamePosition = 0.01;
 
-struct Text {
+struct ItemWords {
     Q_DECLARE_TR_FUNCTIONS(ItemText)
 };
 
@@ -28,26 +28,26 @@ QString number(int value) {
 QString commKindText(const CommSpan& span) {
     const bool activation = span.payload == Payload::Activation;
     switch (span.kind) {
-    case CommKind::Send: return activation ? Text::tr("Send activation") : Text::tr("Send gradient");
-    case CommKind::Receive: return activation ? Text::tr("Receive activation") : Text::tr("Receive gradient");
+    case CommKind::Send: return activation ? ItemWords::tr("Send activation") : ItemWords::tr("Send gradient");
+    case CommKind::Receive: return activation ? ItemWords::tr("Receive activation") : ItemWords::tr("Receive gradient");
     case CommKind::Wait: break;
     case CommKind::Collective:
-        return activation ? Text::tr("All-reduce of activations") : Text::tr("All-reduce of gradients");
+        return activation ? ItemWords::tr("All-reduce of activations") : ItemWords::tr("All-reduce of gradients");
     }
-    return activation ? Text::tr("Wait for activation") : Text::tr("Wait for gradient");
+    return activation ? ItemWords::tr("Wait for activation") : ItemWords::tr("Wait for gradient");
 }
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
-    out.facts.push_back({Text::tr("Rank"), number(item.rank), {}});
-    out.facts.push_back({Text::tr("Step"), number(session.step(item.step).index), {}});
+    out.facts.push_back({ItemWords::tr("Rank"), number(item.rank), {}});
+    out.facts.push_back({ItemWords::tr("Step"), number(session.step(item.step).index), {}});
 }
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
     const TimeNs origin = session.step(item.step).begin;
-    out.facts.push_back({Text::tr("Start in step"), exactTime(range.begin - origin), {}});
-    out.facts.push_back({Text::tr("End in step"), exactTime(range.end - origin), {}});
-    out.facts.push_back({Text::tr("Duration"), exactTime(range.length()), {}});
+    out.facts.push_back({ItemWords::tr("Start in step"), exactTime(range.begin - origin), {}});
+    out.facts.push_back({ItemWords::tr("End in step"), exactTime(range.end - origin), {}});
+    out.facts.push_back({ItemWords::tr("Duration"), exactTime(range.length()), {}});
 }
 
 /// Idle time of the rank directly before an op: since the op before it, or since the step's begin.
@@ -62,35 +62,35 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const StepTimeline& step = session.step(item.step);
     const TimelineOp& op = session.op(item);
     ItemDescription out;
-    out.title = Text::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
+    out.title = ItemWords::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
     addPlace(out, session, item);
     if (op.op.kind != OpKind::Optimizer) {
-        out.facts.push_back({Text::tr("Micro-batch"), number(op.op.microbatch.value), {}});
-        if (step.vpp > 1) out.facts.push_back({Text::tr("Chunk"), number(op.op.chunk.value), {}});
-        out.facts.push_back(
-            {Text::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
-             Text::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
+        out.facts.push_back({ItemWords::tr("Micro-batch"), number(op.op.microbatch.value), {}});
+        if (step.vpp > 1) out.facts.push_back({ItemWords::tr("Chunk"), number(op.op.chunk.value), {}});
+        out.facts.push_back({ItemWords::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
+                             ItemWords::tr("Global index of the model part: 0 is the first, %1 the last.")
+                                 .arg(step.pp * step.vpp - 1)});
     }
     addTimes(out, session, item);
-    out.facts.push_back({Text::tr("Waited before"), exactTime(waitBefore(session, item)),
-                         Text::tr("Idle time of the rank between its previous op and this one.")});
+    out.facts.push_back({ItemWords::tr("Waited before"), exactTime(waitBefore(session, item)),
+                         ItemWords::tr("Idle time of the rank between its previous op and this one.")});
     if (op.lateness != TimeNs{0})
-        out.facts.push_back({Text::tr("Lateness"), exactTime(op.lateness),
-                             Text::tr("How much later than the emulated device clock said the op really ended.")});
+        out.facts.push_back({ItemWords::tr("Lateness"), exactTime(op.lateness),
+                             ItemWords::tr("How much later than the emulated device clock said the op really ended.")});
     return out;
 }
 
 QString comparisonNote(const StepAnalysis& analysis, const FormComparison& comparison) {
     switch (comparison.kind) {
     case FormComparison::Kind::NoForm:
-        return analysis.form_note.empty() ? Text::tr("This schedule has no closed form here.")
-                                          : Text::tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
-    case FormComparison::Kind::NotInForm: return Text::tr("The closed form has no bubble at this position.");
+        return analysis.form_note.empty() ? ItemWords::tr("This schedule has no closed form here.")
+                                          : ItemWords::tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
+    case FormComparison::Kind::NotInForm: return ItemWords::tr("The closed form has no bubble at this position.");
     case FormComparison::Kind::Several:
-        return Text::tr("Several bubbles share this position; the closed form is for all of them together.");
+        return ItemWords::tr("Several bubbles share this position; the closed form is for all of them together.");
     case FormComparison::Kind::Moved:
-        return Text::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
-                        "executed. Compare the consolidated value with the closed form.");
+        return ItemWords::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
+                             "executed. Compare the consolidated value with the closed form.");
     case FormComparison::Kind::Comparable: break;
     }
     return {};
@@ -104,29 +104,30 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     const RankAccount& account = analysis.ranks[static_cast<std::size_t>(item.rank)];
 
     ItemDescription out;
-    out.title = Text::tr("Bubble %1").arg(positionText(analysis, bubble.position));
+    out.title = ItemWords::tr("Bubble %1").arg(positionText(analysis, bubble.position));
     addPlace(out, session, item);
     addTimes(out, session, item);
-    out.facts.push_back({Text::tr("Position as run"), exactTime(account.executed[position]),
-                         Text::tr("All bubbles of this rank at this position, as they were executed.")});
+    out.facts.push_back({ItemWords::tr("Position as run"), exactTime(account.executed[position]),
+                         ItemWords::tr("All bubbles of this rank at this position, as they were executed.")});
     if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
-        out.facts.push_back({Text::tr("Observed"), exactTime(observed),
-                             Text::tr("This rank and position after consolidation: idle time moved within its slack to "
-                                      "where the closed form counts it.")});
-        out.facts.push_back({Text::tr("Closed form"), exactTime(comparison.expected), {}});
+        out.facts.push_back(
+            {ItemWords::tr("Observed"), exactTime(observed),
+             ItemWords::tr("This rank and position after consolidation: idle time moved within its slack to "
+                           "where the closed form counts it.")});
+        out.facts.push_back({ItemWords::tr("Closed form"), exactTime(comparison.expected), {}});
         if (comparison.form != nullptr)
-            out.facts.push_back(
-                {Text::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
-        out.facts.push_back({Text::tr("Difference"), timeDelta(observed - comparison.expected), {}});
+            out.facts.push_back({ItemWords::tr("Expression"), fromUtf8(comparison.form->expression),
+                                 fromUtf8(comparison.form->domain)});
+        out.facts.push_back({ItemWords::tr("Difference"), timeDelta(observed - comparison.expected), {}});
     }
     if (account.replay > TimeNs{0})
-        out.facts.push_back({Text::tr("Of the rank's bubble, checked"), exactTime(account.replay),
-                             Text::tr("In which checks ran; the rest is idle.")});
+        out.facts.push_back({ItemWords::tr("Of the rank's bubble, checked"), exactTime(account.replay),
+                             ItemWords::tr("In which checks ran; the rest is idle.")});
     if (const BlamedBubble* blamed = blamedBubble(session, item))
         out.facts.push_back(
-            {Text::tr("Blamed on"), blameText(session, item.step, *blamed),
-             Text::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
+            {ItemWords::tr("Blamed on"), blameText(session, item.step, *blamed),
+             ItemWords::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
     out.note = comparisonNote(analysis, comparison);
     return out;
 }
@@ -138,14 +139,17 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     addPlace(out, session, item);
     const bool collective = span.kind == CommKind::Collective;
     if (!collective) {
-        out.facts.push_back(
-            {span.kind == CommKind::Send ? Text::tr("To rank") : Text::tr("From rank"), number(span.peer.value), {}});
+        out.facts.push_back({span.kind == CommKind::Send ? ItemWords::tr("To rank") : ItemWords::tr("From rank"),
+                             number(span.peer.value),
+                             {}});
     }
-    out.facts.push_back({Text::tr("Micro-batch"), number(span.microbatch.value), {}});
+    out.facts.push_back({ItemWords::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
-        out.facts.push_back({Text::tr("Stage"), number(span.stage.value), Text::tr("Its ranks add up their parts.")});
+        out.facts.push_back(
+            {ItemWords::tr("Stage"), number(span.stage.value), ItemWords::tr("Its ranks add up their parts.")});
     } else {
-        out.facts.push_back({Text::tr("For stage"), number(span.stage.value), Text::tr("The stage that consumes it.")});
+        out.facts.push_back(
+            {ItemWords::tr("For stage"), number(span.stage.value), ItemWords::tr("The stage that consumes it.")});
     }
     addTimes(out, session, item);
     return out;
@@ -168,14 +172,16 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     const SliceId slice = session.slice(item);
     ItemDescription out;
     out.title = view(trace.name(slice));
-    if (!trace.category(slice).empty()) out.facts.push_back({Text::tr("Category"), view(trace.category(slice)), {}});
+    if (!trace.category(slice).empty())
+        out.facts.push_back({ItemWords::tr("Category"), view(trace.category(slice)), {}});
     if (const RawLane* lane = session.raw.laneOf(item.rank, trace.sliceTracks()[slice]))
-        out.facts.push_back({Text::tr("Lane"), lane->name, {}});
+        out.facts.push_back({ItemWords::tr("Lane"), lane->name, {}});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, item.rank, session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
-        out.facts.push_back({Text::tr("In op"), fromUtf8(opName(session.op(op).op)), Text::tr("[ goes there.")});
+        out.facts.push_back(
+            {ItemWords::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemWords::tr("[ goes there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMostArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
@@ -197,15 +203,16 @@ std::vector<QString> checkLabels(const CheckRecord& check) {
 ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     const CheckRecord& check = session.check(item);
     ItemDescription out;
-    out.title = Text::tr("%1 of %2: %3")
+    out.title = ItemWords::tr("%1 of %2: %3")
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back({Text::tr("Layer"), number(check.layer), Text::tr("Counted over the whole model.")});
-    if (!check.tensor.empty()) out.facts.push_back({Text::tr("Tensor"), fromUtf8(check.tensor), {}});
+    out.facts.push_back({ItemWords::tr("Layer"), number(check.layer), ItemWords::tr("Counted over the whole model.")});
+    if (!check.tensor.empty()) out.facts.push_back({ItemWords::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
-        out.facts.push_back({Text::tr("Difference"), fromUtf8(differenceText(check)), {}});
-        out.facts.push_back({Text::tr("Verdict"), checkVerdictText(check.verdict), fromUtf8(verdictAdvice(check))});
+        out.facts.push_back({ItemWords::tr("Difference"), fromUtf8(differenceText(check)), {}});
+        out.facts.push_back(
+            {ItemWords::tr("Verdict"), checkVerdictText(check.verdict), fromUtf8(verdictAdvice(check))});
         out.note = sentence(fromUtf8(verdictText(check)));
     }
     return out;
@@ -216,7 +223,8 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session, item);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {Text::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + Text::tr("form %1").arg(form), own};
+    return {ItemWords::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + ItemWords::tr("form %1").arg(form),
+            own};
 }
 
 } // namespace
@@ -260,7 +268,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     switch (item.kind) {
     case ItemKind::Op: {
         const Op& op = session.op(item).op;
-        if (op.kind == OpKind::Optimizer) return {Text::tr("optimizer"), QStringLiteral("O")};
+        if (op.kind == OpKind::Optimizer) return {ItemWords::tr("optimizer"), QStringLiteral("O")};
         const QString microbatch = number(op.microbatch.value);
         if (session.step(item.step).vpp > 1) return {fromUtf8(opName(op)), microbatch};
         return {QChar::fromLatin1(opLetter(op.kind)) + microbatch, microbatch};
@@ -302,45 +310,45 @@ QString positionText(const StepAnalysis& analysis, Position position) {
 
 QString checkKindText(CheckKind kind) {
     switch (kind) {
-    case CheckKind::Replay: return Text::tr("Replay");
-    case CheckKind::KnownAnswer: return Text::tr("Known answer");
-    case CheckKind::Transfer: return Text::tr("Comparison of what was sent");
-    case CheckKind::Replicas: return Text::tr("Comparison of replicas");
-    case CheckKind::Weights: return Text::tr("Comparison of weights");
+    case CheckKind::Replay: return ItemWords::tr("Replay");
+    case CheckKind::KnownAnswer: return ItemWords::tr("Known answer");
+    case CheckKind::Transfer: return ItemWords::tr("Comparison of what was sent");
+    case CheckKind::Replicas: return ItemWords::tr("Comparison of replicas");
+    case CheckKind::Weights: return ItemWords::tr("Comparison of weights");
     case CheckKind::Elsewhere: break;
     }
-    return Text::tr("Replay by another rank");
+    return ItemWords::tr("Replay by another rank");
 }
 
 QString checkOutcomeText(CheckOutcome outcome) {
     switch (outcome) {
-    case CheckOutcome::Equal: return Text::tr("equal");
-    case CheckOutcome::Mismatch: return Text::tr("mismatch");
-    case CheckOutcome::Aborted: return Text::tr("given up");
+    case CheckOutcome::Equal: return ItemWords::tr("equal");
+    case CheckOutcome::Mismatch: return ItemWords::tr("mismatch");
+    case CheckOutcome::Aborted: return ItemWords::tr("given up");
     case CheckOutcome::Skipped: break;
     }
-    return Text::tr("skipped");
+    return ItemWords::tr("skipped");
 }
 
 QString checkVerdictText(Verdict verdict) {
     switch (verdict) {
-    case Verdict::Open: return Text::tr("open");
-    case Verdict::Transient: return Text::tr("transient");
-    case Verdict::Device: return Text::tr("device");
+    case Verdict::Open: return ItemWords::tr("open");
+    case Verdict::Transient: return ItemWords::tr("transient");
+    case Verdict::Device: return ItemWords::tr("device");
     case Verdict::Everywhere: break;
     }
-    return Text::tr("everywhere");
+    return ItemWords::tr("everywhere");
 }
 
 QString opKindText(OpKind kind) {
     switch (kind) {
-    case OpKind::Forward: return Text::tr("forward");
-    case OpKind::Backward: return Text::tr("backward");
-    case OpKind::BackwardInput: return Text::tr("backward for the input");
-    case OpKind::BackwardWeight: return Text::tr("backward for the weights");
+    case OpKind::Forward: return ItemWords::tr("forward");
+    case OpKind::Backward: return ItemWords::tr("backward");
+    case OpKind::BackwardInput: return ItemWords::tr("backward for the input");
+    case OpKind::BackwardWeight: return ItemWords::tr("backward for the weights");
     case OpKind::Optimizer: break;
     }
-    return Text::tr("optimizer");
+    return ItemWords::tr("optimizer");
 }
 
 } // namespace bubblescope::gui

@@ -12,13 +12,14 @@ ItemRef asItem(const Span& span, std::int32_t rank) {
 }
 
 /// Which slice of which micro-batch.
-struct Unit {
+struct NameUnit {
     Microbatch microbatch;
     std::int32_t sequence = 0;
 };
 
 /// The first op of the given kinds for `unit` at `stage`; kinds are tried in order.
-ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpKind> kinds, Unit unit, Stage stage) {
+ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpKind> kinds, NameUnit unit,
+               Stage stage) {
     const StepTimeline& step = session.step(step_place);
     if (stage.value < 0 || stage.value >= step.pp * step.vpp) return {};
     const Location place = locate(step.placement, step.pp, stage);
@@ -35,11 +36,11 @@ ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpK
     return {};
 }
 
-ItemRef findForward(const Session& session, int step, Unit unit, Stage stage) {
+ItemRef findForward(const Session& session, int step, NameUnit unit, Stage stage) {
     return findOp(session, step, {OpKind::Forward}, unit, stage);
 }
 
-ItemRef findBackward(const Session& session, int step, Unit unit, Stage stage) {
+ItemRef findBackward(const Session& session, int step, NameUnit unit, Stage stage) {
     return findOp(session, step, {OpKind::Backward, OpKind::BackwardInput}, unit, stage);
 }
 
@@ -52,7 +53,7 @@ int apartIn(const Session& session, const ItemRef& item) {
 /// one after.
 ItemRef commEnd(const Session& session, const ItemRef& from, bool consumer_side) {
     const CommSpan& span = session.comm(from);
-    const Unit unit{span.microbatch, span.sequence};
+    const NameUnit unit{span.microbatch, span.sequence};
     const int apart = consumer_side ? 0 : apartIn(session, from);
     if (span.payload == Payload::Activation)
         return findForward(session, from.step, unit, Stage(span.stage.value - apart));
@@ -90,7 +91,7 @@ ItemRef producer(const Session& session, const ItemRef& from) {
     if (from.kind != ItemKind::Op) return {};
     const StepTimeline& step = session.step(from.step);
     const Op op = session.op(from).op;
-    const Unit unit{op.microbatch, op.sequence};
+    const NameUnit unit{op.microbatch, op.sequence};
     const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
     const int apart = apartIn(session, from);
     switch (op.kind) {
@@ -110,7 +111,7 @@ ItemRef consumer(const Session& session, const ItemRef& from) {
     if (from.kind != ItemKind::Op) return {};
     const StepTimeline& step = session.step(from.step);
     const Op op = session.op(from).op;
-    const Unit unit{op.microbatch, op.sequence};
+    const NameUnit unit{op.microbatch, op.sequence};
     const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
     const int apart = apartIn(session, from);
     switch (op.kind) {

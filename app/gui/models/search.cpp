@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct SearchText {
     Q_DECLARE_TR_FUNCTIONS(Search)
 };
 
@@ -46,13 +46,14 @@ private:
                    (!word.isEmpty() && (name.startsWith(word, Qt::CaseInsensitive) ||
                                         QLatin1String(english).startsWith(word, Qt::CaseInsensitive)));
         };
-        if (means(Text::tr("rank"), "rank") && number >= 0 && number < static_cast<int>(session_.lanes.rankCount()))
-            hits_.push_back({Text::tr("Rank %1").arg(number), {}, {}, -1, number, -1});
-        if (!means(Text::tr("step"), "step")) return;
+        if (means(SearchText::tr("rank"), "rank") && number >= 0 &&
+            number < static_cast<int>(session_.lanes.rankCount()))
+            hits_.push_back({SearchText::tr("Rank %1").arg(number), {}, {}, -1, number, -1});
+        if (!means(SearchText::tr("step"), "step")) return;
         for (int place = 0; place < session_.stepCount() && !full(); ++place) {
             if (session_.step(place).index != number) continue;
             hits_.push_back(
-                {Text::tr("Step %1").arg(number), shortTime(session_.window(place).length()), {}, place, -1, -1});
+                {SearchText::tr("Step %1").arg(number), shortTime(session_.window(place).length()), {}, place, -1, -1});
         }
     }
 
@@ -80,8 +81,8 @@ private:
                 const ItemRef item{ItemKind::Op, place, number, static_cast<std::int32_t>(i)};
                 hits_.push_back(
                     {fromUtf8(opName(op.op)),
-                     Text::tr("rank %1 · step %2 · %3").arg(number).arg(step.index).arg(shortTime(op.duration())), item,
-                     place, number, -1});
+                     SearchText::tr("rank %1 · step %2 · %3").arg(number).arg(step.index).arg(shortTime(op.duration())),
+                     item, place, number, -1});
             }
         }
     }
@@ -125,8 +126,8 @@ private:
             const ItemRef item = session_.sliceItem(rank, first[name]);
             const std::string_view text = trace.text(name);
             hits_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())),
-                             Text::tr("%n slice(s)", nullptr, static_cast<int>(count[name])), item, item.step, rank,
-                             -1});
+                             SearchText::tr("%n slice(s)", nullptr, static_cast<int>(count[name])), item, item.step,
+                             rank, -1});
         }
     }
 

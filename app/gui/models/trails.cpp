@@ -14,14 +14,14 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct TrailText {
     Q_DECLARE_TR_FUNCTIONS(Trails)
 };
 
 /// A payload on its way: what it is and which stage uses it. One of a step.
 using PayloadKey = std::tuple<Payload, int, int, int>;
 
-std::size_t at(int index) {
+std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
 }
 
@@ -44,6 +44,11 @@ Sides sidesOf(const StepTimeline& step) {
     return out;
 }
 
+/// F, B and I have an input that another stage may have made.
+bool takesPayload(OpKind kind) {
+    return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::BackwardInput;
+}
+
 struct Made {
     ItemRef item;
     TimeRange range;
@@ -57,10 +62,10 @@ std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place) {
         const auto& ops = step.ranks[rank];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i].op;
-            const bool forward = op.kind == OpKind::Forward;
-            if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::BackwardInput) continue;
-            const int stage = step.stageOf(Rank(rank), op.chunk).value + (forward ? apart : -apart);
-            const Payload payload = forward ? Payload::Activation : Payload::Gradient;
+            if (!takesPayload(op.kind)) continue;
+            const Payload payload = payloadOf(op.kind);
+            const int stage =
+                step.stageOf(Rank(rank), op.chunk).value + (payload == Payload::Activation ? apart : -apart);
             const ItemRef item{ItemKind::Op, place, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
             out.emplace(PayloadKey{payload, op.microbatch.value, op.sequence, stage},
                         Made{item, {ops[i].start, ops[i].end}});
@@ -111,15 +116,14 @@ std::vector<Arrow> StepTrails::findAllTransfers() const {
         const auto& ops = step.ranks[rank];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i].op;
-            const bool forward = op.kind == OpKind::Forward;
-            if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::BackwardInput) continue;
-            const PayloadKey key{forward ? Payload::Activation : Payload::Gradient, op.microbatch.value, op.sequence,
-                                 step.stageOf(Rank(rank), op.chunk).value};
+            if (!takesPayload(op.kind)) continue;
+            const Payload payload = payloadOf(op.kind);
+            const PayloadKey key{payload, op.microbatch.value, op.sequence, step.stageOf(Rank(rank), op.chunk).value};
             const auto maker = makers.find(key);
             const int row = static_cast<int>(rank);
             if (maker == makers.end() || maker->second.item.rank == row) continue;
             Arrow arrow;
-            arrow.kind = forward ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
+            arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
             arrow.producer = maker->second.item;
             arrow.consumer = {ItemKind::Op, step_, row, static_cast<std::int32_t>(i)};
             const auto sent = sides.sent.find(key);
@@ -152,8 +156,8 @@ std::vector<Arrow> StepTrails::findTransfers(const ItemRef& item) {
 
 Path StepTrails::findCriticalPath() const {
     Path out;
-    if (at(step_) >= session_->report.diagnoses.size()) return out;
-    const StepDiagnosis& diagnosis = session_->report.diagnoses[at(step_)];
+    if (indexOf(step_) >= session_->report.diagnoses.size()) return out;
+    const StepDiagnosis& diagnosis = session_->report.diagnoses[indexOf(step_)];
     Arrow::End before;
     for (const PathSegment& segment : diagnosis.path.segments) {
         const int rank = diagnosis.place(segment.unit).rank.value;
@@ -170,7 +174,7 @@ Path StepTrails::findCriticalPath() const {
         before = {rank, LaneKind::Compute, range.end};
     }
     const TimeNs wall = session_->window(step_).length();
-    out.caption = Text::tr("Critical path of %1: ops %2, transfers %3, late starts %4")
+    out.caption = TrailText::tr("Critical path of %1: ops %2, transfers %3, late starts %4")
                       .arg(shortTime(wall), shortTime(diagnosis.path.ops), shortTime(diagnosis.path.transfers),
                            shortTime(diagnosis.path.delays));
     return out;
@@ -196,7 +200,7 @@ Path StepTrails::findMicrobatch(const ItemRef& item) {
         return sameMicrobatch(session_->op(arrow.consumer).op, microbatch, sequence);
     });
     if (!out.stretches.empty())
-        out.caption = Text::tr("Micro-batch %1: ops %2, from the first to the last %3")
+        out.caption = TrailText::tr("Micro-batch %1: ops %2, from the first to the last %3")
                           .arg(microbatch.value)
                           .arg(out.stretches.size())
                           .arg(shortTime(extent.length()));
@@ -204,7 +208,7 @@ Path StepTrails::findMicrobatch(const ItemRef& item) {
 }
 
 TimeRange StepTrails::rangeOf(UnitIndex unit) const {
-    return {begin() + graph_->start[at(unit)], begin() + graph_->end[at(unit)]};
+    return {begin() + graph_->start[indexOf(unit)], begin() + graph_->end[indexOf(unit)]};
 }
 
 Path StepTrails::findBlame(const ItemRef& bubble) {
@@ -219,20 +223,20 @@ Path StepTrails::findBlame(const ItemRef& bubble) {
     out.caption = blameText(*session_, step_, *blamed);
     const UnitIndex waiting = blamed->before;
     if (waiting == kNoUnit || waiting >= graph_->size()) return out;
-    const ChainTree tree(*bindings_, std::vector<TimeNs>(at(graph_->size()), TimeNs{0}));
-    const UnitIndex previous = graph_->previous[at(waiting)];
+    const ChainTree tree(*bindings_, std::vector<TimeNs>(indexOf(graph_->size()), TimeNs{0}));
+    const UnitIndex previous = graph_->previous[indexOf(waiting)];
     const UnitIndex meet = previous == kNoUnit ? kNoUnit : tree.meet(waiting, previous);
     UnitIndex unit = waiting;
     while (unit != kNoUnit) {
         const bool cause = blamed->cause && blamed->cause->unit == unit;
-        const int rank = graph_->rank[at(unit)];
+        const int rank = graph_->rank[indexOf(unit)];
         // The op that waited is shown only where it is itself to blame: it began late.
         if (unit != waiting || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
         if (unit == meet) break;
-        const Binding& binding = (*bindings_)[at(unit)];
-        if (binding.unit != kNoUnit && graph_->rank[at(binding.unit)] != rank)
+        const Binding& binding = (*bindings_)[indexOf(unit)];
+        if (binding.unit != kNoUnit && graph_->rank[indexOf(binding.unit)] != rank)
             out.arrows.push_back({Arrow::Kind::Blame,
-                                  {graph_->rank[at(binding.unit)], LaneKind::Compute, rangeOf(binding.unit).end},
+                                  {graph_->rank[indexOf(binding.unit)], LaneKind::Compute, rangeOf(binding.unit).end},
                                   {rank, LaneKind::Compute, rangeOf(unit).begin},
                                   {},
                                   {}});
@@ -242,13 +246,13 @@ Path StepTrails::findBlame(const ItemRef& bubble) {
 }
 
 const BlamedBubble* blamedBubble(const Session& session, const ItemRef& item) {
-    if (item.kind != ItemKind::Bubble || at(item.step) >= session.report.diagnoses.size()) return nullptr;
+    if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.diagnoses.size()) return nullptr;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
     const BlamedBubble* best = nullptr;
     TimeNs most{0};
     // The blame cuts waits at ops of other streams too, so the one that covers most of the bubble speaks for it.
-    for (const BlamedBubble& blamed : session.report.diagnoses[at(item.step)].blame.bubbles) {
+    for (const BlamedBubble& blamed : session.report.diagnoses[indexOf(item.step)].blame.bubbles) {
         if (blamed.rank.value != item.rank) continue;
         const TimeNs shared = overlap(range, {begin + blamed.start, begin + blamed.end});
         if (shared <= most) continue;
@@ -260,21 +264,23 @@ const BlamedBubble* blamedBubble(const Session& session, const ItemRef& item) {
 
 QString blameText(const Session& session, int step, const BlamedBubble& blamed) {
     if (!blamed.cause) {
-        return blamed.usual >= blamed.end - blamed.start ? Text::tr("Nobody: the schedule waits here")
-                                                         : Text::tr("Nothing on its chain took longer than usual");
+        return blamed.usual >= blamed.end - blamed.start ? TrailText::tr("Nobody: the schedule waits here")
+                                                         : TrailText::tr("Nothing on its chain took longer than usual");
     }
-    const StepDiagnosis& diagnosis = session.report.diagnoses[at(step)];
+    const StepDiagnosis& diagnosis = session.report.diagnoses[indexOf(step)];
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);
     const QString op = fromUtf8(unitName(session.step(step), place));
     const QString by = shortTime(blamed.cause->time);
     QString text;
     switch (blamed.cause->kind) {
     case CulpritKind::SlowStage:
-        text = Text::tr("%1 of rank %2: its stage takes %3 longer than the typical one");
+        text = TrailText::tr("%1 of rank %2: its stage takes %3 longer than the typical one");
         break;
-    case CulpritKind::SlowOp: text = Text::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
-    case CulpritKind::SlowLink: text = Text::tr("The transfer to %1 of rank %2 took %3 longer than is typical"); break;
-    case CulpritKind::LateStart: text = Text::tr("%1 of rank %2 began %3 later than it could"); break;
+    case CulpritKind::SlowOp: text = TrailText::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
+    case CulpritKind::SlowLink:
+        text = TrailText::tr("The transfer to %1 of rank %2 took %3 longer than is typical");
+        break;
+    case CulpritKind::LateStart: text = TrailText::tr("%1 of rank %2 began %3 later than it could"); break;
     }
     return text.arg(op).arg(place.rank.value).arg(by);
 }

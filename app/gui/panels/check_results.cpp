@@ -15,8 +15,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-enum Column : int { VerdictColumn, RankColumn, StepColumn, OpColumn, LayerColumn, TensorColumn, WhatColumn };
-constexpr std::size_t kMostRows = 2000; ///< a run that departs everywhere says no more with more of them
+enum ResultColumn : int { VerdictResult, RankResult, StepResult, OpResult, LayerResult, TensorResult, WhatResult };
+constexpr std::size_t kMostResults = 2000; ///< a run that departs everywhere says no more with more of them
 
 } // namespace
 
@@ -127,7 +127,7 @@ void CheckResults::showMismatches() {
     table_->setRowCount(0);
     if (!any()) return;
     const auto& checks = state_.session()->run.checks.checks;
-    for (std::size_t i = 0; i < checks.size() && mismatches_.size() < kMostRows; ++i) {
+    for (std::size_t i = 0; i < checks.size() && mismatches_.size() < kMostResults; ++i) {
         if (checks[i].outcome == CheckOutcome::Mismatch) mismatches_.push_back(i);
     }
     table_->setRowCount(static_cast<int>(mismatches_.size()));
@@ -139,7 +139,7 @@ void CheckResults::showMismatches() {
                                 fromUtf8(differenceText(check))};
         for (int column = 0; column < texts.size(); ++column) {
             auto* item = new QTableWidgetItem(texts[column]);
-            item->setToolTip(column == VerdictColumn ? sentence(fromUtf8(verdictText(check))) : texts[column]);
+            item->setToolTip(column == VerdictResult ? sentence(fromUtf8(verdictText(check))) : texts[column]);
             table_->setItem(row, column, item);
         }
     }

@@ -9,10 +9,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kMargin = 12;
-constexpr int kChip = 12;
-constexpr int kGap = 6;
-constexpr int kEntryGap = 16;
+constexpr int kPieceMargin = 12;
+constexpr int kPieceChip = 12;
+constexpr int kPieceGap = 6;
+constexpr int kPieceEntryGap = 16;
 constexpr int kLineGap = 4;
 
 } // namespace
@@ -33,12 +33,12 @@ void PieceLegend::setPieces(const std::vector<AccountPiece>& pieces) {
 std::vector<QPoint> PieceLegend::places(int width) const {
     std::vector<QPoint> out;
     const int line = fontMetrics().height() + kLineGap;
-    QPoint at(kMargin, kLineGap);
+    QPoint at(kPieceMargin, kLineGap);
     for (const AccountPiece& piece : pieces_) {
-        const int entry = kChip + kGap + fontMetrics().horizontalAdvance(pieceText(piece));
-        if (at.x() > kMargin && at.x() + entry > width - kMargin) at = {kMargin, at.y() + line};
+        const int entry = kPieceChip + kPieceGap + fontMetrics().horizontalAdvance(pieceText(piece));
+        if (at.x() > kPieceMargin && at.x() + entry > width - kPieceMargin) at = {kPieceMargin, at.y() + line};
         out.push_back(at);
-        at.rx() += entry + kEntryGap;
+        at.rx() += entry + kPieceEntryGap;
     }
     out.push_back({0, at.y() + line});
     return out;
@@ -58,10 +58,11 @@ void PieceLegend::paintEvent(QPaintEvent*) {
     const std::vector<QPoint> at = places(width());
     const int height = fontMetrics().height();
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        painter.fillRect(QRect(at[i].x(), at[i].y() + (height - kChip) / 2, kChip, kChip),
+        painter.fillRect(QRect(at[i].x(), at[i].y() + (height - kPieceChip) / 2, kPieceChip, kPieceChip),
                          pieceColour(theme, pieces_[i]));
         painter.setPen(theme.text);
-        painter.drawText(QPoint(at[i].x() + kChip + kGap, at[i].y() + fontMetrics().ascent()), pieceText(pieces_[i]));
+        painter.drawText(QPoint(at[i].x() + kPieceChip + kPieceGap, at[i].y() + fontMetrics().ascent()),
+                         pieceText(pieces_[i]));
     }
 }
 

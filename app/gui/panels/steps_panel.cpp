@@ -1,7 +1,6 @@
 #include "app/gui/panels/steps_panel.h"
 
 #include "app/gui/models/format.h"
-#include "app/gui/theme/chart_colours.h"
 
 #include <algorithm>
 #include <limits>
@@ -46,16 +45,8 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
 void StepsPanel::showSession() {
     if (!state_.session()) return setCurves({}, {}, {});
     const Session& session = *state_.session();
-    Curve walls{tr("Time of a step"),
-                {{}, false},
-                [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
-                [](const Theme& theme) { return theme.fill(Role::Forward); },
-                {}};
-    Curve rates{tr("Bubble rate (dashed: closed form)"),
-                {{}, true},
-                [](double share) { return percent(share); },
-                [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
-                {}};
+    Curve walls = timeCurve();
+    Curve rates = bubbleRateCurve();
     std::vector<int> numbers;
     for (int place = 0; place < session.stepCount(); ++place) {
         const StepAnalysis& analysis = session.analysis(place);

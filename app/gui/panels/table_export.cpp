@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct ExportText {
     Q_DECLARE_TR_FUNCTIONS(TableExport)
 };
 
@@ -59,16 +59,16 @@ void save(QTableView& table, const QString& name) {
     QSaveFile file(name);
     const QByteArray text = tableText(*table.model(), QLatin1Char(',')).toUtf8();
     if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-    QMessageBox::warning(&table, Text::tr("Save as CSV"),
-                         Text::tr("Cannot write %1: %2. Choose another place.").arg(name, file.errorString()));
+    QMessageBox::warning(&table, ExportText::tr("Save as CSV"),
+                         ExportText::tr("Cannot write %1: %2. Choose another place.").arg(name, file.errorString()));
 }
 
 void chooseFile(QTableView& table) {
-    auto* dialog = new QFileDialog(&table, Text::tr("Save as CSV"));
+    auto* dialog = new QFileDialog(&table, ExportText::tr("Save as CSV"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(QStringLiteral("csv"));
-    dialog->setNameFilters({Text::tr("Tables (*.csv)")});
+    dialog->setNameFilters({ExportText::tr("Tables (*.csv)")});
     QObject::connect(dialog, &QFileDialog::fileSelected, &table, [&table](const QString& name) { save(table, name); });
     dialog->open();
 }
@@ -88,12 +88,12 @@ void addTableExport(QTableView& table) {
         table.addAction(action);
         return action;
     };
-    QAction* copy = add("copyRows", Text::tr("&Copy selected rows"), [&table] { copySelected(table); });
+    QAction* copy = add("copyRows", ExportText::tr("&Copy selected rows"), [&table] { copySelected(table); });
     copy->setShortcut(QKeySequence::Copy);
     copy->setShortcutContext(Qt::WidgetShortcut);
-    add("copyTable", Text::tr("Copy the &whole table"),
+    add("copyTable", ExportText::tr("Copy the &whole table"),
         [&table] { QApplication::clipboard()->setText(tableText(*table.model(), QLatin1Char('\t'))); });
-    add("saveTable", Text::tr("&Save as CSV…"), [&table] { chooseFile(table); });
+    add("saveTable", ExportText::tr("&Save as CSV…"), [&table] { chooseFile(table); });
 }
 
 } // namespace bubblescope::gui

@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct ExtraText {
     Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
 };
 
@@ -110,24 +111,37 @@ void ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t
     }
 }
 
-void ExtraPainter::paintRawNames() {
+template <class Paint>
+void ExtraPainter::paintNames(int height, const Paint& paint) {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     const QFontMetrics metrics(small_);
-    for (int row = 0; row < rows.rowCount(); ++row) {
-        for (int lane = 0; lane < rows.rawCount(row); ++lane) {
-            const int top = kRulerHeight + rows.rawTop(row, lane) - f_.geometry.scroll_y;
-            if (top > kRulerHeight + f_.plot.height() || top + RowLayout::kRawHeight < kRulerHeight) continue;
-            const QRect area(kNameIndent, top - 1, kHeaderWidth - kNameIndent - 8, RowLayout::kRawHeight + 2);
-            const QString& name = f_.session.raw.of(row)[static_cast<std::size_t>(lane)].name;
-            p_.drawText(area, Qt::AlignRight | Qt::AlignVCenter,
-                        metrics.elidedText(name, Qt::ElideMiddle, area.width()));
-        }
-    }
+    // Names out of sight are not even measured.
+    const auto area = [&](int lane_top) -> std::optional<QRect> {
+        const int top = kRulerHeight + lane_top - f_.geometry.scroll_y;
+        if (top > kRulerHeight + f_.plot.height() || top + height < kRulerHeight) return std::nullopt;
+        return QRect(kNameIndent, top, kHeaderWidth - kNameIndent - 8, height);
+    };
+    for (int row = 0; row < rows.rowCount(); ++row)
+        paint(row, metrics, area);
     p_.restore();
+}
+
+void ExtraPainter::paintRawNames() {
+    const RowLayout& rows = f_.geometry.rows;
+    paintNames(RowLayout::kRawHeight, [&](int row, const QFontMetrics& metrics, const auto& area) {
+        for (int lane = 0; lane < rows.rawCount(row); ++lane) {
+            const auto place = area(rows.rawTop(row, lane));
+            if (!place) continue;
+            const QString& name = f_.session.raw.of(row)[static_cast<std::size_t>(lane)].name;
+            // A letter may be higher than the lane.
+            p_.drawText(place->adjusted(0, -1, 0, 1), Qt::AlignRight | Qt::AlignVCenter,
+                        metrics.elidedText(name, Qt::ElideMiddle, place->width()));
+        }
+    });
 }
 
 void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters) {
@@ -144,27 +158,21 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
         }
     }
     p_.restore();
-    p_.save();
-    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
-    p_.setFont(small_);
-    p_.setPen(f_.theme.text_dim);
-    const QFontMetrics metrics(small_);
-    for (int row = 0; row < rows.rowCount(); ++row) {
-        for (int place = 0; place < rows.counterCount(row); ++place) {
-            const int top = kRulerHeight + rows.counterTop(row, place) - f_.geometry.scroll_y;
-            const CounterLane& lane = counters.of(row)[static_cast<std::size_t>(place)];
-            const QRect area(kNameIndent, top, kHeaderWidth - kNameIndent - 8, RowLayout::kCounterHeight);
-            const QString most = Text::tr("max %1").arg(counterText(lane.most));
-            const int room = area.width() - metrics.horizontalAdvance(most) - 6;
-            p_.drawText(area, Qt::AlignRight | Qt::AlignVCenter,
+    paintNames(RowLayout::kCounterHeight, [&](int row, const QFontMetrics& metrics, const auto& area) {
+        for (int counter = 0; counter < rows.counterCount(row); ++counter) {
+            const auto place = area(rows.counterTop(row, counter));
+            if (!place) continue;
+            const CounterLane& lane = counters.of(row)[static_cast<std::size_t>(counter)];
+            const QString most = ExtraText::tr("max %1").arg(counterText(lane.most));
+            const int room = place->width() - metrics.horizontalAdvance(most) - 6;
+            p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
                         metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + most);
         }
-    }
-    p_.restore();
+    });
 }
 
 void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share) {
-    const QString name = share >= 1 ? ghost.name : Text::tr("%1 to %2").arg(percent(share), ghost.name);
+    const QString name = share >= 1 ? ghost.name : ExtraText::tr("%1 to %2").arg(percent(share), ghost.name);
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(f_.plot);
@@ -188,7 +196,7 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
         p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
         p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
         const TimeNs saved = f_.session.window(ghost.step).end - ghost.timeline.end;
-        const QString text = Text::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
+        const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
         QRectF box(end + 2, 1, width, metrics.height() + 2);

@@ -23,6 +23,9 @@ private:
     void paintColumns(const std::vector<RawShape>& shapes, std::size_t first, std::size_t end, PixelCanvas& pixels,
                       double top);
     void paintRawNames();
+    /// Calls `paint` for each row, with what says where in the header a lane's name stands: nothing if out of sight.
+    template <class Paint>
+    void paintNames(int height, const Paint& paint);
 
     struct Column {
         PixelSpan span;

@@ -11,7 +11,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kLabelPadding = 4;   ///< left and right together
 constexpr double kNarrowestLabel = 9; ///< no text is tried below
 constexpr int kLowestLabel = 12;      ///< lanes lower than this carry no text
 

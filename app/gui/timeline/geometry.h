@@ -25,6 +25,9 @@ struct TimelineShape {
     QString label;    ///< fits the rectangle; empty where nothing does
 };
 
+/// Between a label and the edges of its rectangle, left and right together.
+inline constexpr double kLabelPadding = 4;
+
 /// Size of a text, which may have two lines, in logical pixels as it will be drawn.
 using TextSize = std::function<QSizeF(const QString&)>;
 

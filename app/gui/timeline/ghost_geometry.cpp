@@ -7,8 +7,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kLabelPadding = 4;
-
 QString labelOf(const Op& op, int vpp) {
     if (op.kind == OpKind::Optimizer) return QStringLiteral("O");
     if (vpp > 1) return QString::fromStdString(opName(op));

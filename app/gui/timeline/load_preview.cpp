@@ -11,10 +11,10 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kLabelWidth = 170;
-constexpr int kLeastRow = 4;
-constexpr int kTallestRow = 26;
-constexpr int kGap = 1;
-constexpr int kMargin = 8;
+constexpr int kLeastPreviewRow = 4;
+constexpr int kTallestPreviewRow = 26;
+constexpr int kPreviewGap = 1;
+constexpr int kPreviewMargin = 8;
 
 } // namespace
 
@@ -26,7 +26,7 @@ LoadPreview::LoadPreview(const ThemeManager& themes, QWidget* parent) : QWidget(
 }
 
 std::size_t LoadPreview::columns() const {
-    return static_cast<std::size_t>(std::max(1, width() - kLabelWidth - kMargin));
+    return static_cast<std::size_t>(std::max(1, width() - kLabelWidth - kPreviewMargin));
 }
 
 void LoadPreview::setPicture(LoadSketch::Picture picture) {
@@ -43,23 +43,23 @@ void LoadPreview::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme.timeline);
     if (picture_.empty()) return;
 
-    const int title = fontMetrics().height() + 2 * kMargin;
+    const int title = fontMetrics().height() + 2 * kPreviewMargin;
     painter.setPen(theme.text);
-    painter.drawText(QRect(kMargin, 0, width() - 2 * kMargin, title), Qt::AlignVCenter | Qt::AlignLeft,
+    painter.drawText(QRect(kPreviewMargin, 0, width() - 2 * kPreviewMargin, title), Qt::AlignVCenter | Qt::AlignLeft,
                      tr("First picture, %1 slices so far").arg(QLocale().toString(qlonglong{picture_.slices})));
 
     const auto rows = static_cast<int>(picture_.rows.size());
-    const int height = std::clamp((this->height() - title) / rows, kLeastRow, kTallestRow);
+    const int height = std::clamp((this->height() - title) / rows, kLeastPreviewRow, kTallestPreviewRow);
     int y = title;
     std::size_t file = picture_.files.size();
     for (const LoadSketch::Row& row : picture_.rows) {
         if (y >= this->height()) break;
-        const QRect place(kLabelWidth, y, width() - kLabelWidth - kMargin, height - kGap);
+        const QRect place(kLabelWidth, y, width() - kLabelWidth - kPreviewMargin, height - kPreviewGap);
         painter.fillRect(place, theme.timeline_odd);
         paintRow(painter, row, place);
         if (row.file != file) { // its first row
             file = row.file;
-            const QRect label(kMargin, y, kLabelWidth - 2 * kMargin, fontMetrics().height());
+            const QRect label(kPreviewMargin, y, kLabelWidth - 2 * kPreviewMargin, fontMetrics().height());
             painter.setPen(theme.text_dim);
             painter.drawText(
                 label, Qt::AlignVCenter | Qt::AlignLeft,

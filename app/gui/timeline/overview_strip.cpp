@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kHeight = 30;
-constexpr double kMargin = 3;
+constexpr double kStripMargin = 3;
 constexpr double kGripReach = 4;
 constexpr double kLeastFrame = 6; ///< so that it can be taken, however short the part is
 
@@ -38,8 +38,8 @@ QSize OverviewStrip::sizeHint() const {
 }
 
 QRectF OverviewStrip::plot() const {
-    return {static_cast<double>(kHeaderWidth), kMargin, std::max(1.0, width() - double{kHeaderWidth}),
-            height() - 2 * kMargin};
+    return {static_cast<double>(kHeaderWidth), kStripMargin, std::max(1.0, width() - double{kHeaderWidth}),
+            height() - 2 * kStripMargin};
 }
 
 double OverviewStrip::x(TimeNs time) const {

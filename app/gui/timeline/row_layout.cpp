@@ -8,7 +8,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kMargin = 6; ///< above and below a row's lanes
+constexpr int kLaneMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
 constexpr int kComfortable = 110; ///< height of the ops that suits most screens
 constexpr int kCommHeight = 12;
@@ -43,13 +43,13 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     for (int row = 0; row < rows_; ++row) {
         const int counters = counterCount(row);
         tops_.push_back(tops_.back() + row_height_ + rawHeight(row) +
-                        (counters > 0 ? counters * kCounterPitch + kMargin : 0));
+                        (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0));
     }
 }
 
 int RowLayout::rawHeight(int row) const {
     const int raw = rawCount(row);
-    return raw > 0 ? raw * kRawPitch + kMargin : 0;
+    return raw > 0 ? raw * kRawPitch + kLaneMargin : 0;
 }
 
 int RowLayout::counterCount(int row) const {
@@ -68,7 +68,7 @@ void RowLayout::layStrip(int height) {
 }
 
 void RowLayout::layBands(const Lanes& lanes, int compute) {
-    int top = kMargin;
+    int top = kLaneMargin;
     bands_ = {{LaneKind::Compute, top, compute}};
     top += compute + kLaneGap;
     if (extras_.ghost) {
@@ -80,7 +80,7 @@ void RowLayout::layBands(const Lanes& lanes, int compute) {
         bands_.push_back({kind, top, kCommHeight});
         top += kCommHeight + kLaneGap;
     }
-    row_height_ = top - kLaneGap + kMargin;
+    row_height_ = top - kLaneGap + kLaneMargin;
 }
 
 int RowLayout::otherHeight(int direction) const {

@@ -10,11 +10,12 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Unit {
+struct TickUnit {
     std::int64_t ns;
     const char* name;
 };
-constexpr std::array kUnits{Unit{1'000'000'000, "s"}, Unit{1'000'000, "ms"}, Unit{1'000, "µs"}, Unit{1, "ns"}};
+constexpr std::array kTickUnits{TickUnit{1'000'000'000, "s"}, TickUnit{1'000'000, "ms"}, TickUnit{1'000, "µs"},
+                                TickUnit{1, "ns"}};
 
 struct Spacing {
     std::int64_t major;
@@ -33,11 +34,11 @@ Spacing spacingFor(std::int64_t at_least) {
 }
 
 /// The unit of the largest value shown, so that no label has many leading zeros or digits.
-Unit unitFor(std::int64_t largest) {
-    for (const Unit& unit : kUnits) {
+TickUnit unitFor(std::int64_t largest) {
+    for (const TickUnit& unit : kTickUnits) {
         if (largest >= unit.ns) return unit;
     }
-    return kUnits.back();
+    return kTickUnits.back();
 }
 
 int decimalsFor(std::int64_t spacing, std::int64_t unit) {
@@ -49,7 +50,7 @@ int decimalsFor(std::int64_t spacing, std::int64_t unit) {
     return decimals;
 }
 
-QString label(std::int64_t ns, const Unit& unit, int decimals) {
+QString label(std::int64_t ns, const TickUnit& unit, int decimals) {
     const double value = static_cast<double>(ns) / static_cast<double>(unit.ns);
     return QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name));
 }
@@ -60,7 +61,7 @@ std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_
     const Spacing spacing = spacingFor(scale.perPixel(label_room).count());
     const std::int64_t begin = (scale.range.begin - origin).count();
     const std::int64_t end = (scale.range.end - origin).count();
-    const Unit unit = unitFor(std::max(std::abs(begin), std::abs(end)));
+    const TickUnit unit = unitFor(std::max(std::abs(begin), std::abs(end)));
     const int decimals = decimalsFor(spacing.major, unit.ns);
 
     std::vector<Tick> ticks;

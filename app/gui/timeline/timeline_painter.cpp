@@ -15,7 +15,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct TimelineText {
     Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
 };
 
@@ -192,8 +192,8 @@ void TimelinePainter::paintRuler() {
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     const QString note = countsInStep(f_.session, f_.step, f_.geometry.scale.range)
-                             ? Text::tr("time in step %1").arg(f_.session.step(f_.step).index)
-                             : Text::tr("time since step %1").arg(f_.session.step(0).index);
+                             ? TimelineText::tr("time in step %1").arg(f_.session.step(f_.step).index)
+                             : TimelineText::tr("time since step %1").arg(f_.session.step(0).index);
     p_.drawText(QRect(12, kStepBandHeight, kHeaderWidth - 20, kTickBandHeight - 4), Qt::AlignRight | Qt::AlignVCenter,
                 note);
 }
@@ -214,8 +214,8 @@ void TimelinePainter::paintStepBand() {
         p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), ground);
         const int number = f_.session.step(step).index;
         p_.setPen(textOn(ground));
-        for (const QString& label : {Text::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
-                                     Text::tr("step %1").arg(number), QString::number(number)}) {
+        for (const QString& label : {TimelineText::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
+                                     TimelineText::tr("step %1").arg(number), QString::number(number)}) {
             if (metrics.horizontalAdvance(label) + 6 > box.width()) continue;
             p_.drawText(box, Qt::AlignCenter, label);
             break;
@@ -249,7 +249,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.setFont(bold_);
     p_.setPen(f_.theme.text);
     const StepAnalysis& analysis = f_.session.analysis(f_.step);
-    const QString name = Text::tr("Rank %1").arg(row);
+    const QString name = TimelineText::tr("Rank %1").arg(row);
     paintLaneNames(area.top(), area);
     if (static_cast<std::size_t>(row) >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) {
         p_.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, name);
@@ -264,7 +264,7 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, Text::tr("bubble %1").arg(percent(bubble)));
+    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, TimelineText::tr("bubble %1").arg(percent(bubble)));
     if (!tall) return;
     // Busy share as a bar; what is left of it is bubble.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
@@ -298,10 +298,10 @@ void TimelinePainter::paintLaneNames(int top, const QRect& area) {
     p_.setPen(f_.theme.text_dim);
     for (const LaneBand& band : f_.geometry.rows.bands()) {
         if (band.kind == LaneKind::Compute) continue;
-        const QString name = band.kind == LaneKind::Send      ? Text::tr("send")
-                             : band.kind == LaneKind::Receive ? Text::tr("receive")
-                             : band.kind == LaneKind::Wait    ? Text::tr("wait")
-                                                              : Text::tr("all-reduce");
+        const QString name = band.kind == LaneKind::Send      ? TimelineText::tr("send")
+                             : band.kind == LaneKind::Receive ? TimelineText::tr("receive")
+                             : band.kind == LaneKind::Wait    ? TimelineText::tr("wait")
+                                                              : TimelineText::tr("all-reduce");
         p_.drawText(QRect(area.left(), top + band.top - 1, area.width() - 8, band.height + 2),
                     Qt::AlignRight | Qt::AlignVCenter, name);
     }

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct Text {
+struct TrailLabel {
     Q_DECLARE_TR_FUNCTIONS(TrailPainter)
 };
 
@@ -87,7 +87,7 @@ void TrailPainter::paintArrows(const std::vector<Arrow>& arrows) {
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     if (seen.size() > kMostArrows) {
-        paintCaption(Text::tr("%1 transfers are in sight: zoom in to see their arrows").arg(seen.size()),
+        paintCaption(TrailLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(seen.size()),
                      f_.theme.text_dim);
     } else {
         p_.setRenderHint(QPainter::Antialiasing);
@@ -176,7 +176,7 @@ void TrailPainter::paintMeasured(const RangeStats& stats) {
     p_.fillRect(QRectF(left, 0, std::max(1.0, right - left), f_.plot.height()), veil);
     for (const double x : {left, right})
         p_.fillRect(QRectF(x, 0, 1, f_.plot.height()), f_.theme.selection);
-    paintCaption(Text::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
+    paintCaption(TrailLabel::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
                      .arg(exactTime(stats.range.length()), percent(stats.busyShare()), shortTime(stats.bubble()))
                      .arg(stats.ops()),
                  f_.theme.selection);
