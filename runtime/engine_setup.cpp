@@ -2,6 +2,7 @@
 
 #include "runtime/model/gpt_stage.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -30,6 +31,8 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
     recording.dir = config.out_dir;
     recording.info = runInfo(config);
     recording.ranks = std::move(ranks);
+    constexpr int kParts = 4;
+    if (config.trace_bytes > 0) recording.limits = {std::max<std::int64_t>(1, config.trace_bytes / kParts), kParts};
     if (config.backend) recording.host.device = config.backend->device();
     return profiler::Recorder::open(recording);
 }

@@ -48,6 +48,9 @@ struct RunConfig {
     /// Asks the run to end with the step that is running, as if no more had been wanted. Where ranks are processes it
     /// is not looked at.
     std::stop_token end_early;
+    /// What a rank's trace may take: it is written in parts of a quarter each, and the oldest part goes. 0 = one file,
+    /// without limit.
+    std::int64_t trace_bytes = 0;
 };
 
 struct RunSummary {

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -115,7 +116,7 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
                                recorder != nullptr ? recorder->dropped() : 0},
                               team, summary));
     for (int r = 0; recorder != nullptr && r < team.size(); ++r)
-        summary.files.push_back(config.out_dir / profiler::RankSpool::fileName(Rank{r}));
+        std::ranges::move(profiler::RankSpool::filesOf(config.out_dir, Rank{r}), std::back_inserter(summary.files));
     return summary;
 }
 

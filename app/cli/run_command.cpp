@@ -8,6 +8,7 @@
 #include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
+#include "core/base/bytes.h"
 #include "runtime/agree.h"
 #include "runtime/run.h"
 
@@ -26,6 +27,7 @@ struct RunArguments {
     BackendOption backend;
     std::string transport;
     std::string out;
+    std::string size;
     int steps = 5;
     ModelOptions model;
     CheckOptions checks;
@@ -60,6 +62,12 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
     if (!options.pace_tolerance.empty()) {
         BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
+    }
+    if (!options.size.empty()) {
+        BUBBLESCOPE_ASSIGN(config.trace_bytes, parseBytes(options.size));
+        constexpr std::int64_t kLeast = 1 << 16; // each part says again what the run is
+        if (config.trace_bytes < kLeast)
+            return usageError(fmt::format("--size {} has no room for a trace", options.size), "give at least 64KiB");
     }
     if (!options.timeout.empty()) {
         BUBBLESCOPE_ASSIGN(config.timeout, parseTime(options.timeout));
@@ -169,6 +177,10 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("NAME");
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
     command.addOption("--out", options->out, "Keep the trace files in this directory").typeName("DIR");
+    command
+        .addOption("--size", options->size,
+                   "What the trace of a rank may take (2GiB), in parts of a quarter; beyond it its oldest part goes")
+        .typeName("BYTES");
     command.addFlag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
     command
         .addOption("--pace-tolerance", options->pace_tolerance,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 namespace bubblescope::test {
 namespace {
@@ -43,6 +44,31 @@ TEST(RunCommand, TrainsRecordsAndAccounts) {
         ASSERT_EQ(again.exit_code, 0) << again.err;
         EXPECT_EQ(again.json()["steps"], document["steps"]) << "the files say what the run said";
     }
+}
+
+TEST(RunCommand, KeepsTracesToTheirSize) {
+    const ScratchFolder scratch;
+    const std::filesystem::path trace = scratch.file("trace");
+    constexpr int kSteps = 150;
+    const auto result =
+        runProgram({"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4", "--steps", std::to_string(kSteps),
+                    "--no-pace", "--size", "64KiB", "--out", trace.string(), "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto document = result.json();
+    ASSERT_FALSE(document["steps"].empty());
+    EXPECT_LT(document["steps"].size(), kSteps) << "the oldest are gone";
+    EXPECT_EQ(document["steps"].back()["index"], kSteps - 1);
+    EXPECT_EQ(document["training"]["losses"].size(), kSteps);
+    std::map<std::string, std::uintmax_t> bytes; // by rank
+    for (const auto& file : std::filesystem::directory_iterator(trace))
+        bytes[file.path().filename().string().substr(0, 5)] += file.file_size();
+    EXPECT_EQ(bytes.size(), 2U);
+    constexpr std::uintmax_t kBeginnings = 4096; // a slice may go over each part's border
+    for (const auto& [rank, size] : bytes)
+        EXPECT_LE(size, (std::uintmax_t{64} << 10) + kBeginnings) << rank;
+    const auto again = runProgram({"analyze", trace.string(), "--json"});
+    EXPECT_EQ(again.json()["steps"], document["steps"]);
+    EXPECT_EQ(runProgram(run("1f1b", "1", {"--size", "1KiB"})).exit_code, 2);
 }
 
 TEST(RunCommand, EqualStageListsTrainToEqualWeights) {
