@@ -1,0 +1,107 @@
+// What recording costs a run on the CPU: the same training with and without it, in turns within one program, so that
+// both see the same machine. The figures are medians over steps and rounds, of time on the wall and of processor time;
+// the latter is that of the whole process, the recorder's thread included.
+
+#include "core/schedule/registry.h"
+#include "runtime/device/host_clock.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine_setup.h"
+#include "runtime/transport/inproc/wires.h"
+#include "tests/support/scratch_folder.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace bubblescope;
+using namespace bubblescope::runtime;
+
+struct Moment {
+    double wall = 0;
+    double processor = 0;
+};
+
+Moment now() {
+    const auto seconds = [](clockid_t clock) {
+        timespec time{};
+        ::clock_gettime(clock, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    return {seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+struct StepTimes {
+    double wall = 0;
+    double processor = 0;
+};
+
+/// Medians of a run's steps but the first, which warms up.
+Result<StepTimes> train(const RunConfig& config) {
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
+    MonotonicClock clock;
+    InProcessWires wires(config.schedule.pp, clock, config.timeout);
+    EngineConfig engine = engineConfig(config, clock, wires.ends(), recorder.get(), nullptr);
+    std::vector<Moment> ends;
+    engine.after_step = [&ends, of_recording = engine.after_step] {
+        ends.push_back(now());
+        return of_recording ? of_recording() : Status();
+    };
+    JobControl control;
+    BUBBLESCOPE_ASSIGN([[maybe_unused]] const EngineResult result, runEngine(engine, control));
+    if (recorder) BUBBLESCOPE_TRY(recorder->close());
+    std::vector<double> wall;
+    std::vector<double> processor;
+    for (std::size_t step = 1; step < ends.size(); ++step) {
+        wall.push_back(ends[step].wall - ends[step - 1].wall);
+        processor.push_back(ends[step].processor - ends[step - 1].processor);
+    }
+    return StepTimes{median(wall), median(processor)};
+}
+
+void stepTime(benchmark::State& state, int pp, int width, int sequence) {
+    const test::ScratchFolder scratch;
+    RunConfig config;
+    config.schedule = makeSchedule({"1f1b", "", pp, 4 * pp, 1}).value();
+    config.paced = false;
+    config.steps = 12;
+    config.model.width = width;
+    config.model.sequence = sequence;
+    std::vector<double> wall;
+    std::vector<double> processor;
+    std::vector<double> step_ms;
+    bool recorded_first = false;
+    for ([[maybe_unused]] auto round : state) {
+        StepTimes with;
+        StepTimes without;
+        recorded_first = !recorded_first;
+        for (const bool records : {recorded_first, !recorded_first}) {
+            config.out_dir = records ? scratch.path() : std::filesystem::path();
+            const Result<StepTimes> times = train(config);
+            if (!times.ok()) return state.SkipWithError(times.error().text().c_str());
+            (records ? with : without) = times.value();
+        }
+        wall.push_back(with.wall / without.wall);
+        processor.push_back(with.processor / without.processor);
+        step_ms.push_back(without.wall * 1e3);
+    }
+    state.counters["step_ms"] = median(step_ms);
+    state.counters["wall_ratio"] = median(wall);
+    state.counters["processor_ratio"] = median(processor);
+}
+BENCHMARK_CAPTURE(stepTime, one_rank, 1, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(stepTime, two_ranks, 2, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(stepTime, four_ranks, 4, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+} // namespace
