@@ -227,7 +227,7 @@ int checkQuotes(const Schedule& schedule, const CostModel& costs) {
 
 bool inGrid(int p) {
     const char* const size = std::getenv("BUBBLESCOPE_GRIDS");
-    return p <= 12 || p >= 16 || (size != nullptr && std::string_view(size) == "full");
+    return p <= 8 || p == 10 || p == 12 || p >= 16 || (size != nullptr && std::string_view(size) == "full");
 }
 
 void reportCompared(int compared) {

@@ -39,8 +39,8 @@ int compareWithSimulation(const ScheduleSpec& spec, const OpTimes& times);
 /// Whether each quoted form of the schedule holds just where it equals the simulation; returns how many were compared.
 int checkQuotes(const Schedule& schedule, const CostModel& costs);
 
-/// Whether a grid up to p = 16 takes `p`. 13 to 15, which take as long as all smaller ones together and have never told
-/// more than they and 16 do, are taken with BUBBLESCOPE_GRIDS=full in the environment.
+/// Whether a grid up to p = 16 takes `p`. 9, 11 and 13 to 15, which take longer than all others together and have never
+/// told more than they do, are taken with BUBBLESCOPE_GRIDS=full in the environment.
 [[nodiscard]] bool inGrid(int p);
 
 /// Notes the number in the test's record and prints it.
