@@ -178,8 +178,9 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
     command.addOption("--out", options->out, "Keep the trace files in this directory").typeName("DIR");
     command
-        .addOption("--size", options->size,
-                   "What the trace of a rank may take (2GiB), in parts of a quarter; beyond it its oldest part goes")
+        .addOption(
+            "--size", options->size,
+            "What the trace of a rank may take (no limit), in parts of a quarter; beyond it its oldest part goes")
         .typeName("BYTES");
     command.addFlag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
     command
