@@ -70,14 +70,8 @@ Result<StepTimes> train(const RunConfig& config) {
     return StepTimes{median(wall), median(processor)};
 }
 
-void stepTime(benchmark::State& state, int pp, int width, int sequence) {
+void compare(benchmark::State& state, RunConfig config) {
     const test::ScratchFolder scratch;
-    RunConfig config;
-    config.schedule = makeSchedule({"1f1b", "", pp, 4 * pp, 1}).value();
-    config.paced = false;
-    config.steps = 12;
-    config.model.width = width;
-    config.model.sequence = sequence;
     std::vector<double> wall;
     std::vector<double> processor;
     std::vector<double> step_ms;
@@ -100,8 +94,30 @@ void stepTime(benchmark::State& state, int pp, int width, int sequence) {
     state.counters["wall_ratio"] = median(wall);
     state.counters["processor_ratio"] = median(processor);
 }
-BENCHMARK_CAPTURE(stepTime, one_rank, 1, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(stepTime, two_ranks, 2, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(stepTime, four_ranks, 4, 64, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+/// Ops take as long as their maths.
+void maths(benchmark::State& state, int pp, int width) {
+    RunConfig config;
+    config.schedule = makeSchedule({"1f1b", "", pp, 4 * pp, 1}).value();
+    config.paced = false;
+    config.steps = 12;
+    config.model.width = width;
+    config.model.sequence = width;
+    compare(state, config);
+}
+BENCHMARK_CAPTURE(maths, one_rank, 1, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(maths, one_rank_wide, 1, 128)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(maths, two_ranks, 2, 64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(maths, two_ranks_wide, 2, 128)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// As runs are unless told otherwise: ops take their nominal times, here without a tolerance that would hide a delay.
+void nominalTimes(benchmark::State& state) {
+    RunConfig config;
+    config.schedule = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    config.times.times = {TimeNs{5'000'000}, TimeNs{10'000'000}, TimeNs{5'000'000}, TimeNs{5'000'000}, TimeNs{0}};
+    config.pace_tolerance = TimeNs{0};
+    config.steps = 12;
+    compare(state, config);
+}
+BENCHMARK(nominalTimes)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 } // namespace
