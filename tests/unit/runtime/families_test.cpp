@@ -91,8 +91,9 @@ protected:
 
 TEST_P(EveryFlavor, TrainsToTheReferencesWeights) {
     // What sanitizers look for shows at a few sizes as well, and with them all take ten times as long.
-    const std::vector<Schedule> whole =
-        test::kSanitized ? orders({1, 2, 4}, {1, 4, 8}, 1) : orders({1, 2, 3, 4, 6}, {1, 2, 3, 4, 6, 8, 12}, 1);
+    const std::vector<Schedule> whole = ::bubblescope::test::kSanitized
+                                            ? orders({1, 2, 4}, {1, 4, 8}, 1)
+                                            : orders({1, 2, 3, 4, 6}, {1, 2, 3, 4, 6, 8, 12}, 1);
     EXPECT_GE(whole.size(), 3U);
     for (const Schedule& schedule : whole)
         expectTheReferencesWeights(schedule);
