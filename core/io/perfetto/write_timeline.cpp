@@ -1,5 +1,6 @@
 #include "core/io/perfetto/write_timeline.h"
 
+#include "core/io/perfetto/check_events.h"
 #include "core/io/perfetto/encoder.h"
 #include "core/io/perfetto/spelling.h"
 #include "core/io/replacing_file.h"
@@ -63,6 +64,11 @@ public:
         encoder_.endSlice(track, span.end);
     }
 
+    void check(const CheckRecord& check, Stage stage) {
+        constexpr std::int32_t kBehindTransfers = 100;
+        writeCheck(encoder_, lane(trace_names::kReplay, kBehindTransfers, check.start, check.end), check, stage);
+    }
+
 private:
     [[nodiscard]] std::uint64_t uuid(std::uint64_t child) const {
         return ((static_cast<std::uint64_t>(rank_.value) + 1) << 32) | child;
@@ -105,10 +111,13 @@ void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks) {
 
 } // namespace
 
-Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std::span<const StepTimeline> steps) {
+Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std::span<const StepTimeline> steps,
+                     std::span<const CheckRecord> checks) {
     std::size_t rank_count = static_cast<std::size_t>(std::max(info.pp, 1));
     for (const StepTimeline& step : steps)
         rank_count = std::max(rank_count, step.ranks.size());
+    for (const CheckRecord& check : checks)
+        rank_count = std::max(rank_count, check.rank.index() + 1);
 
     ReplacingFile out(file);
     Encoder encoder(1);
@@ -127,6 +136,8 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
         writeStep(step, ranks);
         out.write(encoder.take());
     }
+    for (const CheckRecord& check : checks)
+        ranks[check.rank.index()].check(check, stageOf(info.placement, info.pp, check.rank, check.op.chunk));
     out.write(encoder.take());
     return out.commit();
 }

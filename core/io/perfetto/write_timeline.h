@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/check_record.h"
 #include "core/base/result.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
@@ -9,9 +10,10 @@
 
 namespace bubblescope::perfetto {
 
-/// Writes steps as one Perfetto trace file, spelled as timeline/trace_names.h says. An existing file is
-/// replaced only when the new one is complete.
+/// Writes steps as one Perfetto trace file, and checks on ranks of the first replica, spelled as timeline/trace_names.h
+/// says. Checks of one rank come by time and do not overlap. An existing file is replaced only when the new one is
+/// complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
-                                   std::span<const StepTimeline> steps);
+                                   std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
 
 } // namespace bubblescope::perfetto

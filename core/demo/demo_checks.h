@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/aadiff/check_record.h"
+#include "core/cost/cost_model.h"
+#include "core/timeline/step_timeline.h"
+
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a run of these steps would have checked in its bubbles, where planChecks() puts the checks, with made-up
+/// digests. One on rank 2 finds a flipped bit in step 4 that is not there the next time. By rank and time.
+[[nodiscard]] std::vector<CheckRecord> demoChecks(std::span<const StepTimeline> steps, const CostModel& costs);
+
+} // namespace bubblescope
