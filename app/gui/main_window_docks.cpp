@@ -73,7 +73,14 @@ void MainWindow::buildDocks() {
     };
     QDockWidget* bubbles = below("bubblesDock", tr("Bubbles"), new BubblePanel(state_, themes_, this));
     QDockWidget* details = below("detailsDock", tr("Details"), new DetailsPanel(state_, themes_, this));
-    anomalies_dock_ = below("anomaliesDock", tr("Anomalies"), new AnomalyPanel(state_, themes_, this));
+    auto* anomalies = new AnomalyPanel(state_, themes_, this);
+    anomalies_dock_ = below("anomaliesDock", tr("Anomalies"), anomalies);
+    auto* what_if = new WhatIfPanel(state_, themes_, this);
+    QDockWidget* what_if_dock = below("whatifDock", tr("What if"), what_if);
+    connect(anomalies, &AnomalyPanel::changeAsked, this, [what_if, what_if_dock](const QString& change) {
+        showDock(what_if_dock);
+        what_if->askFor(change);
+    });
     problems_dock_ = below("problemsDock", tr("Problems"), new ProblemsPanel(state_, this));
     compare_ = new ComparePanel(state_, loader_, this);
     connect(compare_, &ComparePanel::fileRequested, this, &MainWindow::chooseComparison);
@@ -92,7 +99,7 @@ void MainWindow::buildDocks() {
         anomalies_dock_,
         below("accountingDock", tr("Accounting"), new AccountingPanel(state_, themes_, this)),
         below("stepsDock", tr("Steps"), new StepsPanel(state_, themes_, this)),
-        below("whatifDock", tr("What if"), new WhatIfPanel(state_, themes_, this)),
+        what_if_dock,
         below("aadiffDock", tr("A/A checks"), new AadiffPanel(state_, themes_, this)),
         below("compareDock", tr("Compare"), compare_),
         notes_dock,

@@ -79,6 +79,24 @@ AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int curre
     return target;
 }
 
+QString changeFor(const Session& session, const Anomaly& anomaly) {
+    if (!anomaly.rank) return {};
+    switch (anomaly.kind) {
+    case AnomalyKind::Straggler:
+    case AnomalyKind::SlowStage:
+    case AnomalyKind::LastStageImbalance: {
+        if (!anomaly.chunk) return QStringLiteral("rank:%1=usual").arg(anomaly.rank->value);
+        const Stage stage = session.step(0).stageOf(*anomaly.rank, *anomaly.chunk);
+        return QStringLiteral("stage:%1=usual").arg(stage.value);
+    }
+    case AnomalyKind::SlowLink:
+    case AnomalyKind::DegradingLink:
+        if (!anomaly.peer) return {};
+        return QStringLiteral("link:%1-%2=usual").arg(anomaly.rank->value).arg(anomaly.peer->value);
+    default: return {};
+    }
+}
+
 void goTo(ViewState& state, const Anomaly& anomaly) {
     if (!state.session()) return;
     const AnomalyTarget target = targetOf(*state.session(), anomaly, state.step());

@@ -17,6 +17,9 @@ struct AnomalyTarget {
 };
 
 [[nodiscard]] AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int current_step);
+/// What the anomaly's cause would be otherwise, in the words of `whatif --if`: "stage:15=usual". Empty where there is
+/// nothing to change.
+[[nodiscard]] QString changeFor(const Session& session, const Anomaly& anomaly);
 /// Moves the views there.
 void goTo(ViewState& state, const Anomaly& anomaly);
 

@@ -3,6 +3,7 @@
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/check_results.h"
+#include "app/gui/panels/elided_label.h"
 #include "app/gui/panels/table_style.h"
 
 #include <QComboBox>
@@ -30,7 +31,7 @@ enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, Check
 
 AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), what_(new QComboBox(this)), pages_(new QStackedWidget(this)),
-      results_(new CheckResults(state, themes, this)), margin_(new QSpinBox(this)), headline_(new QLabel(this)),
+      results_(new CheckResults(state, themes, this)), margin_(new QSpinBox(this)), headline_(new ElidedLabel(this)),
       map_(new HeatMap(themes, this)), table_(new QTableWidget(0, ColumnCount, this)) {
     setObjectName(QStringLiteral("aadiffPanel"));
     headline_->setObjectName(QStringLiteral("aadiffHeadline"));

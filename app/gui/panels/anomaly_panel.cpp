@@ -65,12 +65,15 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: what costs most first
     header.setSectionResizeMode(QHeaderView::ResizeToContents);
     header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
+    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // where there is little room, the beginning shows
+    header.setTextElideMode(Qt::ElideRight);
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(table_);
     splitter->addWidget(buildDetails());
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 2);
+    splitter->setSizes({580, 340});
     splitter->setChildrenCollapsible(false);
     auto* row = new QVBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
@@ -81,6 +84,9 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AnomalyPanel::showDetails);
     connect(table_, &QTableView::activated, this, &AnomalyPanel::go);
     connect(go_, &QPushButton::clicked, this, &AnomalyPanel::go);
+    connect(ask_, &QPushButton::clicked, this, [this] {
+        if (const Anomaly* anomaly = chosen()) emit changeAsked(changeFor(*state_.session(), *anomaly));
+    });
     applyTheme();
     showSession();
 }
@@ -109,9 +115,12 @@ QWidget* AnomalyPanel::buildDetails() {
     evidence_ = label("anomalyEvidence");
     go_ = new QPushButton(tr("Go to it on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
+    ask_ = new QPushButton(tr("What would a step take without it?"), content);
+    ask_->setObjectName(QStringLiteral("anomalyAsk"));
     for (QLabel* each : {title_, message_, suggestion_})
         column->addWidget(each);
     column->addWidget(go_, 0, Qt::AlignLeft);
+    column->addWidget(ask_, 0, Qt::AlignLeft);
     column->addWidget(evidence_);
     column->addStretch(1);
     details_->setWidget(content);
@@ -132,6 +141,7 @@ const Anomaly* AnomalyPanel::chosen() const {
 void AnomalyPanel::showDetails() {
     const Anomaly* anomaly = chosen();
     go_->setVisible(anomaly != nullptr);
+    ask_->setVisible(anomaly != nullptr && !changeFor(*state_.session(), *anomaly).isEmpty());
     evidence_->setVisible(anomaly != nullptr);
     suggestion_->setVisible(anomaly != nullptr);
     if (anomaly == nullptr) {

@@ -24,6 +24,10 @@ public:
 
     [[nodiscard]] QTableView& table() { return *table_; }
 
+signals:
+    /// The user wants to know what the step would take without this; see changeFor().
+    void changeAsked(const QString& change);
+
 private:
     QWidget* buildDetails();
     void showSession();
@@ -43,6 +47,7 @@ private:
     QLabel* evidence_ = nullptr;
     QLabel* suggestion_ = nullptr;
     QPushButton* go_ = nullptr;
+    QPushButton* ask_ = nullptr;
 };
 
 } // namespace bubblescope::gui

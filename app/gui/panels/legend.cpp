@@ -16,6 +16,7 @@ constexpr int kWideChip = 24; ///< with shades
 constexpr int kMostBands = 4;
 constexpr int kChipGap = 6;
 constexpr int kEntryGap = 14;
+constexpr std::size_t kMostInALine = 3;
 
 } // namespace
 
@@ -57,19 +58,36 @@ int Legend::entryWidth(const Entry& entry) const {
     return chipWidth(entry) + kChipGap + fontMetrics().horizontalAdvance(entry.text);
 }
 
+std::size_t Legend::lines() const {
+    return entries_.size() > kMostInALine ? 2 : 1;
+}
+
+int Legend::lineHeight() const {
+    return std::max(kChip, fontMetrics().height()) + 2;
+}
+
+int Legend::columnWidth(std::size_t column) const {
+    int width = 0;
+    for (std::size_t i = column * lines(); i < std::min(entries_.size(), (column + 1) * lines()); ++i)
+        width = std::max(width, entryWidth(entries_[i]));
+    return width;
+}
+
 QSize Legend::sizeHint() const {
     int width = 0;
-    for (const Entry& entry : entries_)
-        width += entryWidth(entry) + (width > 0 ? kEntryGap : 0);
-    return {width, std::max(kChip, fontMetrics().height()) + 2};
+    for (std::size_t column = 0; column * lines() < entries_.size(); ++column)
+        width += columnWidth(column) + (column > 0 ? kEntryGap : 0);
+    return {width, lineHeight() * static_cast<int>(lines())};
 }
 
 void Legend::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     const Theme& theme = themes_.theme();
     int x = 0;
-    for (const Entry& entry : entries_) {
-        const QRect chip(x, (height() - kChip) / 2, chipWidth(entry), kChip);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const Entry& entry = entries_[i];
+        const int top = lineHeight() * static_cast<int>(i % lines());
+        const QRect chip(x, top + (lineHeight() - kChip) / 2, chipWidth(entry), kChip);
         if (entry.role == Role::Bubble) {
             painter.fillRect(chip, QBrush(hatchTile(theme, devicePixelRatioF())));
         } else {
@@ -84,9 +102,9 @@ void Legend::paintEvent(QPaintEvent*) {
             }
         }
         painter.setPen(theme.text_dim);
-        painter.drawText(QRect(chip.right() + 1 + kChipGap, 0, width(), height()), Qt::AlignLeft | Qt::AlignVCenter,
-                         entry.text);
-        x += entryWidth(entry) + kEntryGap;
+        painter.drawText(QRect(chip.right() + 1 + kChipGap, top, width(), lineHeight()),
+                         Qt::AlignLeft | Qt::AlignVCenter, entry.text);
+        if (i % lines() + 1 == lines()) x += columnWidth(i / lines()) + kEntryGap;
     }
 }
 

@@ -30,6 +30,10 @@ private:
     };
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
+    /// Two where one would make the window too wide. Entries go down first, then right.
+    [[nodiscard]] std::size_t lines() const;
+    [[nodiscard]] int lineHeight() const;
+    [[nodiscard]] int columnWidth(std::size_t column) const;
 
     ThemeManager& themes_;
     std::vector<Entry> entries_;

@@ -56,7 +56,7 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
     connect(&state_, &ViewState::sessionChanged, this, &WhatIfPanel::showSession);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (ghost_->isChecked()) ask();
+        if (answer_) ask(); // what is said of the step in view
     });
     connect(&state_, &ViewState::ghostChanged, this, [this] {
         if (!state_.ghost() || state_.ghost()->name != tr("what if")) ghost_->setChecked(false);
@@ -142,7 +142,7 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     layers_ = new QLineEdit(this);
     layers_->setObjectName(QStringLiteral("whatIfLayers"));
     layers_->setAccessibleName(tr("Layers of each stage, as run"));
-    layers_->setPlaceholderText(tr("unknown; such as 9,9,9,5"));
+    layers_->setPlaceholderText(tr("unknown; such as 9,9,9,5, or 9 for all"));
     advise_ = new QPushButton(tr("What would help most?"), this);
     advise_->setObjectName(QStringLiteral("whatIfAdvise"));
     advise_->setToolTip(
@@ -259,6 +259,17 @@ void WhatIfPanel::addChange(const QString& change) {
     ask();
 }
 
+void WhatIfPanel::askFor(const QString& change) {
+    list_->clear();
+    const QSignalBlocker no_target(target_);
+    const QSignalBlocker no_schedule(schedule_);
+    const QSignalBlocker no_chunks(vpp_);
+    target_->setCurrentIndex(0);
+    schedule_->setCurrentIndex(0);
+    vpp_->setValue(0);
+    addChange(change);
+}
+
 std::vector<std::string> WhatIfPanel::changes() const {
     std::vector<std::string> out;
     for (int i = 0; i < list_->count(); ++i) {
@@ -275,6 +286,9 @@ std::vector<int> WhatIfPanel::layers() const {
     std::vector<int> out;
     for (const QString& number : layers_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
         out.push_back(number.trimmed().toInt());
+    // One number is for all stages: nobody wants to type it sixteen times.
+    if (out.size() == 1 && state_.session())
+        out.resize(static_cast<std::size_t>(state_.session()->run.schedule.stages()), out.front());
     return out;
 }
 
@@ -319,11 +333,25 @@ void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
     emit answered();
 }
 
+/// Of the step in view, which may differ a lot from the mean: the first steps of a run often do.
+QString WhatIfPanel::stepText() const {
+    if (!answer_ || !answer_->timeline) return {};
+    const StepTimeline& step = state_.session()->step(state_.step());
+    const TimeNs after = answer_->timeline->wall();
+    const double change = step.wall() > TimeNs{0} ? static_cast<double>((after - step.wall()).count()) /
+                                                        static_cast<double>(step.wall().count())
+                                                  : 0.0;
+    return tr("Step %1 alone: %2 → %3 (%4).")
+        .arg(step.index)
+        .arg(shortTime(step.wall()), shortTime(after), percentDelta(change));
+}
+
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
     headline_->setText(tr("%1 → %2 a step (%3)")
                            .arg(shortTime(prediction.quality.observed), shortTime(prediction.predicted()),
                                 percentDelta(prediction.relativeChange())));
     QStringList notes;
+    if (const QString step = stepText(); !step.isEmpty()) notes << step;
     if (prediction.schedule)
         notes << tr("It would run %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
@@ -383,12 +411,7 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
             menu->addAction(tr("%1:  %2 a step (%3)")
                                 .arg(change, shortTime(suggestion.prediction.predicted()),
                                      percentDelta(suggestion.prediction.relativeChange())),
-                            this, [this, change] {
-                                list_->clear();
-                                const QSignalBlocker quiet(target_);
-                                target_->setCurrentIndex(0);
-                                addChange(change);
-                            });
+                            this, [this, change] { askFor(change); });
         }
         advise_->setMenu(menu);
         advise_->setText(tr("What would help most (%1)").arg(menu->actions().size()));

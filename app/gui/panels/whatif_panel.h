@@ -31,6 +31,8 @@ public:
 
     /// All changes that count now, in the command line's words.
     [[nodiscard]] std::vector<std::string> changes() const;
+    /// Asks for this change alone, in the command line's words.
+    void askFor(const QString& change);
 
 signals:
     /// A question was answered, or could not be.
@@ -48,6 +50,7 @@ private:
     void ask();
     void finish(Result<WhatIfAnswer> result);
     void showNumbers(const Prediction& prediction);
+    [[nodiscard]] QString stepText() const;
     void showGhost();
     void suggest();
     void showAdvice(Result<Advice> advice);
