@@ -47,7 +47,10 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         },
         Qt::SingleShotConnection);
     window.show();
-    gui::openAsAsked(window, options);
+    if (options.tour && options.files.isEmpty() && options.demo.isEmpty() && !options.live)
+        window.startTour(*options.tour - 1);
+    else
+        gui::openAsAsked(window, options);
     return QApplication::exec();
 }
 

@@ -18,6 +18,8 @@
 #include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "app/gui/tour/demo_files.h"
+#include "app/gui/tour/tour.h"
 
 #include <QCloseEvent>
 #include <QDockWidget>
@@ -63,7 +65,7 @@ QStringList localPaths(const QMimeData& data) {
 } // namespace
 
 MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
-    : QMainWindow(parent), loader_(std::move(loader)), remember_(remember) {
+    : QMainWindow(parent), loader_(withDemos(std::move(loader))), remember_(remember) {
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
@@ -174,6 +176,8 @@ void MainWindow::buildCentre() {
     connect(welcome_, &WelcomePanel::watchRequested, this, &MainWindow::chooseLive);
     connect(welcome_, &WelcomePanel::runRequested, this, &MainWindow::chooseRun);
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
+    connect(welcome_, &WelcomePanel::demoChosen, this, &MainWindow::openDemo);
+    connect(welcome_, &WelcomePanel::tourRequested, this, [this] { startTour(); });
     connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
     connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
@@ -214,6 +218,7 @@ void MainWindow::open(const QStringList& paths) {
 
 void MainWindow::cancelLoad() {
     job_.cancel();
+    delete tour_waits_;
     statusBar()->showMessage(tr("Loading was cancelled"), 4000);
 }
 
@@ -227,7 +232,7 @@ void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result)
     state_.setSession(std::move(result).value());
     const QString name = QFileInfo(paths.front()).fileName();
     setWindowTitle(tr("%1 – Bubblescope").arg(paths.size() > 1 ? tr("%1 and more").arg(name) : name));
-    if (remember_) {
+    if (remember_ && !isDemo(paths)) {
         RecentFiles::add(paths);
         welcome_->setRecent(RecentFiles::load());
     }
@@ -350,6 +355,7 @@ void MainWindow::restoreSettings() {
     restoreGeometry(settings.value(kGeometryKey).toByteArray());
     restoreState(settings.value(kLayoutKey).toByteArray(), kLayoutVersion);
     welcome_->setRecent(RecentFiles::load());
+    welcome_->setNewcomer(!Tour::seen());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

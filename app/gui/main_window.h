@@ -11,6 +11,7 @@
 #include "core/trace/load_sketch.h"
 
 #include <QMainWindow>
+#include <QPointer>
 
 class QLabel;
 class QMenu;
@@ -29,6 +30,7 @@ class ManualWindow;
 class MessageBar;
 class SearchBar;
 class TimelineView;
+class Tour;
 class WelcomePanel;
 
 /// Puts the views together and opens files; what is shown lives in ViewState, how it looks in the views.
@@ -58,6 +60,12 @@ public:
     void showIdeal(bool on);
     /// Opens the manual, or brings it to the front.
     ManualWindow& openManual();
+    /// Opens one of demoTraces(), made if it is not there yet; the first time with the tour.
+    void openDemo(const QString& name);
+    /// Shows the user around, on a demo where nothing is open. `step` counts from 0.
+    void startTour(int step = 0);
+    /// The tour that is being taken, or null.
+    [[nodiscard]] Tour* tour() const;
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] Notebook& notebook() { return notebook_; }
@@ -118,6 +126,7 @@ private:
     void restoreSettings();
     void showPanels(bool any);
     void showAbout();
+    void tourWhenOpen(int step = 0);
 
     RunLoader loader_;
     bool remember_;
@@ -153,7 +162,9 @@ private:
     QMenu* recent_menu_ = nullptr;
     QMenu* dock_menu_ = nullptr;
     QList<QAction*> theme_actions_;
-    QByteArray layout_; ///< of the docks, kept while there is nothing to show in them
+    QPointer<QWidget> tour_;
+    QPointer<QObject> tour_waits_; ///< for what is being opened
+    QByteArray layout_;            ///< of the docks, kept while there is nothing to show in them
 };
 
 } // namespace bubblescope::gui

@@ -4,6 +4,7 @@
 #include "app/gui/panels/shortcut_sheet.h"
 #include "app/gui/recent_files.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "app/gui/tour/demo_files.h"
 #include "app/gui/version.h"
 
 #include <QActionGroup>
@@ -14,6 +15,7 @@
 namespace bubblescope::gui {
 
 void MainWindow::buildMenus() {
+    menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour points at it
     buildFileMenu();
     buildViewMenu();
     buildNavigateMenu();
@@ -145,6 +147,13 @@ void MainWindow::buildHelpMenu() {
         palette->setAttribute(Qt::WA_DeleteOnClose);
         palette->open();
     });
+    QAction* tour = help->addAction(tr("Two-minute &tour"), this, [this] { startTour(); });
+    tour->setObjectName(QStringLiteral("tourAction"));
+    QMenu* demos = help->addMenu(tr("&Demos"));
+    for (const DemoTrace& demo : demoTraces()) {
+        const QString name = demoName(demo);
+        demos->addAction(demoTitle(demo), this, [this, name] { openDemo(name); });
+    }
     help->addAction(tr("&About Bubblescope"), this, &MainWindow::showAbout);
 }
 

@@ -1,5 +1,8 @@
 #include "app/gui/options.h"
 
+#include "app/gui/tour/demo_files.h"
+#include "app/gui/tour/tour_steps.h"
+
 #include <QCommandLineParser>
 #include <QCoreApplication>
 #include <QFile>
@@ -68,6 +71,27 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     return {};
 }
 
+/// Errors name the demos there are.
+QString readDemo(const QCommandLineParser& parser, Options& out) {
+    if (!parser.isSet(QStringLiteral("demo"))) return {};
+    out.demo = parser.value(QStringLiteral("demo"));
+    if (!out.files.isEmpty() || out.live) return OptionText::tr("--demo takes no files and no run beside it");
+    QStringList names;
+    for (const DemoTrace& demo : demoTraces())
+        names << demoName(demo);
+    return names.contains(out.demo) ? QString()
+                                    : OptionText::tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
+}
+
+QString readTour(const QCommandLineParser& parser, Options& out) {
+    if (!parser.isSet(QStringLiteral("tour"))) return {};
+    bool ok = false;
+    out.tour = parser.value(QStringLiteral("tour")).toInt(&ok);
+    const auto steps = static_cast<int>(tourSteps().size());
+    return ok && *out.tour >= 1 && *out.tour <= steps ? QString()
+                                                      : OptionText::tr("--tour needs a step from 1 to %1").arg(steps);
+}
+
 /// Options with a value, checked; the message of the first wrong one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
@@ -107,15 +131,24 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
     }
     const QString live = readLive(parser, out);
     if (!live.isEmpty()) return live;
+    const QString demo = readDemo(parser, out);
+    if (!demo.isEmpty()) return demo;
+    const QString tour = readTour(parser, out);
+    if (!tour.isEmpty()) return tour;
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
         if (out.screenshot.isEmpty()) return OptionText::tr("--screenshot needs the name of the PNG file to write");
-        if (out.files.isEmpty() && !out.live) return OptionText::tr("--screenshot needs a trace to show");
+        const bool anything = !out.files.isEmpty() || out.live || !out.demo.isEmpty() || needsNoTrace(out.panel);
+        if (!anything) return OptionText::tr("--screenshot needs a trace to show");
     }
     return {};
 }
 
 } // namespace
+
+bool needsNoTrace(const QString& panel) {
+    return panel == kWelcomePanel || panel == kRunPanel || panel == kWatchPanel;
+}
 
 std::optional<Options> parseOptions(const QStringList& arguments, QString& error) {
     QCommandLineParser parser;
@@ -128,6 +161,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("language"), {}, QStringLiteral("language")},
                        {QStringLiteral("panel"), {}, QStringLiteral("name")},
                        {QStringLiteral("ideal"), {}},
+                       {QStringLiteral("counters"), {}},
                        {QStringLiteral("unfold"), {}, QStringLiteral("rank")},
                        {QStringLiteral("compare"), {}, QStringLiteral("file")},
                        {QStringLiteral("trail"), {}, QStringLiteral("name")},
@@ -135,6 +169,8 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("live"), {}, QStringLiteral("folder")},
                        {QStringLiteral("listen"), {}, QStringLiteral("address")},
                        {QStringLiteral("token-file"), {}, QStringLiteral("file")},
+                       {QStringLiteral("demo"), {}, QStringLiteral("name")},
+                       {QStringLiteral("tour"), {}, QStringLiteral("step")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
@@ -148,6 +184,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
     out.ideal = parser.isSet(QStringLiteral("ideal"));
+    out.counters = parser.isSet(QStringLiteral("counters"));
     out.compare = parser.value(QStringLiteral("compare"));
     out.panel = parser.value(QStringLiteral("panel"));
     out.rules = parser.values(QStringLiteral("rules"));
@@ -170,10 +207,14 @@ QString helpText() {
         "  --step N               show step N first (default: the second one)\n"
         "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
         "                         aadiff, compare, details, notes, problems, live, lab for\n"
-        "                         the schedule lab, or manual\n"
+        "                         the schedule lab, manual; for a picture also welcome, run and\n"
+        "                         watch: the first page and dialogs\n"
+        "  --demo NAME            open a made-up run: balanced, slow-last-stage or checked-zb-h1\n"
+        "  --tour N               take the tour from its Nth step on\n"
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
         "  --listen ADDRESS       watch what hosts send here (bubblescope monitor --forward)\n"
         "  --token-file FILE      the token that these hosts must know; or BUBBLESCOPE_TOKEN\n"
+        "  --counters             show memory and other counters below the ranks\n"
         "  --ideal                show the ideal step below the observed one\n"
         "  --unfold RANK          show the rank's threads and streams\n"
         "  --compare FILE         set another run beside this one\n"

@@ -14,6 +14,12 @@
 
 namespace bubblescope::gui {
 
+/// --panel: the page that is seen before anything is open, and dialogs. A picture of them needs no trace.
+inline constexpr QLatin1StringView kWelcomePanel{"welcome"};
+inline constexpr QLatin1StringView kRunPanel{"run"};
+inline constexpr QLatin1StringView kWatchPanel{"watch"};
+[[nodiscard]] bool needsNoTrace(const QString& panel);
+
 /// What the command line asks for.
 struct Options {
     bool help = false;
@@ -24,6 +30,7 @@ struct Options {
     std::optional<Language> language;
     std::optional<int> step;   ///< the step's own number
     QString panel;             ///< that is in front, such as "anomalies"; empty = the usual one
+    bool counters = false;     ///< memory and other counters below the ranks
     bool ideal = false;        ///< the ideal step below the observed one
     std::vector<Trail> trails; ///< drawn over the ops
     struct Place {
@@ -35,6 +42,8 @@ struct Options {
     QStringList rules;           ///< files of further recognition rules
     QString mesh;                ///< how the job spreads over its ranks; empty = as the traces say
     QString mesh_order;
+    QString demo;                   ///< the name of one of demoTraces(); then there are no files
+    std::optional<int> tour;        ///< the step of the tour to begin with, from 1
     QString compare;                ///< another run to set beside the first; empty = none
     std::optional<LiveTarget> live; ///< a run to watch; then there are no files
     QStringList files;

@@ -2,6 +2,8 @@
 
 #include "app/gui/help/manual_window.h"
 #include "app/gui/lab/lab_window.h"
+#include "app/gui/live/live_dialog.h"
+#include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/timeline/timeline_view.h"
 
@@ -73,6 +75,16 @@ void writeWhenIdle(QWidget& widget, const Options& options) {
     timer->start(kPauseMs);
 }
 
+QWidget& firstPageOrDialog(MainWindow& window, const Options& options) {
+    if (options.panel == kWelcomePanel) return window;
+    QDialog* dialog = options.panel == kRunPanel
+                          ? static_cast<QDialog*>(new RunDialog(window.themes(), QStringLiteral("my-run"), &window))
+                          : new LiveDialog(&window);
+    dialog->setAttribute(Qt::WA_DontShowOnScreen);
+    dialog->show();
+    return *dialog;
+}
+
 } // namespace
 
 Status showAsAsked(MainWindow& window, const Options& options) {
@@ -94,16 +106,19 @@ Status showAsAsked(MainWindow& window, const Options& options) {
                               "ranks count from 0 to the number of ranks less 1");
         window.findChild<TimelineView*>(QStringLiteral("timeline"))->setUnfolded(*options.unfold, true);
     }
+    if (options.counters) window.findChild<TimelineView*>(QStringLiteral("timeline"))->run(Command::Counters);
     if (!options.compare.isEmpty()) window.compareWith({options.compare});
     if (options.ideal) window.showIdeal(true);
     for (const Trail trail : options.trails)
         window.state().showTrail(trail, true);
-    if (options.select) return selectAt(window, *options.select);
+    if (options.select) BUBBLESCOPE_TRY(selectAt(window, *options.select));
+    if (options.tour) window.startTour(*options.tour - 1);
     return {};
 }
 
 void openAsAsked(MainWindow& window, const Options& options) {
     if (options.live) return window.watch(*options.live);
+    if (!options.demo.isEmpty()) return window.openDemo(options.demo);
     window.open(options.files);
 }
 
@@ -125,6 +140,11 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         Qt::QueuedConnection);
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });
+    // Nothing is opened then, and nothing will tell that it is there.
+    if (needsNoTrace(options.panel)) {
+        writeWhenIdle(firstPageOrDialog(window, options), options);
+        return QApplication::exec();
+    }
     openAsAsked(window, options);
     return QApplication::exec();
 }

@@ -84,6 +84,26 @@ private slots:
         QVERIFY(missing.err.contains(QLatin1String("no/such")));
     }
 
+    void showsDemosTheTourAndTheFirstPage() {
+        const QTemporaryDir cache; // the user's own is left alone
+        qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+        const auto shot = [&](const char* name, const QStringList& words) {
+            const Outcome outcome = runGui(QStringList{"--screenshot", path(name), "--size", "1000x700"} + words);
+            return outcome.code == 0 ? QImage(path(name)) : QImage();
+        };
+        const QImage demo = shot("demo.png", {"--demo", "slow-last-stage"});
+        const QImage tour = shot("tour.png", {"--demo", "slow-last-stage", "--tour", "3"});
+        const QImage welcome = shot("welcome.png", {"--panel", "welcome"});
+        qunsetenv("XDG_CACHE_HOME");
+        for (const QImage& image : {demo, tour, welcome})
+            QCOMPARE(image.size(), QSize(1000, 700));
+        QVERIFY(demo != tour);
+        QVERIFY(demo != welcome);
+        const Outcome unknown = runGui({"--screenshot", path("x.png"), "--demo", "nothing"});
+        QCOMPARE(unknown.code, 2);
+        QVERIFY(unknown.err.contains(QLatin1String("balanced")));
+    }
+
     void unreadableInputIsExitCode3() {
         const Outcome missing = runGui({"--screenshot", path("x.png"), path("missing.json")});
         QCOMPARE(missing.code, 3);
@@ -120,6 +140,8 @@ private slots:
         QTest::newRow("no such panel") << QStringList{"--screenshot", path("x.png"), "--panel", "kitchen",
                                                       path("run.pftrace")};
         QTest::newRow("live and files") << QStringList{"--live", path("."), path("run.pftrace")};
+        QTest::newRow("demo and files") << QStringList{"--demo", "balanced", path("run.pftrace")};
+        QTest::newRow("no such stop") << QStringList{"--tour", "99"};
         QTest::newRow("no token") << QStringList{"--listen", "9200"};
         QTest::newRow("no display") << QStringList{path("run.pftrace")};
     }

@@ -3,6 +3,7 @@
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/accounting_panel.h"
+#include "core/demo/demo_traces.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
@@ -67,6 +68,8 @@ QSet<QString> textsOfCore() {
     }
     for (const AnomalyKindInfo& kind : anomalyKinds())
         texts << QString::fromStdString(std::string(kind.name)).replace(QLatin1Char('-'), QLatin1Char(' '));
+    for (const DemoTrace& demo : demoTraces())
+        texts << QString::fromStdString(std::string(demo.title)) << QString::fromStdString(std::string(demo.says));
     texts.remove(QString());
     return texts;
 }

@@ -1,5 +1,6 @@
 #include "app/gui/panels/welcome_panel.h"
 
+#include "app/gui/panels/demo_card.h"
 #include "app/gui/recent_files.h"
 
 #include <QHBoxLayout>
@@ -11,47 +12,82 @@
 namespace bubblescope::gui {
 
 WelcomePanel::WelcomePanel(QWidget* parent)
-    : QWidget(parent), recent_title_(new QLabel(tr("Opened lately"), this)), recent_(new QVBoxLayout) {
+    : QScrollArea(parent), page_(new QWidget(this)), recent_title_(new QLabel(tr("Opened lately"), page_)),
+      recent_(new QVBoxLayout), files_(new QPushButton(tr("Open files…"), page_)),
+      tour_(new QPushButton(tr("Take the two-minute tour"), page_)) {
     setObjectName(QStringLiteral("welcomePanel"));
-    auto* title = new QLabel(tr("Drop a trace here"), this);
+    auto* title = new QLabel(tr("Drop a trace here"), page_);
     QFont large = font();
     large.setPointSizeF(large.pointSizeF() * 1.8);
     title->setFont(large);
     auto* hint = new QLabel(
-        tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), this);
-    auto* files = new QPushButton(tr("Open files…"), this);
-    files->setDefault(true);
-    auto* directory = new QPushButton(tr("Open directory…"), this);
-    auto* watch = new QPushButton(tr("Watch a run…"), this);
-    auto* run = new QPushButton(tr("Run a schedule…"), this);
-    for (QPushButton* button : {files, directory, watch, run})
-        button->setMinimumSize(130, 30);
-    connect(files, &QPushButton::clicked, this, &WelcomePanel::openFilesRequested);
-    connect(directory, &QPushButton::clicked, this, &WelcomePanel::openDirectoryRequested);
-    connect(watch, &QPushButton::clicked, this, &WelcomePanel::watchRequested);
-    connect(run, &QPushButton::clicked, this, &WelcomePanel::runRequested);
-
-    auto* buttons = new QHBoxLayout;
-    buttons->addStretch(1);
-    buttons->addWidget(files);
-    buttons->addWidget(directory);
-    buttons->addWidget(watch);
-    buttons->addWidget(run);
-    buttons->addStretch(1);
+        tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), page_);
+    auto* demos = new QLabel(tr("No trace at hand? Look at one of these:"), page_);
+    tour_->setObjectName(QStringLiteral("welcomeTour"));
+    tour_->setMinimumSize(200, 30);
+    connect(tour_, &QPushButton::clicked, this, &WelcomePanel::tourRequested);
     recent_->setSpacing(2);
 
-    auto* column = new QVBoxLayout(this);
+    auto* column = new QVBoxLayout(page_);
+    column->setContentsMargins(24, 12, 24, 12);
     column->setSpacing(12);
     column->addStretch(2);
     column->addWidget(title, 0, Qt::AlignHCenter);
     column->addWidget(hint, 0, Qt::AlignHCenter);
     column->addSpacing(4);
-    column->addLayout(buttons);
+    column->addLayout(makeButtons());
+    column->addSpacing(20);
+    column->addWidget(demos, 0, Qt::AlignHCenter);
+    column->addLayout(makeDemos());
+    column->addWidget(tour_, 0, Qt::AlignHCenter);
     column->addSpacing(16);
     column->addWidget(recent_title_, 0, Qt::AlignHCenter);
     column->addLayout(recent_);
     column->addStretch(3);
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::NoFocus);
+    setWidgetResizable(true);
+    setWidget(page_);
     setRecent({});
+    setNewcomer(false);
+}
+
+QHBoxLayout* WelcomePanel::makeButtons() {
+    auto* directory = new QPushButton(tr("Open directory…"), page_);
+    auto* watch = new QPushButton(tr("Watch a run…"), page_);
+    auto* run = new QPushButton(tr("Run a schedule…"), page_);
+    connect(files_, &QPushButton::clicked, this, &WelcomePanel::openFilesRequested);
+    connect(directory, &QPushButton::clicked, this, &WelcomePanel::openDirectoryRequested);
+    connect(watch, &QPushButton::clicked, this, &WelcomePanel::watchRequested);
+    connect(run, &QPushButton::clicked, this, &WelcomePanel::runRequested);
+    auto* row = new QHBoxLayout;
+    row->addStretch(1);
+    for (QPushButton* button : {files_, directory, watch, run}) {
+        button->setMinimumSize(130, 30);
+        row->addWidget(button);
+    }
+    row->addStretch(1);
+    return row;
+}
+
+QHBoxLayout* WelcomePanel::makeDemos() {
+    auto* row = new QHBoxLayout;
+    row->setSpacing(12);
+    row->addStretch(1);
+    for (const DemoTrace& demo : demoTraces()) {
+        auto* card = new DemoCard(demo, page_);
+        const QString name = demoName(demo);
+        connect(card, &QAbstractButton::clicked, this, [this, name] { emit demoChosen(name); });
+        row->addWidget(card);
+    }
+    row->addStretch(1);
+    return row;
+}
+
+void WelcomePanel::setNewcomer(bool newcomer) {
+    tour_->setDefault(newcomer);
+    files_->setDefault(!newcomer);
+    if (newcomer) tour_->setFocus();
 }
 
 void WelcomePanel::setRecent(const QList<QStringList>& recent) {
@@ -62,7 +98,7 @@ void WelcomePanel::setRecent(const QList<QStringList>& recent) {
     }
     recent_title_->setVisible(!recent.isEmpty());
     for (const QStringList& paths : recent) {
-        auto* button = new QPushButton(recentText(paths), this);
+        auto* button = new QPushButton(recentText(paths), page_);
         button->setFlat(true);
         button->setToolTip(paths.join(QLatin1Char('\n')));
         connect(button, &QPushButton::clicked, this, [this, paths] { emit recentChosen(paths); });

@@ -1,0 +1,214 @@
+#include "app/gui/tour/tour.h"
+
+#include "app/gui/main_window.h"
+
+#include <QAccessible>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QSettings>
+#include <QShortcut>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+const QString kTourSeenKey = QStringLiteral("tour/seen");
+constexpr int kTourWidth = 380;
+constexpr int kTourGap = 12;   ///< between what is pointed at and what is said of it
+constexpr int kTourAbove = 44; ///< the same over a panel, whose tab is to be seen
+constexpr int kTourAround = 2; ///< by which the spot is larger than what it points at
+
+/// Where a box of a size does not hide `target`: below, above, beside; in its lower right corner where it fills all.
+QRect boxBeside(const QRect& target, const QSize& size, const QRect& window) {
+    const QRect inner = window.adjusted(kTourGap, kTourGap, -kTourGap, -kTourGap);
+    const int x = std::clamp(target.center().x() - size.width() / 2, inner.left(),
+                             std::max(inner.left(), inner.right() - size.width()));
+    const int y = std::clamp(target.center().y() - size.height() / 2, inner.top(),
+                             std::max(inner.top(), inner.bottom() - size.height()));
+    const QList<QPoint> places{{x, target.bottom() + kTourGap},
+                               {x, target.top() - kTourAbove - size.height()},
+                               {target.right() + kTourGap, y},
+                               {target.left() - kTourGap - size.width(), y}};
+    for (const QPoint& place : places) {
+        if (inner.contains(QRect(place, size))) return {place, size};
+    }
+    return {inner.bottomRight() - QPoint(size.width(), size.height()), size};
+}
+
+} // namespace
+
+Tour::Tour(MainWindow& window, int at)
+    : QFrame(&window), window_(window), spot_(new TourSpot(&window)), title_(new QLabel(this)), text_(new QLabel(this)),
+      count_(new QLabel(this)), skip_(new QPushButton(this)), back_(new QPushButton(this)),
+      next_(new QPushButton(this)) {
+    setObjectName(QStringLiteral("tour"));
+    setFrameShape(QFrame::StyledPanel);
+    setAutoFillBackground(true);
+    title_->setObjectName(QStringLiteral("tourTitle"));
+    text_->setObjectName(QStringLiteral("tourText"));
+    text_->setWordWrap(true);
+    skip_->setObjectName(QStringLiteral("tourSkip"));
+    back_->setObjectName(QStringLiteral("tourBack"));
+    next_->setObjectName(QStringLiteral("tourNext"));
+    QFont large = font();
+    large.setBold(true);
+    large.setPointSizeF(large.pointSizeF() * 1.15);
+    title_->setFont(large);
+
+    auto* buttons = new QHBoxLayout;
+    buttons->addWidget(count_);
+    buttons->addStretch(1);
+    buttons->addWidget(skip_);
+    buttons->addWidget(back_);
+    buttons->addWidget(next_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 12, 16, 12);
+    column->setSpacing(8);
+    column->addWidget(title_);
+    column->addWidget(text_);
+    column->addLayout(buttons);
+
+    connect(skip_, &QPushButton::clicked, this, &Tour::end);
+    connect(back_, &QPushButton::clicked, this, [this] { show(step_ - 1); });
+    connect(next_, &QPushButton::clicked, this, [this] { step_ + 1 < count() ? show(step_ + 1) : end(); });
+    // Also where another widget of the window has the focus.
+    connect(new QShortcut(QKeySequence(Qt::Key_Escape), this, nullptr, nullptr, Qt::WindowShortcut),
+            &QShortcut::activated, this, &Tour::end);
+    connect(&window_.themes(), &ThemeManager::changed, this, &Tour::applyTheme);
+    // The window makes its widgets anew first: its connection is older.
+    connect(
+        &window_.languages(), &LanguageManager::changed, this, [this] { show(step_); }, Qt::QueuedConnection);
+    window_.installEventFilter(this);
+    applyTheme();
+    spot_->show();
+    QFrame::show();
+    show(at);
+}
+
+Tour::~Tour() {
+    delete spot_;
+}
+
+void Tour::end() {
+    setSeen(true);
+    emit ended();
+    hide();
+    spot_->hide();
+    deleteLater();
+}
+
+QString Tour::title() const {
+    return title_->text();
+}
+
+QString Tour::text() const {
+    return text_->text();
+}
+
+bool Tour::seen() {
+    return QSettings().value(kTourSeenKey, false).toBool();
+}
+
+void Tour::setSeen(bool seen) {
+    QSettings().setValue(kTourSeenKey, seen);
+}
+
+/// Of several of that name, the one that is in view.
+QWidget* Tour::find(const QString& name) const {
+    QWidget* found = nullptr;
+    for (QWidget* widget : window_.findChildren<QWidget*>(name)) {
+        if (found == nullptr || (!found->isVisible() && widget->isVisible())) found = widget;
+    }
+    return found;
+}
+
+void Tour::show(int step) {
+    steps_ = tourSteps();
+    step_ = std::clamp(step, 0, count() - 1);
+    const TourStep& now = steps_[static_cast<std::size_t>(step_)];
+    if (!now.panel.isEmpty()) window_.showPanel(now.panel);
+    if (target_ != nullptr) target_->removeEventFilter(this);
+    target_ = find(now.target);
+    if (target_ != nullptr) target_->installEventFilter(this);
+    say();
+    place();
+    placeLater(); // a panel that has just come to the front is laid out by then
+    next_->setFocus();
+}
+
+void Tour::say() {
+    const TourStep& now = steps_[static_cast<std::size_t>(step_)];
+    title_->setText(now.title);
+    text_->setText(now.text);
+    count_->setText(tr("%1 of %2").arg(step_ + 1).arg(count()));
+    skip_->setText(tr("Skip the tour"));
+    back_->setText(tr("Back"));
+    next_->setText(step_ + 1 < count() ? tr("Next") : tr("Done"));
+    skip_->setVisible(step_ + 1 < count());
+    back_->setEnabled(step_ > 0);
+    // Who cannot see the box hears it from the button that has the focus.
+    setAccessibleName(now.title);
+    setAccessibleDescription(now.text);
+    next_->setAccessibleName(QStringLiteral("%1. %2 %3").arg(now.title, now.text, next_->text()));
+    QAccessibleEvent told(this, QAccessible::Alert);
+    QAccessible::updateAccessibility(&told);
+}
+
+void Tour::place() {
+    spot_->setGeometry(window_.rect());
+    QRect target;
+    if (target_ != nullptr && target_->isVisible())
+        target = QRect(target_->mapTo(&window_, QPoint()), target_->size())
+                     .adjusted(-kTourAround, -kTourAround, kTourAround, kTourAround)
+                     .intersected(window_.rect());
+    spot_->pointAt(target, palette().color(QPalette::Highlight));
+    const int width = std::min(kTourWidth, window_.width() - 2 * kTourGap);
+    setFixedWidth(width);
+    const QSize size(width, layout()->hasHeightForWidth() ? layout()->heightForWidth(width) : sizeHint().height());
+    setGeometry(boxBeside(target.isEmpty() ? window_.rect() : target, size, window_.rect()));
+    spot_->raise();
+    raise();
+}
+
+/// Layouts are done with then what made them move.
+void Tour::placeLater() {
+    if (due_) return;
+    due_ = true;
+    QTimer::singleShot(0, this, [this] {
+        due_ = false;
+        place();
+    });
+}
+
+void Tour::applyTheme() {
+    setPalette(window_.themes().theme().palette);
+    place();
+}
+
+bool Tour::eventFilter(QObject* watched, QEvent* event) {
+    switch (event->type()) {
+    case QEvent::Resize:
+    case QEvent::Move:
+    case QEvent::Show:
+    case QEvent::Hide:
+    case QEvent::LayoutRequest: placeLater(); break;
+    default: break;
+    }
+    return QFrame::eventFilter(watched, event);
+}
+
+void Tour::keyPressEvent(QKeyEvent* event) {
+    switch (event->key()) {
+    case Qt::Key_Left: return show(step_ - 1);
+    case Qt::Key_Right: return show(step_ + 1);
+    default: QFrame::keyPressEvent(event);
+    }
+}
+
+} // namespace bubblescope::gui

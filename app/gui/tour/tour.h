@@ -1,0 +1,87 @@
+#pragma once
+
+#include "app/gui/tour/tour_steps.h"
+
+#include <QFrame>
+#include <QPointer>
+
+class QLabel;
+class QPushButton;
+
+namespace bubblescope::gui {
+
+class MainWindow;
+class ThemeManager;
+
+/// Draws the eye to a part of the window: the rest is dimmed. Takes no events.
+class TourSpot : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit TourSpot(QWidget* window);
+
+    void pointAt(const QRect& place, const QColor& frame);
+    [[nodiscard]] const QRect& place() const { return place_; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QRect place_;
+    QColor frame_;
+};
+
+/// Leads through the window: points at one part after the other and says what it is for. Lies over the window's
+/// widgets, which can be used meanwhile. Escape ends it; it deletes itself.
+class Tour : public QFrame {
+    Q_OBJECT
+
+public:
+    /// Begins at step `at`, counted from 0.
+    explicit Tour(MainWindow& window, int at = 0);
+    ~Tour() override;
+
+    void show(int step);
+    [[nodiscard]] int step() const { return step_; }
+    [[nodiscard]] int count() const { return static_cast<int>(steps_.size()); }
+    /// What it says now.
+    [[nodiscard]] QString title() const;
+    [[nodiscard]] QString text() const;
+    /// What it points at; null if the window has no such part.
+    [[nodiscard]] QWidget* target() const { return target_; }
+    [[nodiscard]] const TourSpot& spot() const { return *spot_; }
+
+    /// Whether one was taken or skipped on this account.
+    [[nodiscard]] static bool seen();
+    static void setSeen(bool seen);
+
+signals:
+    void ended();
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void end();
+    void say();
+    void place();
+    void placeLater();
+    void applyTheme();
+    [[nodiscard]] QWidget* find(const QString& name) const;
+
+    MainWindow& window_;
+    std::vector<TourStep> steps_;
+    int step_ = 0;
+    bool due_ = false; ///< to be placed anew
+    QPointer<QWidget> target_;
+    QPointer<TourSpot> spot_;
+    QLabel* title_;
+    QLabel* text_;
+    QLabel* count_;
+    QPushButton* skip_;
+    QPushButton* back_;
+    QPushButton* next_;
+};
+
+} // namespace bubblescope::gui
