@@ -27,6 +27,7 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 pipeline parallelism: closed forms of bubbles, what made them longer, what a
 change would save, and checks of computation inside them.")
 if(TARGET bubblescope-gui)
-  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-noto-cjk") # the letters of the Chinese texts
+  # Letters of the Chinese texts, Qt's own texts in Chinese, and windows without X.
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-noto-cjk, qt6-translations-l10n, qt6-wayland")
 endif()
 include(CPack)
