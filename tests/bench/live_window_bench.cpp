@@ -7,6 +7,8 @@
 // Prints a JSON document. QT_QPA_PLATFORM=offscreen needs no display.
 
 #include "app/gui/main_window.h"
+#include "core/schedule/registry.h"
+#include "core/simulate/simulate.h"
 #include "profiler/spool/rank_spool.h"
 #include "tests/support/scratch_folder.h"
 

@@ -22,7 +22,11 @@ QRect PixelCanvas::clipped(const QRectF& rect) const {
 }
 
 void PixelCanvas::fill(const QRectF& rect, QRgb colour) {
-    const QRect box = clipped(rect);
+    fillDevice(clipped(rect).translated(-plot_.topLeft()), colour);
+}
+
+void PixelCanvas::fillDevice(const QRect& rect, QRgb colour) {
+    const QRect box = rect.translated(plot_.topLeft()) & plot_;
     for (int y = box.top(); y <= box.bottom(); ++y)
         std::fill_n(line(y) + box.left(), box.width(), colour);
 }

@@ -24,6 +24,8 @@ public:
     PixelCanvas(QImage& image, const QRect& plot, double device_pixel_ratio);
 
     void fill(const QRectF& rect, QRgb colour);
+    /// A rectangle in device pixels from the plot's corner.
+    void fillDevice(const QRect& rect, QRgb colour);
     /// Repeats the tile, which has 32 bits a pixel, from the plot's corner on.
     void fillTiled(const QRectF& rect, const QImage& tile);
     /// Rectangles of one height side by side, line by line; `left` and `right` count device pixels from the plot.

@@ -1,5 +1,7 @@
 #include "app/gui/timeline/raw_geometry.h"
 
+#include "core/base/stoppable.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,9 +19,13 @@ public:
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
           own_(lane.own(input.scale.range)), out_(out) {}
 
-    void build() {
+    /// What the trace holds for the lane's pixels; by any thread.
+    [[nodiscard]] Pyramid::Picture look() const {
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
-        const Pyramid::Picture picture = in_.session.raw.pyramid().picture(lane_.track, own_.begin, own_.end, pixels);
+        return in_.session.raw.pyramid().picture(lane_.track, own_.begin, own_.end, pixels);
+    }
+
+    void build(const Pyramid::Picture& picture) {
         if (picture.columns.empty()) {
             addSlices(picture.slices);
         } else {
@@ -106,13 +112,22 @@ private:
 std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
     std::vector<RawShape> shapes;
     if (!input.session.raw.any()) return shapes;
+    std::vector<LaneShapes> lanes;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
-            LaneShapes(input, input.session.raw.of(row)[static_cast<std::size_t>(lane)], top, shapes).build();
+            lanes.emplace_back(input, input.session.raw.of(row)[static_cast<std::size_t>(lane)], top, shapes);
         }
     }
+    // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
+    std::vector<Pyramid::Picture> pictures(lanes.size());
+    [[maybe_unused]] const bool whole = onAllCores(lanes.size(), [&](std::size_t i) {
+        pictures[i] = lanes[i].look();
+        return true;
+    });
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+        lanes[i].build(pictures[i]);
     return shapes;
 }
 

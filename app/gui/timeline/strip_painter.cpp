@@ -36,28 +36,28 @@ StripPainter::StripPainter(QPainter& painter, const TimelineFrame& frame) : p_(p
 
 /// There can be a piece for each pixel of the screen: written as pixels they are drawn at once.
 void StripPainter::paint(const std::vector<StripPiece>& pieces) {
-    const RowLayout& rows = f_.geometry.rows;
+    if (f_.pixels != nullptr) return paint(pieces, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
     QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
-    const int chunks = f_.session.run.schedule.vpp;
-    const QRgb bubble = f_.theme.fill(Role::Bubble).rgb();
-    const auto fill = [&image](const StripPiece& piece, int from, int to, QRgb colour) {
-        const int left = std::clamp(piece.begin, 0, image.width());
-        const int right = std::clamp(piece.end, left, image.width());
-        for (int y = std::max(0, from); y < std::min(to, image.height()); ++y) {
-            auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
-            std::fill(line + left, line + right, colour);
-        }
-    };
-    for (const StripPiece& piece : pieces) {
-        const double end = rows.rowTop(piece.row) + rows.bands().front().height - f_.geometry.scroll_y;
-        const int bottom = static_cast<int>(std::lround(end * ratio));
-        fill(piece, bottom - piece.busy, bottom, f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
-        fill(piece, bottom - piece.busy - piece.idle, bottom - piece.busy, bubble);
-    }
+    PixelCanvas pixels(image, QRect(QPoint(), f_.plot.size()), ratio);
+    paint(pieces, pixels);
     image.setDevicePixelRatio(ratio);
     p_.drawImage(f_.plot.topLeft(), image);
+}
+
+void StripPainter::paint(const std::vector<StripPiece>& pieces, PixelCanvas& pixels) {
+    const RowLayout& rows = f_.geometry.rows;
+    const int chunks = f_.session.run.schedule.vpp;
+    const QRgb bubble = f_.theme.fill(Role::Bubble).rgb();
+    for (const StripPiece& piece : pieces) {
+        const double end = rows.rowTop(piece.row) + rows.bands().front().height - f_.geometry.scroll_y;
+        const int bottom = pixels.device(end);
+        const int width = piece.end - piece.begin;
+        pixels.fillDevice({piece.begin, bottom - piece.busy, width, piece.busy},
+                          f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
+        pixels.fillDevice({piece.begin, bottom - piece.busy - piece.idle, width, piece.idle}, bubble);
+    }
 }
 
 void StripPainter::paintNames(const QRect& column) {

@@ -15,6 +15,7 @@ public:
     void paintNames(const QRect& column);
 
 private:
+    void paint(const std::vector<StripPiece>& pieces, PixelCanvas& pixels);
     void paintShare(int row, const QRect& area);
 
     QPainter& p_;
