@@ -25,6 +25,10 @@
 #include <QThreadPool>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+#include <vector>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -88,6 +92,27 @@ private slots:
         QSignalSpy failed(&window, &MainWindow::failed);
         window.openDemo(QStringLiteral("balanced"));
         QVERIFY(failed.wait());
+    }
+
+    // A load that was cancelled may still write when the next one begins.
+    void aDemoThatSeveralWantAtOnceIsWrittenOnce() {
+        const RunLoader loader = withDemos(loadFiles);
+        const std::filesystem::path file = demoFile(QStringLiteral("balanced")).toStdString();
+        for (int round = 0; round < 5; ++round) {
+            std::filesystem::remove(file);
+            std::atomic<int> good{0};
+            std::vector<std::thread> threads;
+            for (int i = 0; i < 4; ++i) {
+                threads.emplace_back([&] {
+                    JobControl control;
+                    const Result<Run> run = loader({file}, control);
+                    if (run.ok() && run.value().steps.size() == 8) ++good;
+                });
+            }
+            for (std::thread& thread : threads)
+                thread.join();
+            QCOMPARE(good.load(), 4);
+        }
     }
 
     void aDemoIsOpenedByKeyboard() {

@@ -7,6 +7,9 @@
 #include <QFileInfo>
 #include <QStandardPaths>
 
+#include <mutex>
+#include <system_error>
+
 namespace bubblescope::gui {
 
 namespace {
@@ -19,6 +22,16 @@ QString demoFolder() {
 
 QString translatedDemo(std::string_view text) {
     return QCoreApplication::translate("DemoTrace", std::string(text).c_str());
+}
+
+/// A load that was cancelled may still write when the next one begins, and so may another instance of the app.
+Status writeOnce(const DemoTrace& demo, const std::filesystem::path& file) {
+    static std::mutex writing;
+    const std::lock_guard lock(writing);
+    std::error_code unknown; // a folder that cannot be looked into is told by the writing
+    if (std::filesystem::exists(file, unknown)) return {};
+    Status written = writeDemo(demo.name, file);
+    return std::filesystem::exists(file, unknown) ? Status() : written;
 }
 
 /// Null where a path is none of a demo.
@@ -43,8 +56,7 @@ RunLoader withDemos(RunLoader loader) {
                                         JobControl& control) -> Result<Run> {
         for (const std::filesystem::path& path : paths) {
             const DemoTrace* demo = demoAt(fromUtf8(path.string()));
-            if (demo == nullptr || std::filesystem::exists(path)) continue;
-            BUBBLESCOPE_TRY(writeDemo(demo->name, path));
+            if (demo != nullptr) BUBBLESCOPE_TRY(writeOnce(*demo, path));
         }
         return loader(paths, control);
     };
