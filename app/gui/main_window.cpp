@@ -186,6 +186,7 @@ void MainWindow::buildCentre() {
 
 void MainWindow::buildStatusBar() {
     hover_ = new ElidedLabel(this);
+    hover_->setObjectName(QStringLiteral("hoverLine"));
     hover_->setTextFormat(Qt::PlainText);
     hover_->setContentsMargins(8, 0, 8, 0);
     // A long line must not force the window to be as wide.
@@ -197,6 +198,11 @@ void MainWindow::buildStatusBar() {
     problems_button_->setObjectName(QStringLiteral("problemsButton"));
     problems_button_->setAutoRaise(true);
     statusBar()->addPermanentWidget(problems_button_);
+    // A message has the room to itself. The bar hides for it only what is in view already, which is nothing right after
+    // the window was made anew.
+    const auto make_room = [this](const QString& message) { hover_->setVisible(message.isEmpty()); };
+    connect(statusBar(), &QStatusBar::messageChanged, hover_, make_room);
+    make_room(statusBar()->currentMessage());
     connect(load_, &LoadIndicator::cancelRequested, this, &MainWindow::cancelLoad);
     connect(problems_button_, &QToolButton::clicked, this, [this] { showDock(problems_dock_); });
 }

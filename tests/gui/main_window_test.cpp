@@ -13,11 +13,13 @@
 #include <QApplication>
 #include <QDockWidget>
 #include <QDropEvent>
+#include <QLabel>
 #include <QMimeData>
 #include <QSemaphore>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QStatusBar>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
@@ -367,6 +369,16 @@ private slots:
             window.findChild<QAction*>(QStringLiteral("theme-light"))->trigger();
             QVERIFY(!window.themes().theme().dark);
         }
+    }
+
+    void aMessageHasTheStatusBarToItself() {
+        MainWindow window(loadSample, false);
+        window.statusBar()->showMessage(QStringLiteral("said before the window is in view"));
+        openSample(window);
+        auto* line = window.findChild<QLabel*>(QStringLiteral("hoverLine"));
+        QVERIFY(!line->isVisible());
+        window.statusBar()->clearMessage();
+        QVERIFY(line->isVisible());
     }
 
     void layoutIsRemembered() {

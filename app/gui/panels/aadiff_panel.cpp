@@ -53,7 +53,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     styleTable(*table_);
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setStretchLastSection(true);
+    table_->horizontalHeader()->setSectionResizeMode(ChecksColumn, QHeaderView::Stretch);
     table_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     auto* bar = new QHBoxLayout;
     bar->setContentsMargins(12, 6, 12, 6);
@@ -164,6 +164,7 @@ void AadiffPanel::showSlots() {
             auto* item = new QTableWidgetItem(texts[column]);
             if (column == StartColumn || column == LengthColumn)
                 item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            if (column == ChecksColumn) item->setToolTip(texts[column]); // many do not fit
             table_->setItem(row, column, item);
         }
     }

@@ -36,6 +36,7 @@ NotesPanel::NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent)
     hint_->setAlignment(Qt::AlignCenter);
     auto* buttons = new QHBoxLayout;
     buttons->setContentsMargins(6, 4, 6, 4);
+    buttons->setSpacing(6); // else that of the column around it
     buttons->addWidget(add_);
     buttons->addWidget(remove_);
     buttons->addWidget(restore_);

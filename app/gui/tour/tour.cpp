@@ -170,7 +170,7 @@ void Tour::place() {
     spot_->pointAt(target, palette().color(QPalette::Highlight));
     const int width = std::min(kTourWidth, window_.width() - 2 * kTourGap);
     setFixedWidth(width);
-    const QSize size(width, layout()->hasHeightForWidth() ? layout()->heightForWidth(width) : sizeHint().height());
+    const QSize size(width, heightForWidth(width)); // of the layout and the frame around it
     setGeometry(boxBeside(target.isEmpty() ? window_.rect() : target, size, window_.rect()));
     spot_->raise();
     raise();
