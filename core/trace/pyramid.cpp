@@ -286,11 +286,15 @@ std::vector<SliceId> Pyramid::slices(TrackId track, TimeNs from, TimeNs to) cons
     return found;
 }
 
-Pyramid::Picture Pyramid::picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const {
+bool Pyramid::few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const {
     const Index& index = tracks_[track];
+    return firstFrom(index, to.count()) - firstFrom(index, from.count()) <= pixels / kPixelsPerSlice;
+}
+
+Pyramid::Picture Pyramid::picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const {
     Picture out;
     if (pixels == 0 || from >= to) return out;
-    if (firstFrom(index, to.count()) - firstFrom(index, from.count()) <= pixels / kPixelsPerSlice) {
+    if (few(track, from, to, pixels)) {
         out.slices = slices(track, from, to);
         return out;
     }

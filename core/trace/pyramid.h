@@ -51,6 +51,8 @@ public:
         std::vector<SliceId> slices;
     };
     [[nodiscard]] Picture picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
+    /// Whether so few slices start in [from, to) that on so many pixels most are wide enough to be drawn one by one.
+    [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 
     [[nodiscard]] std::size_t bytes() const;
 

@@ -122,6 +122,45 @@ private slots:
         }
     }
 
+    void whatIsKnownOfLanesIsWhatTheyHold() {
+        SampleSpec spec;
+        spec.trace = true;
+        spec.steps = 200;
+        spec.schedule.microbatches = 32;
+        const SessionPtr session = sampleSession(spec);
+        const Pyramid& pyramid = session->raw.pyramid();
+        const TrackId track = session->raw.of(0)[0].track;
+        constexpr std::size_t kPixels = 400;
+        const TimeRange all = session->lanes.extent();
+        const TimeNs length = all.length() / 5;
+        const TimeNs pixel = length / static_cast<std::int64_t>(kPixels);
+        ColumnCache cache;
+        TimeNs from = all.begin + all.length() / 3;
+        // Small moves both ways, one beyond all that is known, none, by parts of pixels, and to another zoom.
+        for (const TimeNs move : {TimeNs{0}, 7 * pixel, -30 * pixel, TimeNs{0}, 399 * pixel, -900 * pixel, pixel / 3,
+                                  pixel / 3, pixel / 3, 5 * pixel}) {
+            from += move;
+            ColumnCache::Lane& lane = cache.of(track);
+            ColumnCache::look(pyramid, track, from, from + length, kPixels, lane);
+            cache.endFrame();
+            QCOMPARE(lane.columns.size(), kPixels);
+            const auto border = [&](std::int64_t place) {
+                return lane.grid + (length * place) / static_cast<std::int64_t>(kPixels);
+            };
+            QVERIFY(std::abs((border(lane.first) - from).count()) <= pixel.count() / 2 + 1);
+            std::vector<Pyramid::Column> fresh(kPixels);
+            pyramid.columns(track, border(lane.first), border(lane.first + kPixels), fresh);
+            for (std::size_t i = 0; i < kPixels; ++i) // borders may differ by the rounding of one
+                QVERIFY(std::abs((fresh[i].busy - lane.columns[i].busy).count()) <= 2);
+        }
+        ColumnCache::Lane& lane = cache.of(track);
+        ColumnCache::look(pyramid, track, from, from + 2 * length, kPixels, lane);
+        QCOMPARE(lane.grid, from);
+        cache.endFrame();
+        cache.endFrame(); // in which nobody asked for it
+        QVERIFY(cache.of(track).columns.empty());
+    }
+
     void aSliceCanBeHitAndLeadsBackToItsOp() {
         Setup setup;
         const Session& session = *setup.state.session();

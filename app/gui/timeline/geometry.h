@@ -31,6 +31,8 @@ inline constexpr double kLabelPadding = 4;
 /// Size of a text, which may have two lines, in logical pixels as it will be drawn.
 using TextSize = std::function<QSizeF(const QString&)>;
 
+class ColumnCache;
+
 struct GeometryInput {
     const Session& session;
     TimeScale scale;
@@ -39,6 +41,7 @@ struct GeometryInput {
     int height = 0; ///< of the visible part
     double device_pixel_ratio = 1;
     TextSize text_size;
+    ColumnCache* columns = nullptr; ///< what the view looked at last, if that is kept
 };
 
 /// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the

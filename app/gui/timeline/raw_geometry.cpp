@@ -1,9 +1,12 @@
 #include "app/gui/timeline/raw_geometry.h"
 
+#include "app/gui/timeline/column_cache.h"
 #include "core/base/stoppable.h"
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <optional>
 
 namespace bubblescope::gui {
 
@@ -17,19 +20,27 @@ class LaneShapes {
 public:
     LaneShapes(const GeometryInput& input, const RawLane& lane, double top, std::vector<RawShape>& out)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
-          own_(lane.own(input.scale.range)), out_(out) {}
+          own_(lane.own(input.scale.range)),
+          columns_(input.columns != nullptr ? &input.columns->of(lane.track) : nullptr), out_(out) {}
 
-    /// What the trace holds for the lane's pixels; by any thread.
-    [[nodiscard]] Pyramid::Picture look() const {
+    /// At what the trace holds for the lane's pixels. Different lanes by any threads.
+    void look() {
+        const Pyramid& pyramid = in_.session.raw.pyramid();
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
-        return in_.session.raw.pyramid().picture(lane_.track, own_.begin, own_.end, pixels);
+        few_ = own_.length() <= TimeNs{0} || pyramid.few(lane_.track, own_.begin, own_.end, pixels);
+        if (few_) {
+            slices_ = pyramid.slices(lane_.track, own_.begin, own_.end);
+        } else {
+            if (columns_ == nullptr) columns_ = &not_kept_.emplace();
+            ColumnCache::look(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
+        }
     }
 
-    void build(const Pyramid::Picture& picture) {
-        if (picture.columns.empty()) {
-            addSlices(picture.slices);
+    void build() {
+        if (few_) {
+            addSlices(slices_);
         } else {
-            addColumns(picture.columns);
+            addColumns(columns_->columns);
         }
     }
 
@@ -104,6 +115,10 @@ private:
     double top_;
     double height_;
     TimeRange own_;
+    ColumnCache::Lane* columns_;
+    std::optional<ColumnCache::Lane> not_kept_;
+    bool few_ = false;
+    std::vector<SliceId> slices_;
     std::vector<RawShape>& out_;
 };
 
@@ -112,7 +127,7 @@ private:
 std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
     std::vector<RawShape> shapes;
     if (!input.session.raw.any()) return shapes;
-    std::vector<LaneShapes> lanes;
+    std::deque<LaneShapes> lanes; // which stay where they are
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
@@ -121,13 +136,12 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
-    std::vector<Pyramid::Picture> pictures(lanes.size());
     [[maybe_unused]] const bool whole = onAllCores(lanes.size(), [&](std::size_t i) {
-        pictures[i] = lanes[i].look();
+        lanes[i].look();
         return true;
     });
-    for (std::size_t i = 0; i < lanes.size(); ++i)
-        lanes[i].build(pictures[i]);
+    for (LaneShapes& lane : lanes)
+        lane.build();
     return shapes;
 }
 

@@ -64,6 +64,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
         unfolded_.clear();
         row_height_ = 0;
         trails_.reset();
+        columns_.clear();
         counters_.reset();
         counter_job_.cancel();
         showCounters(counters_on_);

@@ -5,6 +5,7 @@
 #include "app/gui/models/trails.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
+#include "app/gui/timeline/column_cache.h"
 #include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/label_cache.h"
@@ -123,6 +124,7 @@ private:
     QImage base_;
     bool base_valid_ = false;
     std::optional<StepTrails> trails_; ///< of the step that was last asked for
+    ColumnCache columns_;
     mutable QHash<QString, QSizeF> text_sizes_;
     LabelCache labels_;
     LabelCache small_labels_;

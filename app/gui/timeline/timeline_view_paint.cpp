@@ -20,12 +20,14 @@ void TimelineView::renderBase() {
     PixelCanvas pixels(base_, plot(), ratio);
     QPainter painter(&base_);
     drawBase(painter, &pixels);
+    columns_.endFrame();
     base_valid_ = true;
 }
 
 /// `pixels`: of what the painter paints on; none where that has none.
 void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
-    const GeometryInput input = geometry();
+    GeometryInput input = geometry();
+    if (pixels != nullptr) input.columns = &columns_;
     shapes_ = buildShapes(input);
     TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
     frame.pixels = pixels;
