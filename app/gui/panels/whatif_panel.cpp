@@ -14,6 +14,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QSlider>
 #include <QSpinBox>
 #include <QSplitter>
@@ -45,6 +46,9 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
     scroll->setWidget(choices);
+    // So that the bar that scrolls up and down does not bring another one.
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setMinimumWidth(choices->minimumSizeHint().width() + scroll->verticalScrollBar()->sizeHint().width());
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(scroll);
     splitter->addWidget(buildResult());
@@ -85,7 +89,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     list_ = new QListWidget(this);
     list_->setObjectName(QStringLiteral("whatIfChanges"));
     list_->setAccessibleName(tr("Changes; Delete removes one"));
-    list_->setMaximumHeight(70);
+    list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more are scrolled to
     list_->setToolTip(tr("Double-click removes a change"));
 
     auto* what = new QHBoxLayout;
