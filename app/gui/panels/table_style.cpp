@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kCellMargin = 6;
 constexpr int kRowExtra = 8; ///< over the font's height
+/// Whose texts make a column's width. Of Qt's thousand, measured anew whenever a table is filled or moved, a live view
+/// would do little else.
+constexpr int kMeasuredRows = 32;
 
 /// Fusion with wider margins beside the cells' and headers' texts.
 class RoomyStyle : public QProxyStyle {
@@ -41,6 +44,7 @@ void styleTable(QTableView& table) {
     table.verticalHeader()->hide();
     table.verticalHeader()->setDefaultSectionSize(table.fontMetrics().height() + kRowExtra);
     table.horizontalHeader()->setHighlightSections(false);
+    table.horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
     addTableExport(table);
     // The style takes its header margin above and below the text, too.
     table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 2 * kCellMargin);
