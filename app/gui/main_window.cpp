@@ -11,6 +11,7 @@
 #include "app/gui/panels/ghost_bar.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
@@ -169,6 +170,8 @@ void MainWindow::buildCentre() {
     column->addWidget(summary);
     column->addWidget(overview_);
     column->addWidget(new GhostBar(state_, centre));
+    auto* rows = new RowsBar(state_, centre);
+    column->addWidget(rows);
     column->addWidget(stack_, 1);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
@@ -180,6 +183,8 @@ void MainWindow::buildCentre() {
     connect(welcome_, &WelcomePanel::tourRequested, this, [this] { startTour(); });
     connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
+    connect(timeline_, &TimelineView::filterRequested, rows, &RowsBar::open);
+    connect(rows, &RowsBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
 }

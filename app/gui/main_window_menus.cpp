@@ -3,6 +3,7 @@
 #include "app/gui/models/ideal_ghost.h"
 #include "app/gui/panels/shortcut_sheet.h"
 #include "app/gui/recent_files.h"
+#include "app/gui/rows_menu.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/tour/demo_files.h"
 #include "app/gui/version.h"
@@ -79,6 +80,7 @@ void MainWindow::buildViewMenu() {
     QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), ideal_, &IdealGhost::setOn);
     ideal->setCheckable(true);
     connect(ideal_, &IdealGhost::toggled, ideal, &QAction::setChecked);
+    fillRowsMenu(*view->addMenu(tr("&Rows")), state_);
     buildTrailActions(*view);
     buildFollowAction(*view);
     view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openLab(); });
@@ -123,7 +125,8 @@ void MainWindow::buildNavigateMenu() {
     QMenu* navigate = menuBar()->addMenu(tr("&Navigate"));
     for (const CommandInfo& info : commandTable()) {
         if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
-            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters)
+            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters ||
+            info.command == Command::Pin)
             navigate->addSeparator();
         // The key is shown but handled by the timeline: single letters must stay free for other widgets.
         navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), this,

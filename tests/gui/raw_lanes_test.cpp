@@ -73,7 +73,7 @@ private slots:
     void unfoldedRowsAreHigherAndTheOthersFollow() {
         const SessionPtr session = tracedSession();
         const RowLayout folded(session->lanes, 400);
-        const RowLayout rows(session->lanes, 400, {false, {0, 2, 0, 0}});
+        const RowLayout rows(session->lanes, 400, {false, {{0}, {2}, {0}, {0}}});
         QCOMPARE(rows.heightOf(0), folded.rowHeight());
         QVERIFY(rows.heightOf(1) >= folded.rowHeight() + 2 * RowLayout::kRawPitch);
         QCOMPARE(rows.rowTop(2), rows.rowTop(1) + rows.heightOf(1));
@@ -91,7 +91,7 @@ private slots:
 
     void slicesAreDrawnWhereTheyRan() {
         const SessionPtr session = tracedSession();
-        const RowLayout rows(session->lanes, 400, {false, {2}});
+        const RowLayout rows(session->lanes, 400, {false, {{2}}});
         const TimeRange range = session->window(0);
         const GeometryInput input = inputFor(*session, rows, range);
         const std::vector<RawShape> shapes = buildRawShapes(input);
@@ -112,7 +112,7 @@ private slots:
         spec.steps = 200;
         spec.schedule.microbatches = 32;
         const SessionPtr session = sampleSession(spec);
-        const RowLayout rows(session->lanes, 400, {false, {1}});
+        const RowLayout rows(session->lanes, 400, {false, {{1}}});
         const std::vector<RawShape> shapes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
         QVERIFY(!shapes.empty());
         QVERIFY(shapes.size() <= 300);

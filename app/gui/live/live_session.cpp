@@ -64,7 +64,7 @@ Result<SessionPtr> liveSession(const profiler::StepWindow& window, const std::ve
         report.anomalies.push_back(found.anomaly);
     session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);
     session->overview = Overview(session->lanes);
-    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, control));
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, session->lanes, control));
     return SessionPtr(std::move(session));
 }
 

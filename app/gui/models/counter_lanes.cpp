@@ -32,14 +32,16 @@ void addValue(CounterLane& lane, TimeNs time, double value) {
     lane.most = std::max(lane.most, value);
 }
 
-/// Replicas run their steps at the same time; one of them is drawn.
-CounterLane heldActivations(const Session& session, std::size_t rank) {
+CounterLane heldActivations(const Session& session, std::size_t line) {
+    const auto rank = static_cast<std::size_t>(session.lanes.rankOf(static_cast<int>(line)));
     CounterLane lane;
     lane.name = CounterText::tr("activations held");
     StageMemory stage;
     stage.activations = {kHalves, 1, 1};
-    for (const StepTimeline& step : session.run.steps) {
-        if (rank >= step.ranks.size() || (!lane.times.empty() && step.begin < lane.times.back())) continue;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const StepTimeline& step = session.step(place);
+        const bool here = session.lanes.lineOf(place, static_cast<int>(rank)) == static_cast<int>(line);
+        if (!here || rank >= step.ranks.size() || (!lane.times.empty() && step.begin < lane.times.back())) continue;
         const MemoryModel model{
             std::vector<StageMemory>(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp), stage)};
         for (const MemoryPoint& point : memoryCurve(step, Rank{rank}, model))
@@ -66,11 +68,11 @@ double CounterLane::at(TimeNs time) const {
 
 Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr& session, const JobControl& control) {
     auto lanes = std::make_shared<CounterLanes>();
-    lanes->ranks_.resize(session->lanes.rankCount());
-    for (std::size_t rank = 0; rank < lanes->ranks_.size(); ++rank) {
+    lanes->lines_.resize(session->lanes.lineCount());
+    for (std::size_t line = 0; line < lanes->lines_.size(); ++line) {
         if (control.stopRequested()) return cancelledError();
-        CounterLane held = heldActivations(*session, rank);
-        if (held.most > 0) lanes->ranks_[rank].push_back(std::move(held));
+        CounterLane held = heldActivations(*session, line);
+        if (held.most > 0) lanes->lines_[line].push_back(std::move(held));
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
@@ -87,9 +89,10 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
         if (control.stopRequested()) return cancelledError();
         const auto owner = owners.find({series.file, series.pid});
         if (owner == owners.end() || series.times.empty()) continue;
-        const std::size_t rank = owner->second->rank.index();
-        if (rank < lanes->ranks_.size())
-            lanes->ranks_[rank].push_back(traceCounter(*run.trace, series, owner->second->clock));
+        const int line = session->lanes.lineOfReplica(owner->second->replica, owner->second->rank.value);
+        if (line >= 0)
+            lanes->lines_[static_cast<std::size_t>(line)].push_back(
+                traceCounter(*run.trace, series, owner->second->clock));
     }
     return std::shared_ptr<const CounterLanes>(std::move(lanes));
 }
@@ -98,10 +101,10 @@ QString counterText(double value) {
     return QLocale().toString(value, 'g', 5);
 }
 
-const std::vector<CounterLane>& CounterLanes::of(int rank) const {
+const std::vector<CounterLane>& CounterLanes::of(int line) const {
     static const std::vector<CounterLane> none;
-    const auto at = static_cast<std::size_t>(rank);
-    return rank < 0 || at >= ranks_.size() ? none : ranks_[at];
+    const auto at = static_cast<std::size_t>(line);
+    return line < 0 || at >= lines_.size() ? none : lines_[at];
 }
 
 } // namespace bubblescope::gui

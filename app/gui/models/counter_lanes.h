@@ -20,7 +20,7 @@ struct CounterLane {
     [[nodiscard]] double at(TimeNs time) const;
 };
 
-/// What is counted on each rank: the activations it holds, in those of one forward op, as the order of its ops tells,
+/// What is counted on each line: the activations it holds, in those of one forward op, as the order of its ops tells,
 /// and whatever counters the trace has of its process. Immutable.
 class CounterLanes {
 public:
@@ -28,10 +28,10 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<const CounterLanes>> build(const SessionPtr& session,
                                                                            const JobControl& control);
 
-    [[nodiscard]] const std::vector<CounterLane>& of(int rank) const;
+    [[nodiscard]] const std::vector<CounterLane>& of(int line) const;
 
 private:
-    std::vector<std::vector<CounterLane>> ranks_;
+    std::vector<std::vector<CounterLane>> lines_;
 };
 
 /// A counter's value: "3.5", "1.2e+10" for what is long.

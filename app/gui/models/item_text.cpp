@@ -174,11 +174,11 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     out.title = view(trace.name(slice));
     if (!trace.category(slice).empty())
         out.facts.push_back({ItemWords::tr("Category"), view(trace.category(slice)), {}});
-    if (const RawLane* lane = session.raw.laneOf(item.rank, trace.sliceTracks()[slice]))
+    if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
         out.facts.push_back({ItemWords::tr("Lane"), lane->name, {}});
     addPlace(out, session, item);
     addTimes(out, session, item);
-    const ItemRef op = opNear(session, item.rank, session.range(item).begin);
+    const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
         out.facts.push_back(
             {ItemWords::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemWords::tr("[ goes there.")});

@@ -90,35 +90,43 @@ Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRan
 
 Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
              const std::vector<CheckRecord>& checks) {
-    std::size_t ranks = 0;
+    for (const StepTimeline& step : steps) {
+        rank_count_ = std::max({rank_count_, step.ranks.size(), step.comm.size()});
+        replicas_.push_back(step.replica);
+    }
+    std::ranges::sort(replicas_);
+    const auto repeated = std::ranges::unique(replicas_);
+    replicas_.erase(repeated.begin(), repeated.end());
     for (const StepTimeline& step : steps)
-        ranks = std::max({ranks, step.ranks.size(), step.comm.size()});
-    ranks_.resize(ranks);
+        replica_of_step_.push_back(
+            static_cast<int>(std::ranges::lower_bound(replicas_, step.replica) - replicas_.begin()));
+    lines_.resize(rank_count_ * replicas_.size());
     extent_ = {TimeNs::max(), TimeNs::min()};
 
     for (std::size_t s = 0; s < steps.size(); ++s) {
+        const auto lineAt = [&](std::size_t rank) { return lineOf(static_cast<int>(s), static_cast<int>(rank)); };
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
             const auto& ops = steps[s].ranks[r];
             for (std::size_t i = 0; i < ops.size(); ++i)
-                add(r, LaneKind::Compute,
+                add(lineAt(r), LaneKind::Compute,
                     {ops[i].start, ops[i].end, asIndex(s), asIndex(i), roleOf(ops[i].op.kind),
                      static_cast<std::uint16_t>(ops[i].op.chunk.value), ops[i].op.overlapped});
         }
         for (std::size_t r = 0; r < steps[s].comm.size(); ++r) {
             const auto& spans = steps[s].comm[r];
             for (std::size_t i = 0; i < spans.size(); ++i)
-                add(r, laneOf(spans[i].kind),
+                add(lineAt(r), laneOf(spans[i].kind),
                     {spans[i].start, spans[i].end, asIndex(s), asIndex(i), roleOf(spans[i].kind)});
         }
         if (s >= analyses.size()) continue;
-        for (std::size_t r = 0; r < std::min(ranks, analyses[s].bubbles.size()); ++r) {
+        for (std::size_t r = 0; r < std::min(rank_count_, analyses[s].bubbles.size()); ++r) {
             const auto& bubbles = analyses[s].bubbles[r];
             for (std::size_t i = 0; i < bubbles.size(); ++i)
-                add(r, LaneKind::Bubble, {bubbles[i].start, bubbles[i].end, asIndex(s), asIndex(i)});
+                add(lineAt(r), LaneKind::Bubble, {bubbles[i].start, bubbles[i].end, asIndex(s), asIndex(i)});
         }
     }
     addChecks(steps, checks);
-    for (auto& lanes : ranks_) {
+    for (auto& lanes : lines_) {
         for (Lane& lane : lanes)
             lane.seal();
     }
@@ -126,27 +134,41 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
 }
 
 void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks) {
-    mismatches_.resize(ranks_.size());
+    mismatches_.resize(lines_.size());
     std::map<std::pair<int, int>, std::int32_t> place_of; // by number and replica
     for (std::size_t s = 0; s < steps.size() && !checks.empty(); ++s)
         place_of.emplace(std::pair(steps[s].index, steps[s].replica), asIndex(s));
     for (std::size_t i = 0; i < checks.size(); ++i) {
         const CheckRecord& check = checks[i];
         const auto place = place_of.find({check.step, check.replica});
-        if (place == place_of.end() || check.tensor_rank != 0 || check.rank.index() >= ranks_.size()) continue;
+        if (place == place_of.end() || check.tensor_rank != 0) continue;
+        const int line = lineOf(place->second, check.rank.value);
+        if (line < 0) continue;
         const Span span{check.start, check.end, place->second, asIndex(i), Role::Check};
         const bool mismatch = check.outcome == CheckOutcome::Mismatch;
         // Comparisons of digests take no time of their own; only what they found is worth a place.
-        if (check.end > check.start || mismatch) add(check.rank.index(), LaneKind::Check, span);
-        if (mismatch) mismatches_[check.rank.index()].push_back(span);
+        if (check.end > check.start || mismatch) add(line, LaneKind::Check, span);
+        if (mismatch) mismatches_[static_cast<std::size_t>(line)].push_back(span);
     }
     for (auto& spans : mismatches_)
         std::ranges::stable_sort(spans, {}, &Span::start);
 }
 
-void Lanes::add(std::size_t rank, LaneKind kind, Span span) {
+int Lanes::lineOf(int step, int rank) const {
+    if (rank < 0 || rank >= static_cast<int>(rank_count_) || replica_of_step_.empty()) return -1;
+    const auto at = static_cast<std::size_t>(std::clamp(step, 0, static_cast<int>(replica_of_step_.size()) - 1));
+    return replica_of_step_[at] * static_cast<int>(rank_count_) + rank;
+}
+
+int Lanes::lineOfReplica(int replica, int rank) const {
+    const auto found = std::ranges::lower_bound(replicas_, replica);
+    if (found == replicas_.end() || *found != replica || rank < 0 || rank >= static_cast<int>(rank_count_)) return -1;
+    return static_cast<int>(found - replicas_.begin()) * static_cast<int>(rank_count_) + rank;
+}
+
+void Lanes::add(int line, LaneKind kind, Span span) {
     const auto k = static_cast<std::size_t>(kind);
-    ranks_[rank][k].add(span);
+    lines_[static_cast<std::size_t>(line)][k].add(span);
     used_[k] = true;
     extent_.begin = std::min(extent_.begin, span.start);
     extent_.end = std::max(extent_.end, span.end);

@@ -5,6 +5,7 @@
 #include "app/gui/models/time_range.h"
 #include "core/bubble/analysis.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -55,6 +56,9 @@ private:
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
+///
+/// What runs at the same time lies on different lines: a line is a rank of one replica. They count by replica, then by
+/// rank, so that in a run of a single replica a line's number is its rank's.
 class Lanes {
 public:
     Lanes() = default;
@@ -62,22 +66,38 @@ public:
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
-    [[nodiscard]] std::size_t rankCount() const { return ranks_.size(); }
-    [[nodiscard]] const Lane& lane(std::size_t rank, LaneKind kind) const {
-        return ranks_[rank][static_cast<std::size_t>(kind)];
+    /// Of a replica.
+    [[nodiscard]] std::size_t rankCount() const { return rank_count_; }
+    [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
+    /// Numbers of the replicas, rising; those that are not there have none.
+    [[nodiscard]] const std::vector<int>& replicas() const { return replicas_; }
+    /// Of a rank in a step, which counts as Run::steps does; −1 where there is none.
+    [[nodiscard]] int lineOf(int step, int rank) const;
+    [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
+    /// By the replica's own number; −1 where there is none.
+    [[nodiscard]] int lineOfReplica(int replica, int rank) const;
+    [[nodiscard]] int rankOf(int line) const { return line % std::max(1, static_cast<int>(rank_count_)); }
+    [[nodiscard]] int replicaOf(int line) const {
+        return replicas_[static_cast<std::size_t>(line / std::max(1, static_cast<int>(rank_count_)))];
+    }
+    [[nodiscard]] const Lane& lane(std::size_t line, LaneKind kind) const {
+        return lines_[line][static_cast<std::size_t>(kind)];
     }
     /// Whether any rank has such spans; lanes nobody uses take no room on the screen.
     [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
-    /// The checks of a rank that found a difference, by start time.
-    [[nodiscard]] const std::vector<Span>& mismatches(std::size_t rank) const { return mismatches_[rank]; }
+    /// The checks of a line that found a difference, by start time.
+    [[nodiscard]] const std::vector<Span>& mismatches(std::size_t line) const { return mismatches_[line]; }
     /// First start to last end of everything drawn.
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
 
 private:
-    void add(std::size_t rank, LaneKind kind, Span span);
+    void add(int line, LaneKind kind, Span span);
     void addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks);
 
-    std::vector<std::array<Lane, kLaneCount>> ranks_;
+    std::size_t rank_count_ = 0;
+    std::vector<int> replicas_;
+    std::vector<int> replica_of_step_; ///< its place in the list above
+    std::vector<std::array<Lane, kLaneCount>> lines_;
     std::vector<std::vector<Span>> mismatches_;
     std::array<bool, kLaneCount> used_{};
     TimeRange extent_;

@@ -62,14 +62,14 @@ ItemRef commEnd(const Session& session, const ItemRef& from, bool consumer_side)
 
 /// The op in whose time a slice of its rank starts, or the nearest.
 ItemRef opAround(const Session& session, const ItemRef& slice) {
-    return opNear(session, slice.rank, session.range(slice).begin);
+    return opNear(session, session.lanes.lineOf(slice), session.range(slice).begin);
 }
 
 } // namespace
 
 ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) {
     if (!from) return {};
-    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(from.rank), LaneKind::Compute);
+    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(session.lanes.lineOf(from)), LaneKind::Compute);
     const auto& spans = lane.spans();
     const TimeNs start = session.range(from).begin;
     auto at = static_cast<std::ptrdiff_t>(lane.firstStartingFrom(start));
@@ -139,8 +139,9 @@ ItemRef otherHalf(const Session& session, const ItemRef& from) {
     return {};
 }
 
-ItemRef opNear(const Session& session, int rank, TimeNs time) {
-    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(rank), LaneKind::Compute);
+ItemRef opNear(const Session& session, int line, TimeNs time) {
+    const Lane& lane = session.lanes.lane(static_cast<std::size_t>(line), LaneKind::Compute);
+    const int rank = session.lanes.rankOf(line);
     const auto& spans = lane.spans();
     if (spans.empty()) return {};
     const std::size_t after = std::min(lane.firstEndingAfter(time), spans.size() - 1);

@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 /// The op that runs as a pair with this one; empty for ops that run alone, and for what is no op.
 [[nodiscard]] ItemRef otherHalf(const Session& session, const ItemRef& from);
 
-/// The op of `rank` running at `time`, or the nearest one; empty when the rank has none.
-[[nodiscard]] ItemRef opNear(const Session& session, int rank, TimeNs time);
+/// The op of a line running at `time`, or the nearest one; empty when it has none.
+[[nodiscard]] ItemRef opNear(const Session& session, int line, TimeNs time);
 
 } // namespace bubblescope::gui

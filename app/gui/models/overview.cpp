@@ -6,19 +6,19 @@
 namespace bubblescope::gui {
 
 Overview::Overview(const Lanes& lanes) : extent_(lanes.extent()) {
-    if (lanes.rankCount() == 0 || extent_.length() <= TimeNs{0}) return;
+    if (lanes.lineCount() == 0 || extent_.length() <= TimeNs{0}) return;
     pieces_.resize(kPieces);
-    const double weight = 1.0 / static_cast<double>(lanes.rankCount());
-    for (std::size_t rank = 0; rank < lanes.rankCount(); ++rank) {
-        add(lanes.lane(rank, LaneKind::Compute), &Piece::busy, weight);
-        add(lanes.lane(rank, LaneKind::Bubble), &Piece::bubble, weight);
+    const double weight = 1.0 / static_cast<double>(lanes.lineCount());
+    for (std::size_t line = 0; line < lanes.lineCount(); ++line) {
+        add(lanes.lane(line, LaneKind::Compute), &Piece::busy, weight);
+        add(lanes.lane(line, LaneKind::Bubble), &Piece::bubble, weight);
     }
 }
 
 void Overview::add(const Lane& lane, float Piece::*share, double weight) {
     const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kPieces);
     const auto place = [&](TimeNs time) { return static_cast<double>((time - extent_.begin).count()) / length; };
-    TimeNs covered = TimeNs::min(); // spans of one rank may overlap: pairs, replicas
+    TimeNs covered = TimeNs::min(); // spans of one line may overlap: pairs
     for (const Span& span : lane.spans()) {
         const double from = place(std::max(span.start, covered));
         const double to = place(span.end);

@@ -46,7 +46,7 @@ double RangeStats::busyShare() const {
 RangeStats statsOf(const Session& session, const TimeRange& range) {
     RangeStats out;
     out.range = range;
-    out.ranks.resize(session.lanes.rankCount());
+    out.ranks.resize(session.lanes.lineCount());
     for (std::size_t rank = 0; rank < out.ranks.size(); ++rank) {
         RangeStats::RankShare& share = out.ranks[rank];
         TimeNs counted_to = range.begin;
@@ -62,12 +62,12 @@ RangeStats statsOf(const Session& session, const TimeRange& range) {
     return out;
 }
 
-TimeNs snapped(const Session& session, int rank, TimeNs time, TimeNs reach) {
-    if (rank < 0 || rank >= static_cast<int>(session.lanes.rankCount())) return time;
+TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach) {
+    if (line < 0 || line >= static_cast<int>(session.lanes.lineCount())) return time;
     TimeNs best = time;
     TimeNs distance = reach + TimeNs{1};
     for (std::size_t kind = 0; kind < kLaneCount; ++kind) {
-        const Lane& lane = session.lanes.lane(static_cast<std::size_t>(rank), static_cast<LaneKind>(kind));
+        const Lane& lane = session.lanes.lane(static_cast<std::size_t>(line), static_cast<LaneKind>(kind));
         visit(lane, {time - reach - TimeNs{1}, time + reach + TimeNs{1}}, [&](const Span& span) {
             for (const TimeNs edge : {span.start, span.end}) {
                 const TimeNs away = std::chrono::abs(edge - time);

@@ -14,7 +14,7 @@ struct RangeStats {
         int ops = 0;      ///< that touch it
     };
     TimeRange range;
-    std::vector<RankShare> ranks;
+    std::vector<RankShare> ranks; ///< by line
 
     [[nodiscard]] TimeNs busy() const;
     [[nodiscard]] TimeNs bubble() const;
@@ -27,8 +27,8 @@ struct RangeStats {
 /// once.
 [[nodiscard]] RangeStats statsOf(const Session& session, const TimeRange& range);
 
-/// The begin or end of an op, bubble, transfer or check of a rank that is nearest to `time` and at most `reach` away;
+/// The begin or end of an op, bubble, transfer or check of a line that is nearest to `time` and at most `reach` away;
 /// `time` where there is none.
-[[nodiscard]] TimeNs snapped(const Session& session, int rank, TimeNs time, TimeNs reach);
+[[nodiscard]] TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach);
 
 } // namespace bubblescope::gui

@@ -36,34 +36,41 @@ TimeRange RawLane::shown(const TimeRange& range) const {
     return {clock.toReference(range.begin), clock.toReference(range.end)};
 }
 
-Result<RawLanes> RawLanes::build(const Run& run, const RunClocks& clocks, const JobControl& control) {
-    RawLanes lanes;
-    if (run.trace == nullptr) return lanes;
+Result<RawLanes> RawLanes::build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
+                                 const JobControl& control) {
+    RawLanes out;
+    if (run.trace == nullptr) return out;
     BUBBLESCOPE_ASSIGN(Pyramid pyramid, Pyramid::build(run.trace, control));
-    lanes.pyramid_ = std::make_shared<const Pyramid>(std::move(pyramid));
+    out.pyramid_ = std::make_shared<const Pyramid>(std::move(pyramid));
+    out.lines_.resize(lanes.lineCount());
     for (const RankTracks& rank : rankTracks(run, clocks)) {
-        lanes.ranks_.resize(std::max(lanes.ranks_.size(), rank.rank.index() + 1));
+        const int line = lanes.lineOfReplica(rank.replica, rank.rank.value);
+        if (line < 0) continue;
         for (const TrackId id : rank.tracks) {
             const Track& track = run.trace->tracks()[id];
-            lanes.ranks_[rank.rank.index()].push_back(
+            out.lines_[static_cast<std::size_t>(line)].push_back(
                 {id, nameOf(*run.trace, track), isDevice(*run.trace, track), rank.clock});
         }
     }
-    for (auto& rank : lanes.ranks_) {
-        std::ranges::stable_sort(rank, [](const RawLane& a, const RawLane& b) { return a.device > b.device; });
+    for (auto& line : out.lines_) {
+        std::ranges::stable_sort(line, [](const RawLane& a, const RawLane& b) { return a.device > b.device; });
     }
-    return lanes;
+    return out;
 }
 
-const std::vector<RawLane>& RawLanes::of(int rank) const {
+const std::vector<RawLane>& RawLanes::of(int line) const {
     static const std::vector<RawLane> none;
-    const auto at = static_cast<std::size_t>(rank);
-    return rank < 0 || at >= ranks_.size() ? none : ranks_[at];
+    const auto at = static_cast<std::size_t>(line);
+    return line < 0 || at >= lines_.size() ? none : lines_[at];
 }
 
-const RawLane* RawLanes::laneOf(int rank, TrackId track) const {
-    const auto found = std::ranges::find(of(rank), track, &RawLane::track);
-    return found == of(rank).end() ? nullptr : &*found;
+int RawLanes::devicesOf(int line) const {
+    return static_cast<int>(std::ranges::count(of(line), true, &RawLane::device));
+}
+
+const RawLane* RawLanes::laneOf(int line, TrackId track) const {
+    const auto found = std::ranges::find(of(line), track, &RawLane::track);
+    return found == of(line).end() ? nullptr : &*found;
 }
 
 } // namespace bubblescope::gui

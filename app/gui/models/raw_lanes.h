@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/models/lanes.h"
 #include "app/gui/models/time_range.h"
 #include "core/base/job.h"
 #include "core/diagnose/clocks/run_clocks.h"
@@ -29,19 +30,22 @@ struct RawLane {
 class RawLanes {
 public:
     RawLanes() = default;
-    /// Errors: Cancelled. Empty where the run has no trace.
-    [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const JobControl& control);
+    /// `lanes` say which line is whose. Errors: Cancelled. Empty where the run has no trace.
+    [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
+                                                const JobControl& control);
 
-    /// Devices first, then by name.
-    [[nodiscard]] const std::vector<RawLane>& of(int rank) const;
+    /// Of a line; devices first, then by name.
+    [[nodiscard]] const std::vector<RawLane>& of(int line) const;
+    /// How many of them are a device's.
+    [[nodiscard]] int devicesOf(int line) const;
     [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
     /// Only where any().
     [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
-    /// The lane of a slice on a rank; null for a slice of another rank.
-    [[nodiscard]] const RawLane* laneOf(int rank, TrackId track) const;
+    /// The lane of a slice on a line; null for a slice of another one.
+    [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
 
 private:
-    std::vector<std::vector<RawLane>> ranks_;
+    std::vector<std::vector<RawLane>> lines_;
     std::shared_ptr<const Pyramid> pyramid_;
 };
 

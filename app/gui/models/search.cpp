@@ -105,14 +105,14 @@ private:
         const TimeNs since = session_.window(std::max(0, step_)).begin;
         std::unordered_map<StringId, SliceId> first; // of each name
         std::unordered_map<StringId, std::size_t> count;
-        for (int rank = 0; rank < static_cast<int>(session_.lanes.rankCount()) && !full(); ++rank) {
-            for (const RawLane& lane : session_.raw.of(rank)) {
+        for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()) && !full(); ++line) {
+            for (const RawLane& lane : session_.raw.of(line)) {
                 const Track& track = trace.tracks()[lane.track];
                 const TimeNs from = lane.own({since, since}).begin;
                 for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
                     const StringId name = trace.sliceNames()[slice];
                     if (!fits[name]) continue;
-                    if (++count[name] == 1) order_.emplace_back(name, rank);
+                    if (++count[name] == 1) order_.emplace_back(name, line);
                     auto& best = first.try_emplace(name, slice).first->second;
                     if (trace.start(best) < from && trace.start(slice) >= from &&
                         trace.sliceTracks()[best] == lane.track)
@@ -121,13 +121,13 @@ private:
                 if (stop_.stop_requested()) return;
             }
         }
-        for (const auto& [name, rank] : order_) {
+        for (const auto& [name, line] : order_) {
             if (full()) return;
-            const ItemRef item = session_.sliceItem(rank, first[name]);
+            const ItemRef item = session_.sliceItem(line, first[name]);
             const std::string_view text = trace.text(name);
             hits_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())),
                              SearchText::tr("%n slice(s)", nullptr, static_cast<int>(count[name])), item, item.step,
-                             rank, -1});
+                             item.rank, -1});
         }
     }
 
@@ -152,7 +152,7 @@ private:
     std::size_t most_;
     std::stop_token stop_;
     std::vector<SearchHit> hits_;
-    std::vector<std::pair<StringId, int>> order_; ///< names as they were met, and the rank
+    std::vector<std::pair<StringId, int>> order_; ///< names as they were met, and the line
 };
 
 } // namespace

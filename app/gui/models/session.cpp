@@ -35,7 +35,7 @@ TimeRange Session::range(const ItemRef& item) const {
     case ItemKind::Comm: return {comm(item).start, comm(item).end};
     case ItemKind::Slice: {
         const TimeRange own{run.trace->start(slice(item)), run.trace->end(slice(item))};
-        const RawLane* lane = raw.laneOf(item.rank, run.trace->sliceTracks()[slice(item)]);
+        const RawLane* lane = raw.laneOf(lanes.lineOf(item), run.trace->sliceTracks()[slice(item)]);
         return lane != nullptr ? lane->shown(own) : own;
     }
     case ItemKind::Check: return {check(item).start, std::max(check(item).start, check(item).end)};
@@ -44,12 +44,29 @@ TimeRange Session::range(const ItemRef& item) const {
     return {};
 }
 
-ItemRef Session::sliceItem(int rank, SliceId slice) const {
-    ItemRef item{ItemKind::Slice, 0, rank, static_cast<std::int32_t>(slice)};
+ItemRef Session::sliceItem(int line, SliceId slice) const {
+    ItemRef item{ItemKind::Slice, 0, lanes.rankOf(line), static_cast<std::int32_t>(slice)};
+    while (item.step + 1 < stepCount() && lanes.lineOf(item) != line)
+        ++item.step;
     const TimeNs start = range(item).begin;
-    for (int place = 1; place < stepCount() && step(place).begin <= start; ++place)
-        item.step = place;
+    for (int place = item.step + 1; place < stepCount(); ++place) {
+        if (step(place).begin <= start && lanes.lineOf(place, item.rank) == line) item.step = place;
+    }
     return item;
+}
+
+int Session::stepOn(int line, int wanted) const {
+    const int rank = lanes.rankOf(line);
+    if (lanes.lineOf(wanted, rank) == line) return wanted;
+    // Steps are listed in the order of their numbers, replicas side by side.
+    for (int distance = 1; distance < stepCount(); ++distance) {
+        for (const int place : {wanted - distance, wanted + distance}) {
+            if (place >= 0 && place < stepCount() && step(place).index == step(wanted).index &&
+                lanes.lineOf(place, rank) == line)
+                return place;
+        }
+    }
+    return wanted;
 }
 
 TimeRange Session::window(int index) const {
@@ -64,7 +81,7 @@ Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     }
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
-    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, control));
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, session->lanes, control));
     return SessionPtr(std::move(session));
 }
 

@@ -31,8 +31,10 @@ struct Session {
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
     [[nodiscard]] const CheckRecord& check(const ItemRef& item) const;
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
-    /// A slice of a raw lane of `rank`.
-    [[nodiscard]] ItemRef sliceItem(int rank, SliceId slice) const;
+    /// A slice of a raw lane of a line.
+    [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
+    /// The step that a line's replica ran as its part of `step`; `step` itself where it ran none.
+    [[nodiscard]] int stepOn(int line, int step) const;
     /// Where any item lies; an empty range for none.
     [[nodiscard]] TimeRange range(const ItemRef& item) const;
     /// A step's pipeline window.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kStepPadding = 0.015;
 constexpr double kTracePadding = 0.01;
+constexpr std::size_t kMostPastRows = 200;
 
 } // namespace
 
@@ -22,8 +23,12 @@ void ViewState::setSession(SessionPtr session) {
     highlight({}, {});
     setGhost(nullptr);
     measure({});
+    resetRows();
     if (session_) {
-        step_ = session_->stepCount() > 1 ? 1 : 0;
+        step_ = 0;
+        for (int place = session_->stepCount() - 1; place > 0; --place) {
+            if (session_->step(place).index != session_->step(0).index) step_ = place; // the earliest of them
+        }
         // The step is set before the range, so that following the range finds it already there.
         range_.setLimits(limits());
         range_.reset(stepView(step_));
@@ -33,6 +38,76 @@ void ViewState::setSession(SessionPtr session) {
     emit sessionChanged();
     emit stepChanged();
     emit selectionChanged();
+}
+
+/// Another run has other lines; which kinds of lanes are shown is a matter of taste and stays.
+void ViewState::resetRows() {
+    RowChoice rows;
+    rows.hidden = rows_.hidden;
+    rows.counters = rows_.counters;
+    past_rows_.clear();
+    if (rows == rows_) return;
+    rows_ = std::move(rows);
+    emit rowsChanged();
+}
+
+void ViewState::setRows(RowChoice rows) {
+    if (rows == rows_) return;
+    if (past_rows_.size() == kMostPastRows) past_rows_.erase(past_rows_.begin());
+    past_rows_.push_back({std::move(rows_), range_.nextStamp()});
+    rows_ = std::move(rows);
+    range_.endGesture();
+    emit rowsChanged();
+}
+
+void ViewState::undo() {
+    if (past_rows_.empty() || past_rows_.back().stamp < range_.lastStamp()) return range_.back();
+    rows_ = std::move(past_rows_.back().rows);
+    past_rows_.pop_back();
+    emit rowsChanged();
+}
+
+ViewSnapshot ViewState::snapshot() const {
+    return {range_.range(), step_,        selection_, highlights_, highlight_caption_,
+            ghost_,         ghost_share_, trails_,    measured_,   rows_};
+}
+
+bool ViewState::holds(const ItemRef& item) const {
+    if (!item || !session_ || item.step < 0 || item.step >= session_->stepCount() || item.index < 0) return false;
+    const auto has = [&](const auto& ranks) {
+        const auto rank = static_cast<std::size_t>(item.rank);
+        return item.rank >= 0 && rank < ranks.size() && static_cast<std::size_t>(item.index) < ranks[rank].size();
+    };
+    switch (item.kind) {
+    case ItemKind::Op: return has(session_->step(item.step).ranks);
+    case ItemKind::Comm: return has(session_->step(item.step).comm);
+    case ItemKind::Bubble: return has(session_->analysis(item.step).bubbles);
+    case ItemKind::Slice:
+        return session_->run.trace && session_->lanes.lineOf(item) >= 0 &&
+               static_cast<std::size_t>(item.index) < session_->run.trace->sliceTracks().size();
+    case ItemKind::Check: return static_cast<std::size_t>(item.index) < session_->run.checks.checks.size();
+    case ItemKind::None: break;
+    }
+    return false;
+}
+
+void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
+    setSession(std::move(session));
+    if (!session_) return;
+    setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
+    if (snapshot.range.length() > TimeNs{0}) range_.reset(snapshot.range);
+    // Following the range may have chosen another step than was current.
+    setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
+    if (holds(snapshot.selection)) select(snapshot.selection);
+    highlight(snapshot.highlights, snapshot.highlight_caption);
+    if (!snapshot.ghost || snapshot.ghost->step < session_->stepCount()) setGhost(snapshot.ghost);
+    setGhostShare(snapshot.ghost_share);
+    for (std::size_t trail = 0; trail < kTrailCount; ++trail)
+        showTrail(static_cast<Trail>(trail), snapshot.trails[trail]);
+    measure(snapshot.measured);
+    if (rows_ == snapshot.rows) return;
+    rows_ = snapshot.rows;
+    emit rowsChanged();
 }
 
 TimeRange ViewState::limits() const {

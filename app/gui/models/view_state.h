@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/models/ghost.h"
+#include "app/gui/models/row_choice.h"
 #include "app/gui/models/session.h"
 #include "app/gui/models/visible_range.h"
 
@@ -8,6 +9,7 @@
 #include <QString>
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -28,6 +30,20 @@ enum class Trail : std::uint8_t {
 };
 inline constexpr std::size_t kTrailCount = 3;
 
+/// What a view shows of a session, to be put back later: on another tab, or from a file.
+struct ViewSnapshot {
+    TimeRange range;
+    int step = -1;
+    ItemRef selection;
+    std::vector<Highlight> highlights;
+    QString highlight_caption;
+    GhostPtr ghost;
+    double ghost_share = 1;
+    std::array<bool, kTrailCount> trails{};
+    TimeRange measured;
+    RowChoice rows;
+};
+
 /// What all views share: the session, the visible range, the current step and the selection. Views change
 /// it and listen to it; they do not know one another. Lives on the GUI thread.
 class ViewState : public QObject {
@@ -47,6 +63,10 @@ public:
     /// A later state of the run that is shown: its newest step becomes current. What is selected stays so while the run
     /// still has it.
     void followSession(SessionPtr session, const TimeRange& visible);
+    /// What is shown now, and back. restore() wants the session that the snapshot was taken of, and leaves out what
+    /// does not fit it; the history of what can be undone begins anew.
+    [[nodiscard]] ViewSnapshot snapshot() const;
+    void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` current and zooms to it.
     void showStep(int step);
     /// Also makes the item's step current. Does not move the view.
@@ -70,6 +90,11 @@ public:
     /// A stretch of time that is measured; an empty one ends it.
     void measure(const TimeRange& range);
     [[nodiscard]] const TimeRange& measured() const { return measured_; }
+    [[nodiscard]] const RowChoice& rows() const { return rows_; }
+    /// Can be undone.
+    void setRows(RowChoice rows);
+    /// Takes back the last zoom, move or change of rows.
+    void undo();
     /// Zooms from the begin of one step to the end of another.
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
@@ -84,6 +109,7 @@ signals:
     void ghostMoved();
     void trailsChanged();
     void measuredChanged();
+    void rowsChanged();
     /// A view that shows ranks should bring this one into sight.
     void rankRequested(int rank);
 
@@ -94,6 +120,8 @@ private:
     [[nodiscard]] ItemRef sameItem(const Session& later) const;
     void followRange();
     [[nodiscard]] TimeRange stepView(int step) const;
+    [[nodiscard]] bool holds(const ItemRef& item) const;
+    void resetRows();
 
     SessionPtr session_;
     VisibleRange range_;
@@ -105,6 +133,12 @@ private:
     double ghost_share_ = 1;
     std::array<bool, kTrailCount> trails_{};
     TimeRange measured_;
+    struct PastRows {
+        RowChoice rows;
+        std::uint64_t stamp = 0; ///< among the entries of the range's history
+    };
+    RowChoice rows_;
+    std::vector<PastRows> past_rows_;
     int step_ = -1;
 };
 

@@ -70,7 +70,7 @@ void VisibleRange::panBy(double fraction) {
 
 void VisibleRange::back() {
     if (history_.empty()) return;
-    const TimeRange target = clamped(history_.back());
+    const TimeRange target = clamped(history_.back().range);
     history_.pop_back();
     in_gesture_ = false;
     apply(target);
@@ -90,7 +90,7 @@ TimeRange VisibleRange::clamped(TimeRange range) const {
 
 void VisibleRange::remember() {
     if (history_.size() == kHistoryDepth) history_.erase(history_.begin());
-    history_.push_back(range_);
+    history_.push_back({range_, nextStamp()});
     emit historyChanged();
 }
 

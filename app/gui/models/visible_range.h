@@ -4,6 +4,7 @@
 
 #include <QObject>
 
+#include <cstdint>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -22,6 +23,10 @@ public:
     [[nodiscard]] const TimeRange& range() const { return range_; }
     [[nodiscard]] const TimeRange& limits() const { return limits_; }
     [[nodiscard]] bool canGoBack() const { return !history_.empty(); }
+    /// When the last entry of the history was made, by the count that nextStamp() goes on with; 0 without one. Tells
+    /// whoever keeps a history beside this one which change came last.
+    [[nodiscard]] std::uint64_t lastStamp() const { return history_.empty() ? 0 : history_.back().stamp; }
+    [[nodiscard]] std::uint64_t nextStamp() { return ++stamp_; }
 
     /// A new trace: shows all of it and forgets the past.
     void setLimits(const TimeRange& limits);
@@ -53,7 +58,12 @@ private:
 
     TimeRange limits_;
     TimeRange range_;
-    std::vector<TimeRange> history_;
+    struct Entry {
+        TimeRange range;
+        std::uint64_t stamp = 0;
+    };
+    std::vector<Entry> history_;
+    std::uint64_t stamp_ = 0;
     bool in_gesture_ = false;
 };
 

@@ -26,6 +26,7 @@ ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
     };
     add(tr("Wheel"), tr("Zoom at the pointer"));
     add(tr("Shift+Wheel"), tr("Earlier, later"));
+    add(tr("Ctrl+Wheel"), tr("Over the names: higher and lower rows"));
     add(tr("Drag"), tr("Move the view"));
     add(tr("Click"), tr("Select; on a step number: show that step"));
     add(tr("Double click"), tr("Zoom to what was clicked"));

@@ -39,7 +39,7 @@ std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const C
         for (int place = 0; place < input.rows.counterCount(row); ++place) {
             const double top = input.rows.counterTop(row, place) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
-            const CounterLane& lane = counters.of(row)[static_cast<std::size_t>(place)];
+            const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
             if (lane.most <= 0) continue;
             const std::vector<double> heights = counterHeights(input.scale, input.device_pixel_ratio, lane);
             for (std::size_t begin = 0; begin < heights.size();) {
@@ -65,7 +65,7 @@ std::optional<CounterPlace> counterAt(const GeometryInput& input, const CounterL
     for (int place = 0; row >= 0 && place < input.rows.counterCount(row); ++place) {
         const int top = input.rows.counterTop(row, place);
         if (content_y < top || content_y >= top + RowLayout::kCounterHeight) continue;
-        return CounterPlace{&counters.of(row)[static_cast<std::size_t>(place)], input.scale.time(x)};
+        return CounterPlace{&counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)], input.scale.time(x)};
     }
     return std::nullopt;
 }

@@ -136,7 +136,8 @@ void ExtraPainter::paintRawNames() {
         for (int lane = 0; lane < rows.rawCount(row); ++lane) {
             const auto place = area(rows.rawTop(row, lane));
             if (!place) continue;
-            const QString& name = f_.session.raw.of(row)[static_cast<std::size_t>(lane)].name;
+            const QString& name =
+                f_.session.raw.of(rows.lineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))].name;
             // A letter may be higher than the lane.
             p_.drawText(place->adjusted(0, -1, 0, 1), Qt::AlignRight | Qt::AlignVCenter,
                         metrics.elidedText(name, Qt::ElideMiddle, place->width()));
@@ -162,7 +163,7 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
         for (int counter = 0; counter < rows.counterCount(row); ++counter) {
             const auto place = area(rows.counterTop(row, counter));
             if (!place) continue;
-            const CounterLane& lane = counters.of(row)[static_cast<std::size_t>(counter)];
+            const CounterLane& lane = counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
             const QString most = ExtraText::tr("max %1").arg(counterText(lane.most));
             const int room = place->width() - metrics.horizontalAdvance(most) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
@@ -212,7 +213,9 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    for (int row = 0; row < rows.rowCount(); ++row) {
+    for (int rank = 0; rank < static_cast<int>(ghost.timeline.ranks.size()); ++rank) {
+        const int row = rows.rowOf(f_.session.lanes.lineOf(ghost.step, rank));
+        if (row < 0) continue;
         const int top = kRulerHeight + rows.rowTop(row) + rows.ghost().top - f_.geometry.scroll_y;
         p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.ghost().height), Qt::AlignRight | Qt::AlignVCenter,
                     QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));

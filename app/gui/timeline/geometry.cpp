@@ -42,10 +42,10 @@ Share shareOf(const Session& session, const ItemRef& item) {
 /// Turns one lane into shapes, from left to right.
 class LaneBuilder {
 public:
-    LaneBuilder(const GeometryInput& input, int rank, LaneKind kind, double top, double height,
+    LaneBuilder(const GeometryInput& input, int line, LaneKind kind, double top, double height,
                 std::vector<TimelineShape>& out)
-        : in_(input), lane_(input.session.lanes.lane(static_cast<std::size_t>(rank), kind)), rank_(rank), kind_(kind),
-          top_(top), height_(height), out_(out) {}
+        : in_(input), lane_(input.session.lanes.lane(static_cast<std::size_t>(line), kind)), line_(line),
+          rank_(input.session.lanes.rankOf(line)), kind_(kind), top_(top), height_(height), out_(out) {}
 
     void build() {
         const auto& spans = lane_.spans();
@@ -90,7 +90,8 @@ private:
 
     /// Checks lie where a bubble's label would be.
     [[nodiscard]] bool holdsChecks(const TimeRange& bubble) const {
-        const Lane& checks = in_.session.lanes.lane(static_cast<std::size_t>(rank_), LaneKind::Check);
+        if (!in_.replay) return false;
+        const Lane& checks = in_.session.lanes.lane(static_cast<std::size_t>(line_), LaneKind::Check);
         const std::size_t at = checks.firstEndingAfter(bubble.begin);
         return at < checks.spans().size() && checks.spans()[at].start < bubble.end;
     }
@@ -142,6 +143,7 @@ private:
 
     const GeometryInput& in_;
     const Lane& lane_;
+    int line_;
     int rank_;
     LaneKind kind_;
     double top_;
@@ -158,17 +160,19 @@ std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
     const auto addLane = [&](int row, LaneKind kind, const LaneBand& band) {
         const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
         if (top >= input.height || top + band.height <= 0) return;
-        LaneBuilder(input, row, kind, top, band.height, shapes).build();
+        LaneBuilder(input, input.rows.lineAt(row), kind, top, band.height, shapes).build();
     };
     for (int row = 0; row < input.rows.rowCount(); ++row) {
+        if (input.rows.isHeader(row)) continue;
         for (const LaneBand& band : input.rows.bands()) {
             if (band.kind == LaneKind::Compute) addLane(row, LaneKind::Bubble, band);
         }
     }
     for (int row = 0; row < input.rows.rowCount(); ++row) {
+        if (input.rows.isHeader(row)) continue;
         for (const LaneBand& band : input.rows.bands()) {
             addLane(row, band.kind, band);
-            if (band.kind == LaneKind::Compute && input.session.lanes.uses(LaneKind::Check))
+            if (band.kind == LaneKind::Compute && input.replay && input.session.lanes.uses(LaneKind::Check))
                 addLane(row, LaneKind::Check, band);
         }
     }
@@ -187,6 +191,8 @@ QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
         case CommKind::Collective: lane = LaneKind::Collective; break;
         }
     }
+    const int row = input.rows.rowOf(input.session.lanes.lineOf(item));
+    if (row < 0) return {};
     const TimeRange range = input.session.range(item);
     const double pixel = 1 / input.device_pixel_ratio;
     const auto snap = [&](double x) { return std::round(x * input.device_pixel_ratio) / input.device_pixel_ratio; };
@@ -195,23 +201,24 @@ QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
         const double left = std::clamp(snap(input.scale.x(range.begin)), 0.0, input.scale.width);
         const double right = std::clamp(snap(input.scale.x(range.end)), 0.0, input.scale.width);
         if (range.end <= input.scale.range.begin || range.begin >= input.scale.range.end) return {};
-        const double top = input.rows.rowTop(item.rank) + band.top - input.scroll_y;
+        const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
         return shareOf(input.session, item).of({left, top, std::max(pixel, right - left), double(band.height)});
     }
     return {};
 }
 
 ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y, double x, double y,
-                double slack) {
+                double slack, bool replay) {
     const int content_y = static_cast<int>(std::floor(y)) + scroll_y;
     const int row = rows.rowAt(content_y);
     const auto band = rows.bandAt(content_y);
     if (row < 0 || !band) return {};
+    const int line = rows.lineAt(row);
 
     const TimeNs time = scale.time(x);
     const TimeNs reach = scale.perPixel(slack);
     const auto nearest = [&](LaneKind kind) {
-        const Lane& lane = session.lanes.lane(static_cast<std::size_t>(row), kind);
+        const Lane& lane = session.lanes.lane(static_cast<std::size_t>(line), kind);
         ItemRef best;
         TimeNs distance = reach + TimeNs{1};
         for (std::size_t i = lane.firstEndingAfter(time - reach); i < lane.spans().size(); ++i) {
@@ -222,7 +229,7 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
             const TimeNs penalty{away == TimeNs{0} && span.end == time ? 1 : 0};
             if (away + penalty >= distance) continue;
             distance = away + penalty;
-            best = {itemKind(kind), span.step, row, span.index};
+            best = {itemKind(kind), span.step, session.lanes.rankOf(line), span.index};
         }
         return std::pair(best, distance);
     };
@@ -233,7 +240,7 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
         return height >= share.from && height < share.to ? item : otherHalf(session, item);
     }
     if (band->kind != LaneKind::Compute) return item;
-    if (height >= kCheckShare.from && height < kCheckShare.to) {
+    if (replay && height >= kCheckShare.from && height < kCheckShare.to) {
         const auto [check, check_distance] = nearest(LaneKind::Check);
         if (check && (!item || check_distance <= distance)) return check;
     }

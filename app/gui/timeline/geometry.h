@@ -41,7 +41,15 @@ struct GeometryInput {
     int height = 0; ///< of the visible part
     double device_pixel_ratio = 1;
     TextSize text_size;
+    bool replay = true;             ///< whether checks are shown
     ColumnCache* columns = nullptr; ///< what the view looked at last, if that is kept
+
+    /// The same of what lies in another part of the view: the pinned one is not scrolled.
+    [[nodiscard]] GeometryInput scrolledTo(int y) const {
+        GeometryInput out = *this;
+        out.scroll_y = y;
+        return out;
+    }
 };
 
 /// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the
@@ -55,6 +63,6 @@ struct GeometryInput {
 
 /// What lies at a point of the plot; spans within `slack` pixels are caught too, so that thin ones can be hit.
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
-                              double x, double y, double slack = 2);
+                              double x, double y, double slack = 2, bool replay = true);
 
 } // namespace bubblescope::gui

@@ -24,11 +24,12 @@ std::vector<TimelineShape> buildGhostShapes(const GeometryInput& input, const Gh
         const double x = std::clamp(input.scale.x(time), -pixel, input.scale.width + pixel);
         return std::round(x * input.device_pixel_ratio) / input.device_pixel_ratio;
     };
-    const auto rows = std::min(input.rows.rowCount(), static_cast<int>(ghost.timeline.ranks.size()));
-    for (int row = 0; row < rows; ++row) {
+    for (int rank = 0; rank < static_cast<int>(ghost.timeline.ranks.size()); ++rank) {
+        const int row = input.rows.rowOf(input.session.lanes.lineOf(ghost.step, rank));
+        if (row < 0) continue;
         const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
         if (top >= input.height || top + band.height <= 0) continue;
-        const auto& ops = ghost.timeline.ranks[static_cast<std::size_t>(row)];
+        const auto& ops = ghost.timeline.ranks[static_cast<std::size_t>(rank)];
         auto op = std::ranges::lower_bound(ops, input.scale.range.begin, {}, &TimelineOp::end);
         double drawn_to = -1;
         for (; op != ops.end() && op->start < input.scale.range.end; ++op) {

@@ -61,9 +61,10 @@ void NotePainter::paintFlag(const NoteFlag& flag, const Note& note, bool current
 
 void NotePainter::paintRow(const NoteFlag& flag, int rank) {
     const RowLayout& rows = f_.geometry.rows;
-    if (rank >= rows.rowCount()) return;
+    const int row = rows.rowOf(f_.session.lanes.lineOf(f_.step, rank));
+    if (row < 0) return;
     const LaneBand& band = rows.bands().front();
-    const int top = kRulerHeight + rows.rowTop(rank) + band.top - f_.geometry.scroll_y;
+    const int top = kRulerHeight + rows.rowTop(row) + band.top - f_.geometry.scroll_y;
     if (top + band.height < kRulerHeight || top > f_.plot.bottom()) return;
     const double left = std::round(flag.left);
     const double width = std::max(kFlagWidth, std::round(flag.right) - left);

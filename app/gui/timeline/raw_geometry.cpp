@@ -132,7 +132,8 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
-            lanes.emplace_back(input, input.session.raw.of(row)[static_cast<std::size_t>(lane)], top, shapes);
+            const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
+            lanes.emplace_back(input, input.session.raw.of(input.rows.lineAt(row))[place], top, shapes);
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
@@ -148,7 +149,9 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
 ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack) {
     const auto place = input.rows.rawAt(static_cast<int>(std::floor(y)) + input.scroll_y);
     if (!place || !input.session.raw.any()) return {};
-    const RawLane& lane = input.session.raw.of(place->row)[static_cast<std::size_t>(place->lane)];
+    const int line = input.rows.lineAt(place->row);
+    const RawLane& lane =
+        input.session.raw.of(line)[static_cast<std::size_t>(input.rows.rawLane(place->row, place->lane))];
     const TimeNs reach = input.scale.perPixel(slack);
     const TimeNs time = input.scale.time(x);
     const TimeRange own = lane.own({time - reach, time + reach});
@@ -163,19 +166,21 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
         distance = away;
         best = slice;
     }
-    return best == kNoId ? ItemRef{} : input.session.sliceItem(place->row, best);
+    return best == kNoId ? ItemRef{} : input.session.sliceItem(line, best);
 }
 
 QRectF rawItemRect(const GeometryInput& input, const ItemRef& item) {
     const TrackId track = input.session.run.trace->sliceTracks()[static_cast<SliceId>(item.index)];
-    const auto& lanes = input.session.raw.of(item.rank);
-    for (int lane = 0; lane < input.rows.rawCount(item.rank); ++lane) {
-        if (lanes[static_cast<std::size_t>(lane)].track != track) continue;
+    const int line = input.session.lanes.lineOf(item);
+    const int row = input.rows.rowOf(line);
+    const auto& lanes = input.session.raw.of(line);
+    for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
+        if (lanes[static_cast<std::size_t>(input.rows.rawLane(row, lane))].track != track) continue;
         const TimeRange range = input.session.range(item);
         if (range.end < input.scale.range.begin || range.begin >= input.scale.range.end) return {};
         const double left = std::clamp(input.scale.x(range.begin), 0.0, input.scale.width);
         const double right = std::clamp(input.scale.x(range.end), 0.0, input.scale.width);
-        return {left, static_cast<double>(input.rows.rawTop(item.rank, lane) - input.scroll_y),
+        return {left, static_cast<double>(input.rows.rawTop(row, lane) - input.scroll_y),
                 std::max(1 / input.device_pixel_ratio, right - left), RowLayout::kRawHeight};
     }
     return {};

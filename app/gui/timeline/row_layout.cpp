@@ -14,6 +14,7 @@ constexpr int kComfortable = 110; ///< height of the ops that suits most screens
 constexpr int kCommHeight = 12;
 constexpr int kGhostHeight = 16;
 constexpr int kMostViews = 4;    ///< to scroll through; more of them are shown as strips
+constexpr int kLeastFree = 80;   ///< pixels below pinned rows; with less they do not stay
 constexpr int kManyRows = 32;    ///< fewer are never made strips unasked
 constexpr int kStripGapFrom = 4; ///< strips at least this high leave a line to the next
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
@@ -24,14 +25,27 @@ constexpr std::array kHeights{RowLayout::kThinnest, 5, 8, 12, 18, RowLayout::kRe
 } // namespace
 
 RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
-    : rows_(static_cast<int>(lanes.rankCount())), extras_(std::move(extras)) {
+    : row_of_line_(lanes.lineCount(), -1), extras_(std::move(extras)) {
+    if (extras_.rows) {
+        plan_ = *std::move(extras_.rows);
+    } else {
+        for (int line = 0; line < static_cast<int>(lanes.lineCount()); ++line)
+            plan_.push_back({.line = line});
+    }
+    int rows = 0;
+    for (int row = 0; row < rowCount(); ++row) {
+        if (isHeader(row)) continue;
+        row_of_line_[static_cast<std::size_t>(lineAt(row))] = row;
+        ++rows;
+    }
+    const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
     layBands(lanes, 0);
     const int fixed = row_height_;
-    const int room = rows_ > 0 ? view_height / rows_ : fixed + kComfortable;
+    const int room = rows > 0 ? for_rows / rows : fixed + kComfortable;
     if (extras_.height > 0) {
         strips_ = extras_.height < kReadable;
     } else {
-        strips_ = rows_ >= kManyRows && rows_ * (fixed + kReadable) > kMostViews * std::max(1, view_height);
+        strips_ = rows >= kManyRows && rows * (fixed + kReadable) > kMostViews * std::max(1, view_height);
     }
     if (strips_) {
         layStrip(std::clamp(extras_.height > 0 ? extras_.height : room, kThinnest, kReadable - 1));
@@ -40,11 +54,21 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
                                            : std::clamp(room - fixed, kReadable, kComfortable));
     }
     tops_.push_back(0);
-    for (int row = 0; row < rows_; ++row) {
+    int pinned = 0;
+    for (int row = 0; row < rowCount(); ++row) {
         const int counters = counterCount(row);
-        tops_.push_back(tops_.back() + row_height_ + rawHeight(row) +
-                        (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0));
+        tops_.push_back(tops_.back() + (isHeader(row)
+                                            ? kGroupHeight
+                                            : row_height_ + rawHeight(row) +
+                                                  (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0)));
+        if (plan_[static_cast<std::size_t>(row)].pinned) pinned = tops_.back();
     }
+    if (pinned <= view_height - kLeastFree) sticky_ = pinned;
+}
+
+int RowLayout::rowOf(int line) const {
+    const auto at = static_cast<std::size_t>(line);
+    return line >= 0 && at < row_of_line_.size() ? row_of_line_[at] : -1;
 }
 
 int RowLayout::rawHeight(int row) const {
@@ -53,8 +77,9 @@ int RowLayout::rawHeight(int row) const {
 }
 
 int RowLayout::counterCount(int row) const {
-    const auto at = static_cast<std::size_t>(row);
-    return !strips_ && row >= 0 && at < extras_.counters.size() ? extras_.counters[at] : 0;
+    if (strips_ || row < 0 || row >= rowCount() || isHeader(row)) return 0;
+    const auto at = static_cast<std::size_t>(lineAt(row));
+    return at < extras_.counters.size() ? extras_.counters[at] : 0;
 }
 
 int RowLayout::counterTop(int row, int lane) const {
@@ -76,7 +101,7 @@ void RowLayout::layBands(const Lanes& lanes, int compute) {
         top += kGhostHeight + kLaneGap;
     }
     for (const LaneKind kind : kCommLanes) {
-        if (!lanes.uses(kind)) continue;
+        if (!lanes.uses(kind) || !extras_.transfers) continue;
         bands_.push_back({kind, top, kCommHeight});
         top += kCommHeight + kLaneGap;
     }
@@ -93,9 +118,10 @@ int RowLayout::otherHeight(int direction) const {
     return lower == kHeights.begin() ? kHeights.front() : *(lower - 1);
 }
 
-int RowLayout::rawCount(int row) const {
-    const auto at = static_cast<std::size_t>(row);
-    return row >= 0 && at < extras_.raw_lanes.size() ? extras_.raw_lanes[at] : 0;
+RowExtras::RawPart RowLayout::rawPart(int row) const {
+    if (row < 0 || row >= rowCount() || isHeader(row)) return {};
+    const auto at = static_cast<std::size_t>(lineAt(row));
+    return at < extras_.raw_lanes.size() ? extras_.raw_lanes[at] : RowExtras::RawPart{};
 }
 
 int RowLayout::rowAt(int y) const {
@@ -105,7 +131,7 @@ int RowLayout::rowAt(int y) const {
 
 std::optional<LaneBand> RowLayout::bandAt(int y) const {
     const int row = rowAt(y);
-    if (row < 0) return std::nullopt;
+    if (row < 0 || isHeader(row)) return std::nullopt;
     const int inside = y - rowTop(row);
     for (const LaneBand& band : bands_) {
         if (inside >= band.top && inside < band.top + band.height) return band;

@@ -59,9 +59,9 @@ private:
 class StripBuilder {
 public:
     StripBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, std::vector<StripPiece>& out)
-        : ops_(input.session.lanes.lane(static_cast<std::size_t>(row), LaneKind::Compute)),
-          idle_(input.session.lanes.lane(static_cast<std::size_t>(row), LaneKind::Bubble)), borders_(borders),
-          row_(row), out_(out), first_piece_(out.size()),
+        : ops_(input.session.lanes.lane(static_cast<std::size_t>(input.rows.lineAt(row)), LaneKind::Compute)),
+          idle_(input.session.lanes.lane(static_cast<std::size_t>(input.rows.lineAt(row)), LaneKind::Bubble)),
+          borders_(borders), row_(row), out_(out), first_piece_(out.size()),
           height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
 
     void build() {
@@ -184,7 +184,7 @@ std::vector<StripPiece> buildStrips(const GeometryInput& input) {
     const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         const int top = input.rows.rowTop(row) - input.scroll_y;
-        if (top >= input.height || top + input.rows.rowHeight() <= 0) continue;
+        if (input.rows.isHeader(row) || top >= input.height || top + input.rows.rowHeight() <= 0) continue;
         StripBuilder(input, borders, row, pieces).build();
     }
     return pieces;

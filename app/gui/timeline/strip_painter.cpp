@@ -1,8 +1,7 @@
 #include "app/gui/timeline/strip_painter.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/models/row_text.h"
 
-#include <QCoreApplication>
 #include <QFontMetrics>
 #include <QImage>
 #include <QPainter>
@@ -13,10 +12,6 @@
 namespace bubblescope::gui {
 
 namespace {
-
-struct StripText {
-    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
-};
 
 constexpr int kStripNameLeft = 16;
 constexpr int kShareWidth = 56; ///< of the bars that tell the ranks' bubbles
@@ -67,6 +62,7 @@ void StripPainter::paintNames(const QRect& column) {
     const int line = QFontMetrics(small_).height();
     const int every = nameEvery(rows.rowHeight(), line);
     for (int row = 0; row < rows.rowCount(); ++row) {
+        if (rows.isHeader(row)) continue;
         const QRect area(0, column.top() + rows.rowTop(row) - f_.geometry.scroll_y, column.width() - 1,
                          rows.bands().front().height);
         // A name may reach beyond its strip.
@@ -77,17 +73,19 @@ void StripPainter::paintNames(const QRect& column) {
         // The topmost one would be cut off by the ruler.
         const int top = row == 0 ? std::max(area.top(), area.center().y() - line / 2) : area.center().y() - line / 2;
         p_.drawText(QRect(kStripNameLeft, top, area.width() - kStripNameLeft, line), Qt::AlignLeft | Qt::AlignVCenter,
-                    StripText::tr("Rank %1").arg(row));
+                    lineName(f_.session, rows.lineAt(row)));
     }
     p_.restore();
 }
 
 /// The rank's bubbles as a bar, from the right: side by side they draw the profile of the step.
 void StripPainter::paintShare(int row, const QRect& area) {
-    const StepAnalysis& analysis = f_.session.analysis(f_.step);
-    if (static_cast<std::size_t>(row) >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return;
-    const double share = static_cast<double>(analysis.ranks[static_cast<std::size_t>(row)].bubble.count()) /
-                         static_cast<double>(analysis.wall.count());
+    const int line = f_.geometry.rows.lineAt(row);
+    const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line));
+    const StepAnalysis& analysis = f_.session.analysis(f_.session.stepOn(line, f_.step));
+    if (rank >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return;
+    const double share =
+        static_cast<double>(analysis.ranks[rank].bubble.count()) / static_cast<double>(analysis.wall.count());
     const int width = static_cast<int>(std::lround(kShareWidth * std::clamp(share, 0.0, 1.0)));
     const QRect frame(area.right() - kShareWidth - 8, area.top(), kShareWidth, area.height());
     p_.fillRect(frame, f_.theme.fill(Role::Forward));

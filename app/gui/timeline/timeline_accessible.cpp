@@ -2,12 +2,14 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/row_text.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QAccessible>
 #include <QAccessibleWidget>
 #include <QCoreApplication>
 
+#include <algorithm>
 #include <map>
 
 namespace bubblescope::gui {
@@ -23,9 +25,10 @@ QString selectionText(const TimelineView& view) {
     return state.session() && state.selection() ? oneLine(*state.session(), state.selection()) : QString();
 }
 
-QString rankText(const Session& session, int step, int rank) {
+QString lineText(const Session& session, int current, int line) {
+    const int step = session.stepOn(line, current);
     const StepAnalysis& analysis = session.analysis(step);
-    const auto at = static_cast<std::size_t>(rank);
+    const auto at = static_cast<std::size_t>(session.lanes.rankOf(line));
     if (at >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return {};
     const RankAccount& account = analysis.ranks[at];
     const double bubble = static_cast<double>(account.bubble.count()) / static_cast<double>(analysis.wall.count());
@@ -54,9 +57,12 @@ public:
     [[nodiscard]] QString text(QAccessible::Text what) const override {
         if (!isValid()) return {};
         switch (what) {
-        case QAccessible::Name: return AccessText::tr("Rank %1").arg(row_);
+        case QAccessible::Name: return name();
         case QAccessible::Value:
-        case QAccessible::Description: return rankText(*view_.state().session(), view_.state().step(), row_);
+        case QAccessible::Description:
+            return view_.rows().isHeader(row_)
+                       ? (view_.rows().row(row_).folded ? AccessText::tr("folded") : AccessText::tr("unfolded"))
+                       : lineText(*view_.state().session(), view_.state().step(), view_.rows().lineAt(row_));
         default: return {};
         }
     }
@@ -67,13 +73,25 @@ public:
     }
     [[nodiscard]] QAccessible::State state() const override {
         QAccessible::State state;
-        state.selectable = true;
+        if (!isValid()) return state;
+        const PlannedRow& row = view_.rows().row(row_);
+        state.selectable = !row.header();
+        state.expandable = row.header();
+        state.expanded = row.header() && !row.folded;
+        state.collapsed = row.header() && row.folded;
         const ItemRef& selection = view_.state().selection();
-        state.selected = isValid() && selection && selection.rank == row_;
+        state.selected = selection && view_.state().session()->lanes.lineOf(selection) == row.line && !row.header();
         return state;
     }
 
 private:
+    [[nodiscard]] QString name() const {
+        const PlannedRow& row = view_.rows().row(row_);
+        if (row.header()) return groupName(row, view_.state().rows().group.value_or(MeshAxis::Pipeline));
+        const QString rank = lineName(*view_.state().session(), row.line);
+        return row.pinned ? AccessText::tr("%1, pinned").arg(rank) : rank;
+    }
+
     TimelineView& view_;
     int row_;
 };
@@ -86,14 +104,11 @@ public:
             QAccessible::deleteAccessibleInterface(id);
     }
 
-    [[nodiscard]] int childCount() const override {
-        const auto [first, end] = view_.rowsInSight();
-        return end - first;
-    }
+    [[nodiscard]] int childCount() const override { return static_cast<int>(view_.rowsInSight().size()); }
     [[nodiscard]] QAccessibleInterface* child(int index) const override {
-        const auto [first, end] = view_.rowsInSight();
-        if (index < 0 || first + index >= end) return nullptr;
-        const int row = first + index;
+        const std::vector<int> rows = view_.rowsInSight();
+        if (index < 0 || index >= static_cast<int>(rows.size())) return nullptr;
+        const int row = rows[static_cast<std::size_t>(index)];
         const auto known = rows_.find(row);
         if (known != rows_.end()) return QAccessible::accessibleInterface(known->second);
         auto* made = new RowAccess(view_, row);
@@ -117,7 +132,7 @@ public:
         if (what == QAccessible::Value) return selectionText(view_);
         if (what == QAccessible::Description && view_.state().session())
             return AccessText::tr("%1 ranks, step %2 of %3")
-                .arg(view_.rows().rowCount())
+                .arg(std::ranges::count_if(view_.rows().plan(), [](const PlannedRow& row) { return !row.header(); }))
                 .arg(view_.state().step() + 1)
                 .arg(view_.state().session()->stepCount());
         return QAccessibleWidget::text(what);
@@ -148,17 +163,24 @@ void installTimelineAccess(TimelineView& view) {
         QAccessible::deleteAccessibleInterface(QAccessible::uniqueId(made));
 }
 
+void announceRows(TimelineView& view) {
+    if (dynamic_cast<TimelineAccess*>(QAccessible::queryAccessibleInterface(&view)) == nullptr) return;
+    QAccessibleEvent reordered(&view, QAccessible::ObjectReorder);
+    QAccessible::updateAccessibility(&reordered);
+}
+
 void announceSelection(TimelineView& view) {
     // Another kind of interface would not know our rows by their numbers.
     if (dynamic_cast<TimelineAccess*>(QAccessible::queryAccessibleInterface(&view)) == nullptr) return;
     QAccessibleValueChangeEvent value(&view, selectionText(view));
     QAccessible::updateAccessibility(&value);
     const ItemRef& selection = view.state().selection();
-    const int row = selection ? selection.rank : -1;
-    const auto [first, end] = view.rowsInSight();
-    if (row < first || row >= end) return;
+    if (!selection || !view.state().session()) return;
+    const std::vector<int> rows = view.rowsInSight();
+    const auto row = std::ranges::find(rows, view.rows().rowOf(view.state().session()->lanes.lineOf(selection)));
+    if (row == rows.end()) return;
     QAccessibleEvent selected(&view, QAccessible::Selection);
-    selected.setChild(row - first);
+    selected.setChild(static_cast<int>(row - rows.begin()));
     QAccessible::updateAccessibility(&selected);
 }
 

@@ -8,6 +8,9 @@ class TimelineView;
 /// step, and the selection as the timeline's value. Called by each view before it is named.
 void installTimelineAccess(TimelineView& view);
 
+/// Tells those that listen that there are other rows.
+void announceRows(TimelineView& view);
+
 /// Tells those that listen that the selection is another one.
 void announceSelection(TimelineView& view);
 

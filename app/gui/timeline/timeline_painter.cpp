@@ -1,6 +1,7 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/models/row_text.h"
 #include "app/gui/timeline/strip_painter.h"
 #include "app/gui/timeline/ticks.h"
 
@@ -78,6 +79,8 @@ void TimelinePainter::paintBase() {
     if (f_.geometry.rows.strips()) StripPainter(p_, f_).paint(buildStrips(f_.geometry));
     paintRuler();
     paintHeader();
+    paintGroups();
+    paintPins();
 }
 
 void TimelinePainter::paintRows() {
@@ -232,6 +235,7 @@ void TimelinePainter::paintHeader() {
     p_.setClipRect(column);
     if (rows.strips()) StripPainter(p_, f_).paintNames(column);
     for (int row = 0; row < rows.rowCount() && !rows.strips(); ++row) {
+        if (rows.isHeader(row)) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
         const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
         if (!area.intersects(column)) continue;
@@ -245,17 +249,21 @@ void TimelinePainter::paintHeader() {
 void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     const LaneBand& compute = f_.geometry.rows.bands().front();
     const QRect box(area.left() + kNameLeft, area.top() + compute.top, area.width() - kNameLeft - 8, compute.height);
-    paintFold(row, box);
+    const int line_number = f_.geometry.rows.lineAt(row);
+    if (!f_.session.raw.of(line_number).empty())
+        paintFold(f_.geometry.rows.rawCount(row) > 0,
+                  {kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4.0 : 0.0)});
     p_.setFont(bold_);
     p_.setPen(f_.theme.text);
-    const StepAnalysis& analysis = f_.session.analysis(f_.step);
-    const QString name = TimelineText::tr("Rank %1").arg(row);
+    const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line_number));
+    const StepAnalysis& analysis = f_.session.analysis(f_.session.stepOn(line_number, f_.step));
+    const QString name = lineName(f_.session, line_number);
     paintLaneNames(area.top(), area);
-    if (static_cast<std::size_t>(row) >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) {
+    if (rank >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) {
         p_.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, name);
         return;
     }
-    const RankAccount& account = analysis.ranks[static_cast<std::size_t>(row)];
+    const RankAccount& account = analysis.ranks[rank];
     const double bubble = static_cast<double>(account.bubble.count()) / static_cast<double>(analysis.wall.count());
     const int line = QFontMetrics(bold_).height();
     const bool tall = compute.height >= line + 14;
@@ -264,7 +272,11 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, TimelineText::tr("bubble %1").arg(percent(bubble)));
+    // The word for it where there is room beside the name.
+    const QString word = TimelineText::tr("bubble %1").arg(percent(bubble));
+    const int room = text.width() - QFontMetrics(bold_).horizontalAdvance(name) - 4;
+    const bool fits = QFontMetrics(small_).horizontalAdvance(word) <= room;
+    p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, fits ? word : percent(bubble));
     if (!tall) return;
     // Busy share as a bar; what is left of it is bubble.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
@@ -273,11 +285,8 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.fillRect(QRect(bar.left(), bar.top(), busy, bar.height()), f_.theme.fill(Role::Forward));
 }
 
-/// A triangle where there are raw lanes to unfold.
-void TimelinePainter::paintFold(int row, const QRect& box) {
-    if (f_.session.raw.of(row).empty()) return;
-    const bool open = f_.geometry.rows.rawCount(row) > 0;
-    const QPointF centre(kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4 : 0));
+/// A triangle that tells whether there is more to see below.
+void TimelinePainter::paintFold(bool open, const QPointF& centre) {
     QPolygonF triangle;
     if (open) {
         triangle << centre + QPointF(-4, -2) << centre + QPointF(4, -2) << centre + QPointF(0, 3);
@@ -333,9 +342,10 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
 void TimelinePainter::paintHighlight(const Highlight& highlight) {
     if (overlap(highlight.range, f_.geometry.scale.range) == TimeNs{0}) return;
     const RowLayout& rows = f_.geometry.rows;
-    if (highlight.rank < 0 || highlight.rank >= rows.rowCount()) return;
+    const int row = rows.rowOf(f_.session.lanes.lineOf(f_.step, highlight.rank));
+    if (row < 0) return;
     const LaneBand& band = rows.bands().front();
-    const int top = rows.rowTop(highlight.rank) + band.top - f_.geometry.scroll_y;
+    const int top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;
     if (top + band.height < 0 || top > f_.plot.height()) return;
     const double left = std::round(std::max(-2.0, f_.geometry.scale.x(highlight.range.begin)));
     const double right = std::round(std::min(f_.plot.width() + 2.0, f_.geometry.scale.x(highlight.range.end)));

@@ -9,6 +9,8 @@
 #include <QFont>
 #include <QRect>
 
+#include <optional>
+
 class QPainter;
 
 namespace bubblescope::gui {
@@ -28,9 +30,12 @@ struct TimelineFrame {
     QRect plot;   ///< right of the header, below the ruler
     int step = 0; ///< current, place in Run::steps
     QFont font;
-    PixelCanvas* pixels = nullptr; ///< of the picture that is painted, where it has pixels
-    LabelCache* labels = nullptr;  ///< for `font` …
-    LabelCache* smaller = nullptr; ///< … and for smallFont(font); without them texts stay texts, as files want them
+    std::optional<MeshAxis> group{}; ///< along which rows are grouped
+    bool pinned = false;             ///< the part with the pinned rows, drawn over what has been scrolled below them
+    int caption_top = 0;             ///< below the ruler, from where on texts about the whole may stand
+    PixelCanvas* pixels = nullptr;   ///< of the picture that is painted, where it has pixels
+    LabelCache* labels = nullptr;    ///< for `font` …
+    LabelCache* smaller = nullptr;   ///< … and for smallFont(font); without them texts stay texts, as files want them
 };
 
 /// For what is less important.
@@ -55,7 +60,9 @@ private:
     void paintStepBand();
     void paintHeader();
     void paintRankHeader(int row, const QRect& area);
-    void paintFold(int row, const QRect& box);
+    void paintFold(bool open, const QPointF& centre);
+    void paintGroups();
+    void paintPins();
     void paintLaneNames(int top, const QRect& area);
     void paintHighlight(const Highlight& highlight);
     void outline(const ItemRef& item, const QColor& colour, int width, bool dashed);

@@ -1,21 +1,13 @@
 #include "app/gui/timeline/timeline_view.h"
 
-#include "app/gui/models/item_text.h"
-#include "app/gui/models/navigation.h"
-#include "app/gui/models/notes_model.h"
-#include "app/gui/models/range_stats.h"
-#include "app/gui/timeline/counter_geometry.h"
-#include "app/gui/timeline/note_flags.h"
+#include "app/gui/models/notebook.h"
 #include "app/gui/timeline/timeline_accessible.h"
 #include "app/gui/timeline/timeline_painter.h"
+#include "app/gui/timeline/trail_painter.h"
 
-#include <QApplication>
+#include <QEvent>
 #include <QFontMetricsF>
-#include <QHelpEvent>
-#include <QMouseEvent>
 #include <QScrollBar>
-#include <QTextDocument>
-#include <QToolTip>
 
 #include <cmath>
 
@@ -23,25 +15,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kKeyZoom = 0.8;     ///< per key press
-constexpr double kKeyPan = 0.1;      ///< of the view
-constexpr double kWheelZoom = 0.85;  ///< per notch
-constexpr double kWheelNotch = 120;  ///< Qt's eighths of a degree
-constexpr double kSnapReach = 8;     ///< pixels within which an edge is meant
-constexpr double kGhostStep = 0.1;   ///< of the way between observed and ideal
 constexpr int kLeastScroll = 12;     ///< pixels for a notch of the wheel over the names
 constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
-
-QString toolTipText(const Session& session, const ItemRef& item) {
-    const ItemDescription text = describe(session, item);
-    QString html = QStringLiteral("<b>%1</b><table cellspacing='0'>").arg(text.title.toHtmlEscaped());
-    for (const Fact& fact : text.facts)
-        html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td align='right'>%2</td></tr>")
-                    .arg(fact.name.toHtmlEscaped(), fact.value.toHtmlEscaped());
-    html += QStringLiteral("</table>");
-    if (!text.note.isEmpty()) html += QStringLiteral("<p>%1</p>").arg(text.note.toHtmlEscaped());
-    return html;
-}
 
 } // namespace
 
@@ -61,20 +36,25 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
-        unfolded_.clear();
-        row_height_ = 0;
         trails_.reset();
         columns_.clear();
         counters_.reset();
         counter_job_.cancel();
-        showCounters(counters_on_);
+        showRows();
     });
-    connect(&state_, &ViewState::stepChanged, this, &TimelineView::invalidate);
+    connect(&state_, &ViewState::rowsChanged, this, &TimelineView::showRows);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (state_.rows().order == RowOrder::Bubble) {
+            relayout();
+        } else {
+            invalidate();
+        }
+    });
     connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&state_, &ViewState::trailsChanged, this, &TimelineView::invalidate);
+    connect(&state_, &ViewState::trailsChanged, this, &TimelineView::relayout); // their captions want room
     connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::ghostChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::ghostMoved, this, &TimelineView::invalidate);
@@ -101,19 +81,21 @@ QRect TimelineView::plot() const {
             std::max(1, viewport()->height() - kRulerHeight)};
 }
 
-std::pair<int, int> TimelineView::rowsInSight() const {
-    const int top = verticalScrollBar()->value();
-    const int first = rows_.rowAt(top);
-    if (first < 0) return {0, 0};
-    const int last = rows_.rowAt(top + plot().height() - 1);
-    return {first, last < 0 ? rows_.rowCount() : last + 1};
+std::vector<int> TimelineView::rowsInSight() const {
+    std::vector<int> out;
+    for (int row = 0; row < rows_.rowCount(); ++row) {
+        if (!rowRect(row).isEmpty()) out.push_back(row);
+    }
+    return out;
 }
 
 QRect TimelineView::rowRect(int row) const {
     if (row < 0 || row >= rows_.rowCount()) return {};
-    const QRect whole(0, kRulerHeight + rows_.rowTop(row) - verticalScrollBar()->value(), viewport()->width(),
-                      rows_.heightOf(row));
-    return whole & QRect(0, kRulerHeight, viewport()->width(), plot().height());
+    const int scroll = rows_.scrollOf(row, verticalScrollBar()->value());
+    const QRect whole(0, kRulerHeight + rows_.rowTop(row) - scroll, viewport()->width(), rows_.heightOf(row));
+    const bool pinned = rows_.rowTop(row) < rows_.stickyHeight();
+    const int top = kRulerHeight + (pinned ? 0 : rows_.stickyHeight());
+    return whole & QRect(0, top, viewport()->width(), viewport()->height() - top);
 }
 
 TimeScale TimelineView::scale() const {
@@ -127,7 +109,17 @@ GeometryInput TimelineView::geometry() const {
             verticalScrollBar()->value(),
             plot().height(),
             devicePixelRatioF(),
-            [this](const QString& text) { return textSize(text); }};
+            [this](const QString& text) { return textSize(text); },
+            !state_.rows().hides(LaneGroup::Replay)};
+}
+
+GeometryInput TimelineView::geometryAt(double plot_y) const {
+    return geometry().scrolledTo(rows_.scrollAt(static_cast<int>(std::floor(plot_y)), verticalScrollBar()->value()));
+}
+
+int TimelineView::contentY(const QPointF& position) const {
+    const int y = static_cast<int>(std::floor(position.y())) - kRulerHeight;
+    return y + rows_.scrollAt(y, verticalScrollBar()->value());
 }
 
 QSizeF TimelineView::textSize(const QString& text) const {
@@ -140,19 +132,33 @@ QSizeF TimelineView::textSize(const QString& text) const {
 }
 
 RowExtras TimelineView::extras() const {
+    const Session& session = *state_.session();
+    const RowChoice& choice = state_.rows();
     RowExtras extras;
-    extras.height = row_height_;
+    extras.height = choice.height;
     extras.ghost = state_.ghost() != nullptr;
-    for (int rank = 0; rank < static_cast<int>(state_.session()->lanes.rankCount()); ++rank)
-        extras.raw_lanes.push_back(unfolded(rank) ? static_cast<int>(state_.session()->raw.of(rank).size()) : 0);
-    for (int rank = 0; counters_on_ && counters_ && rank < static_cast<int>(extras.raw_lanes.size()); ++rank)
-        extras.counters.push_back(static_cast<int>(counters_->of(rank).size()));
+    extras.transfers = !choice.hides(LaneGroup::Transfers);
+    extras.rows = planRows(facts_, choice);
+    for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
+        const int all = choice.unfolds(line) ? static_cast<int>(session.raw.of(line).size()) : 0;
+        const int devices = std::min(all, session.raw.devicesOf(line));
+        const int first = choice.hides(LaneGroup::Kernels) ? devices : 0;
+        const int end = choice.hides(LaneGroup::Threads) ? devices : all;
+        extras.raw_lanes.push_back({std::max(0, end - first), first});
+        if (choice.counters && counters_) extras.counters.push_back(static_cast<int>(counters_->of(line).size()));
+    }
     return extras;
 }
 
 void TimelineView::showCounters(bool on) {
-    counters_on_ = on;
-    if (on && !counters_ && state_.session()) {
+    RowChoice rows = state_.rows();
+    rows.counters = on;
+    state_.setRows(std::move(rows));
+}
+
+/// As ViewState has chosen them.
+void TimelineView::showRows() {
+    if (state_.rows().counters && !counters_ && state_.session() && !counter_job_.running()) {
         counter_job_.start(
             [session = state_.session()](JobControl& control) { return CounterLanes::build(session, control); },
             [this](Result<std::shared_ptr<const CounterLanes>> made) {
@@ -162,54 +168,35 @@ void TimelineView::showCounters(bool on) {
             });
     }
     relayout();
+    announceRows(*this);
 }
 
-void TimelineView::setUnfolded(int rank, bool unfolded) {
-    if (unfolded) {
-        unfolded_.insert(rank);
-    } else {
-        unfolded_.remove(rank);
-    }
-    relayout();
+void TimelineView::setUnfolded(int line, bool unfolded) {
+    RowChoice rows = state_.rows();
+    rows.setUnfolded(line, unfolded);
+    state_.setRows(std::move(rows));
 }
 
 void TimelineView::setRowHeight(int height) {
     // What was in the middle stays there.
-    const int middle = verticalScrollBar()->value() + plot().height() / 2;
-    const int row = rows_.rowAt(middle);
-    row_height_ = height;
-    relayout();
+    const int row = rows_.rowAt(verticalScrollBar()->value() + plot().height() / 2);
+    RowChoice rows = state_.rows();
+    rows.height = height;
+    state_.setRows(std::move(rows));
     if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
-void TimelineView::unfold(bool all) {
-    const Session& session = *state_.session();
-    const int ranks = rows_.rowCount();
-    if (!all) {
-        const int rank =
-            state_.selection() ? state_.selection().rank : std::max(0, rows_.rowAt(verticalScrollBar()->value()));
-        setUnfolded(rank, !unfolded(rank));
-        return;
-    }
-    const bool open = unfolded_.isEmpty();
-    unfolded_.clear();
-    for (int rank = 0; open && rank < ranks; ++rank) {
-        if (!session.raw.of(rank).empty()) unfolded_.insert(rank);
-    }
-    relayout();
-}
-
-bool TimelineView::foldAt(const QPointF& position) {
-    if (position.x() >= kHeaderWidth || position.y() < kRulerHeight) return false;
-    const int row = rows_.rowAt(static_cast<int>(position.y()) - kRulerHeight + verticalScrollBar()->value());
-    if (row < 0 || state_.session()->raw.of(row).empty()) return false;
-    setUnfolded(row, !unfolded(row));
-    return true;
+/// Below the last row, for captions that stand at the bottom.
+int TimelineView::captionRoom() const {
+    const int captions = (state_.shows(Trail::Transfers) ? 1 : 0) + (state_.shows(Trail::CriticalPath) ? 1 : 0);
+    return captions * captionPitch(font());
 }
 
 void TimelineView::relayout() {
-    rows_ = state_.session() ? RowLayout(state_.session()->lanes, plot().height(), extras()) : RowLayout();
-    verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - plot().height()));
+    const int height = plot().height() - captionRoom();
+    facts_ = state_.session() ? rowFacts(*state_.session(), state_.step()) : std::vector<RowFacts>();
+    rows_ = state_.session() ? RowLayout(state_.session()->lanes, height, extras()) : RowLayout();
+    verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - height));
     verticalScrollBar()->setPageStep(plot().height());
     verticalScrollBar()->setSingleStep(std::max(kLeastScroll, rows_.rowHeight() / 2));
     invalidate();
@@ -240,264 +227,17 @@ ItemRef TimelineView::itemAt(const QPointF& position) const {
     const QRect area = plot();
     if (!state_.session() || !area.contains(position.toPoint())) return {};
     const QPointF place = position - area.topLeft();
-    const ItemRef item = hitTest(*state_.session(), scale(), rows_, verticalScrollBar()->value(), place.x(), place.y());
-    return item ? item : rawHitTest(geometry(), place.x(), place.y());
+    const GeometryInput input = geometryAt(place.y());
+    const ItemRef item =
+        hitTest(input.session, input.scale, rows_, input.scroll_y, place.x(), place.y(), 2, input.replay);
+    return item ? item : rawHitTest(input, place.x(), place.y());
 }
 
 QPointF TimelineView::centreOf(const ItemRef& item) const {
     if (!state_.session()) return {};
-    return itemRect(geometry(), item).center() + plot().topLeft();
-}
-
-void TimelineView::setHover(const ItemRef& item) {
-    if (item == hover_) return;
-    hover_ = item;
-    viewport()->update();
-    emit hovered(item);
-}
-
-bool TimelineView::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) setHover({});
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const QString text = toolTipAt(help->pos());
-        if (text.isEmpty()) {
-            QToolTip::hideText();
-        } else {
-            QToolTip::showText(help->globalPos(), text, viewport());
-        }
-        return true;
-    }
-    return QAbstractScrollArea::viewportEvent(event);
-}
-
-QString TimelineView::toolTipAt(const QPointF& position) const {
-    if (!state_.session()) return {};
-    if (const int note = noteUnder(position); note >= 0) {
-        const QString text = noteSummary(*state_.session(), notebook_->notes()[static_cast<std::size_t>(note)]);
-        return Qt::convertFromPlainText(text);
-    }
-    const QPointF place = position - plot().topLeft();
-    if (const auto counter = counters_ ? counterAt(geometry(), *counters_, place.x(), place.y()) : std::nullopt;
-        counter && plot().contains(position.toPoint()))
-        return Qt::convertFromPlainText(
-            QStringLiteral("%1: %2").arg(counter->lane->name, counterText(counter->lane->at(counter->time))));
-    const ItemRef item = itemAt(position);
-    return item ? toolTipText(*state_.session(), item) : QString();
-}
-
-int TimelineView::noteUnder(const QPointF& position) const {
-    const bool ruler = position.y() >= kStepBandHeight && position.y() < kRulerHeight && position.x() >= kHeaderWidth;
-    if (notebook_ == nullptr || !state_.session() || !ruler) return -1;
-    return noteAt(buildNoteFlags(notebook_->notes(), scale()), position.x() - kHeaderWidth);
-}
-
-void TimelineView::mousePressEvent(QMouseEvent* event) {
-    if (event->button() != Qt::LeftButton || !state_.session()) return;
-    pressed_ = true;
-    dragging_ = false;
-    press_position_ = drag_position_ = event->position();
-    measure_from_.reset();
-    if (!event->modifiers().testFlag(Qt::ShiftModifier) || !plot().contains(press_position_.toPoint())) return;
-    measure_from_ = snappedTime(press_position_);
-}
-
-TimeNs TimelineView::snappedTime(const QPointF& position) const {
-    const TimeNs time = scale().time(std::clamp<double>(position.x() - kHeaderWidth, 0, plot().width()));
-    const int row = rows_.rowAt(static_cast<int>(position.y()) - kRulerHeight + verticalScrollBar()->value());
-    return snapped(*state_.session(), row, time, scale().perPixel(kSnapReach));
-}
-
-void TimelineView::measureTo(const QPointF& position) {
-    const TimeNs to = snappedTime(position);
-    state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)});
-}
-
-void TimelineView::mouseMoveEvent(QMouseEvent* event) {
-    if (!pressed_) {
-        setHover(itemAt(event->position()));
-        return;
-    }
-    if (!dragging_) {
-        const double moved = (event->position() - press_position_).manhattanLength();
-        if (moved < QApplication::startDragDistance()) return;
-        dragging_ = true;
-        QToolTip::hideText();
-        viewport()->setCursor(measure_from_ ? Qt::SplitHCursor : Qt::ClosedHandCursor);
-    }
-    if (measure_from_) return measureTo(event->position());
-    const QPointF delta = event->position() - drag_position_;
-    drag_position_ = event->position();
-    state_.range().panBy(-delta.x() / plot().width());
-    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
-}
-
-void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
-    if (event->button() != Qt::LeftButton || !pressed_) return;
-    pressed_ = false;
-    if (dragging_) {
-        dragging_ = false;
-        viewport()->unsetCursor();
-        state_.range().endGesture();
-        return;
-    }
-    if (const int note = noteUnder(event->position()); note >= 0) return notebook_->goTo(note);
-    if (!selectStepAt(event->position()) && !foldAt(event->position())) state_.select(itemAt(event->position()));
-}
-
-void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) state_.zoomTo(itemAt(event->position()));
-}
-
-bool TimelineView::selectStepAt(const QPointF& position) {
-    if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth) return false;
-    const TimeNs time = scale().time(position.x() - kHeaderWidth);
-    for (int step = 0; step < state_.session()->stepCount(); ++step) {
-        if (!state_.session()->window(step).contains(time)) continue;
-        state_.showStep(step);
-        return true;
-    }
-    return false;
-}
-
-void TimelineView::wheelEvent(QWheelEvent* event) {
-    event->accept();
-    const QPoint angle = event->angleDelta();
-    const double x = event->position().x() - kHeaderWidth;
-    const bool sideways = event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y());
-    if (sideways) {
-        const int delta = angle.x() != 0 ? angle.x() : angle.y();
-        state_.range().panBy(-delta / kWheelNotch * kKeyPan);
-    } else if (x < 0) {
-        // Over the rank names the wheel scrolls ranks, as there is no time to zoom at.
-        const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
-        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
-    } else {
-        state_.range().zoomAt(x / plot().width(), std::pow(kWheelZoom, angle.y() / kWheelNotch));
-    }
-    gesture_end_.start();
-    setHover(itemAt(event->position()));
-}
-
-void TimelineView::keyPressEvent(QKeyEvent* event) {
-    const CommandInfo* info = findCommand(*event);
-    if (info == nullptr) {
-        QAbstractScrollArea::keyPressEvent(event);
-        return;
-    }
-    run(info->command);
-}
-
-void TimelineView::run(Command command) {
-    if (!state_.session()) return;
-    const Session& session = *state_.session();
-    const ItemRef selection = state_.selection();
-    switch (command) {
-    case Command::ZoomIn: zoom(kKeyZoom); break;
-    case Command::ZoomOut: zoom(1 / kKeyZoom); break;
-    case Command::PanLeft: pan(-kKeyPan); break;
-    case Command::PanRight: pan(kKeyPan); break;
-    case Command::FitAll: state_.range().showAll(); break;
-    case Command::FitStep: state_.showStep(state_.step()); break;
-    case Command::Focus: focusSelection(); break;
-    case Command::ZoomToSelection: state_.zoomTo(selection); break;
-    case Command::PreviousZoom: state_.range().back(); break;
-    case Command::NextOp:
-        moveTo(selection ? neighbourOp(session, selection, 1)
-                         : opNear(session, 0, session.window(state_.step()).begin));
-        break;
-    case Command::PreviousOp: moveTo(neighbourOp(session, selection, -1)); break;
-    case Command::Consumer: moveTo(consumer(session, selection)); break;
-    case Command::Producer: moveTo(producer(session, selection)); break;
-    case Command::RankUp: changeRank(-1); break;
-    case Command::RankDown: changeRank(1); break;
-    case Command::NextStep: state_.showStep(state_.step() + 1); break;
-    case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
-    case Command::Unfold: unfold(false); break;
-    case Command::UnfoldAll: unfold(true); break;
-    case Command::Counters: showCounters(!counters_on_); break;
-    case Command::HigherRows: setRowHeight(rows_.otherHeight(1)); break;
-    case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
-    case Command::FitRows: setRowHeight(0); break;
-    case Command::Ideal: emit idealRequested(); break;
-    case Command::GhostNearer: moveGhost(-kGhostStep); break;
-    case Command::GhostFurther: moveGhost(kGhostStep); break;
-    case Command::Transfers: toggle(Trail::Transfers); break;
-    case Command::CriticalPath: toggle(Trail::CriticalPath); break;
-    case Command::Microbatch: toggle(Trail::Microbatch); break;
-    case Command::AddNote:
-        if (notebook_ != nullptr) notebook_->addHere();
-        break;
-    case Command::NextNote:
-        if (notebook_ != nullptr) notebook_->goToNext(1);
-        break;
-    case Command::PreviousNote:
-        if (notebook_ != nullptr) notebook_->goToNext(-1);
-        break;
-    case Command::Search: emit searchRequested(); break;
-    case Command::Clear:
-        state_.select({});
-        state_.highlight({}, {});
-        state_.measure({});
-        break;
-    }
-}
-
-void TimelineView::zoom(double factor) {
-    const QPointF cursor = viewport()->mapFromGlobal(QCursor::pos());
-    const bool inside = viewport()->underMouse() && plot().contains(cursor.toPoint());
-    state_.range().zoomAt(inside ? (cursor.x() - kHeaderWidth) / plot().width() : 0.5, factor);
-    gesture_end_.start();
-}
-
-void TimelineView::pan(double share) {
-    state_.range().panBy(share);
-    gesture_end_.start();
-}
-
-void TimelineView::moveGhost(double by) {
-    if (!state_.ghost()) return;
-    // In whole steps, so that there and back again is where it began.
-    state_.setGhostShare(std::round((state_.ghostShare() + by) / kGhostStep) * kGhostStep);
-}
-
-void TimelineView::focusSelection() {
-    const ItemRef item = state_.selection();
-    if (!item) return;
-    const TimeRange range = state_.session()->range(item);
-    const TimeRange now = state_.range().range();
-    const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
-    state_.range().show({begin, begin + now.length()});
-    emit state_.rankRequested(item.rank);
-    // Already in the middle, or as close to it as the trace's ends allow: the second press fits.
-    if (state_.range().range() == now) state_.zoomTo(item);
-}
-
-void TimelineView::moveTo(const ItemRef& item) {
-    if (!item) return;
-    state_.select(item);
-    state_.reveal(item);
-}
-
-void TimelineView::changeRank(int direction) {
-    const ItemRef from = state_.selection();
-    const int ranks = rows_.rowCount();
-    if (!from) {
-        verticalScrollBar()->setValue(verticalScrollBar()->value() + direction * rows_.rowHeight());
-        return;
-    }
-    const int rank = from.rank + direction;
-    if (rank < 0 || rank >= ranks) return;
-    const TimeRange range = state_.session()->range(from);
-    moveTo(opNear(*state_.session(), rank, range.begin + range.length() / 2));
-}
-
-void TimelineView::showRank(int rank) {
-    const int top = rows_.rowTop(rank);
-    const int bottom = top + std::min(rows_.heightOf(rank), plot().height());
-    QScrollBar* bar = verticalScrollBar();
-    if (top < bar->value()) bar->setValue(top);
-    if (bottom > bar->value() + plot().height()) bar->setValue(bottom - plot().height());
+    const int row = rows_.rowOf(state_.session()->lanes.lineOf(item));
+    const int scroll = row < 0 ? 0 : rows_.scrollOf(row, verticalScrollBar()->value());
+    return itemRect(geometry().scrolledTo(scroll), item).center() + plot().topLeft();
 }
 
 } // namespace bubblescope::gui

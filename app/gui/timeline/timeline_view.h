@@ -15,16 +15,15 @@
 #include <QHash>
 #include <QImage>
 #include <QPointF>
-#include <QSet>
 #include <QTimer>
 
 #include <optional>
-#include <utility>
+#include <vector>
 
 namespace bubblescope::gui {
 
 class Notebook;
-class PixelCanvas;
+struct TimelineFrame;
 
 /// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
 /// Reads and changes ViewState; geometry and the painted base are kept until something they depend on
@@ -45,18 +44,18 @@ public:
     void run(Command command);
     /// The item under a point of the viewport.
     [[nodiscard]] ItemRef itemAt(const QPointF& position) const;
-    /// Whether the raw lanes of a rank are shown.
-    [[nodiscard]] bool unfolded(int rank) const { return unfolded_.contains(rank); }
-    void setUnfolded(int rank, bool unfolded);
-    /// Shows what is counted on each rank; it comes when it is ready. Not in strips.
+    /// Whether the raw lanes of a line are shown.
+    [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
+    void setUnfolded(int line, bool unfolded);
+    /// Shows what is counted on each line; it comes when it is ready. Not in strips.
     void showCounters(bool on);
-    [[nodiscard]] bool showsCounters() const { return counters_on_; }
+    [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
     /// Height of the ops in logical pixels, 0 = as fits the view; low ones make strips of the rows.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
     [[nodiscard]] const ViewState& state() const { return state_; }
-    /// The rows of which something is on the screen, [first, second).
-    [[nodiscard]] std::pair<int, int> rowsInSight() const;
+    /// The rows of which something is on the screen, from top to bottom.
+    [[nodiscard]] std::vector<int> rowsInSight() const;
     /// Of its visible part, with its name, in the viewport.
     [[nodiscard]] QRect rowRect(int row) const;
     /// Draws what is on the screen, without what the mouse points at: for pictures in files.
@@ -68,6 +67,7 @@ signals:
     void hovered(const bubblescope::gui::ItemRef& item);
     void idealRequested();
     void searchRequested();
+    void filterRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -80,18 +80,27 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
     void changeEvent(QEvent* event) override;
 
 private:
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] TimeScale scale() const;
     [[nodiscard]] GeometryInput geometry() const;
+    [[nodiscard]] GeometryInput geometryAt(double plot_y) const;
+    [[nodiscard]] int contentY(const QPointF& position) const;
+    [[nodiscard]] int captionRoom() const;
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     void relayout();
     void invalidate();
-    void renderBase();
-    void drawBase(QPainter& painter, PixelCanvas* pixels);
-    void drawOverlay(QPainter& painter, const ItemRef& hover);
+    /// What is drawn at once: the pinned rows, or all that scrolls.
+    enum class Part : std::uint8_t { Scrolled, Pinned };
+    [[nodiscard]] bool pinsCover() const;
+    [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
+    [[nodiscard]] GeometryInput geometryOf(Part part) const;
+    void renderBase(Part part, QImage& image);
+    void drawBase(QPainter& painter, Part part, QImage* image);
+    void drawOverlay(QPainter& painter, Part part, const ItemRef& hover);
     StepTrails& trails();
     void toggle(Trail trail) { state_.showTrail(trail, !state_.shows(trail)); }
     void measureTo(const QPointF& position);
@@ -104,6 +113,14 @@ private:
     void moveTo(const ItemRef& item);
     void changeRank(int direction);
     void showRank(int rank);
+    void showLine(int line);
+    [[nodiscard]] int lineInHand() const;
+    void pin(int line);
+    void moveRow(int line, int direction);
+    void foldGroup(int group);
+    void foldGroupInHand();
+    void showAllRows();
+    void showRows();
     [[nodiscard]] int noteUnder(const QPointF& position) const;
     [[nodiscard]] QString toolTipAt(const QPointF& position) const;
     bool selectStepAt(const QPointF& position);
@@ -116,12 +133,11 @@ private:
     Notebook* notebook_ = nullptr;
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
-    QSet<int> unfolded_; ///< ranks
-    int row_height_ = 0;
-    bool counters_on_ = false;
+    std::vector<RowFacts> facts_;
     std::shared_ptr<const CounterLanes> counters_; ///< null until they are ready
     BackgroundJob counter_job_;
     QImage base_;
+    QImage pinned_; ///< the same of pinned rows that rows were scrolled below
     bool base_valid_ = false;
     std::optional<StepTrails> trails_; ///< of the step that was last asked for
     ColumnCache columns_;

@@ -2,6 +2,8 @@
 #include "app/gui/timeline/extra_painter.h"
 #include "app/gui/timeline/ghost_geometry.h"
 #include "app/gui/timeline/note_painter.h"
+#include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/timeline/trail_painter.h"
 
@@ -9,28 +11,52 @@
 #include <QPainter>
 #include <QScrollBar>
 
+#include <optional>
+
 namespace bubblescope::gui {
 
-/// What is kept until the view changes.
-void TimelineView::renderBase() {
-    const double ratio = devicePixelRatioF();
-    const QSize device_size = (QSizeF(viewport()->size()) * ratio).toSize();
-    if (base_.size() != device_size) base_ = QImage(device_size, QImage::Format_RGB32);
-    base_.setDevicePixelRatio(ratio);
-    PixelCanvas pixels(base_, plot(), ratio);
-    QPainter painter(&base_);
-    drawBase(painter, &pixels);
-    columns_.endFrame();
-    base_valid_ = true;
+/// Whether rows have been scrolled below pinned ones, which are then drawn once more, over them.
+bool TimelineView::pinsCover() const {
+    return rows_.stickyHeight() > 0 && verticalScrollBar()->value() > 0;
 }
 
-/// `pixels`: of what the painter paints on; none where that has none.
-void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
+GeometryInput TimelineView::geometryOf(Part part) const {
     GeometryInput input = geometry();
-    if (pixels != nullptr) input.columns = &columns_;
+    if (part == Part::Scrolled) return input;
+    input.scroll_y = 0;
+    input.height = rows_.stickyHeight();
+    return input;
+}
+
+TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const {
+    QRect area = plot();
+    area.setHeight(input.height);
+    TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, area, state_.step(), font()};
+    frame.group = state_.rows().group;
+    frame.pinned = part == Part::Pinned;
+    frame.caption_top = rows_.stickyHeight();
+    return frame;
+}
+
+/// What is kept until the view changes.
+void TimelineView::renderBase(Part part, QImage& image) {
+    const double ratio = devicePixelRatioF();
+    const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
+    const QSize device_size = (QSizeF(viewport()->width(), height) * ratio).toSize();
+    if (image.size() != device_size) image = QImage(device_size, QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    QPainter painter(&image);
+    drawBase(painter, part, &image);
+}
+
+/// `image`: which the painter paints on; none where that is no picture.
+void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
+    GeometryInput input = geometryOf(part);
+    if (image != nullptr) input.columns = &columns_;
     shapes_ = buildShapes(input);
-    TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
-    frame.pixels = pixels;
+    TimelineFrame frame = frameOf(part, input);
+    std::optional<PixelCanvas> pixels;
+    if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
     // Pictures look as the screen does; in drawings texts stay texts.
     if (painter.paintEngine()->type() == QPaintEngine::Raster) {
         labels_.setFont(font());
@@ -51,9 +77,9 @@ void TimelineView::drawBase(QPainter& painter, PixelCanvas* pixels) {
 }
 
 /// What follows the mouse and the selection.
-void TimelineView::drawOverlay(QPainter& painter, const ItemRef& hover) {
-    const GeometryInput input = geometry();
-    const TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, plot(), state_.step(), font()};
+void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hover) {
+    const GeometryInput input = geometryOf(part);
+    const TimelineFrame frame = frameOf(part, input);
     if (notebook_ != nullptr) NotePainter(painter, frame).paint(notebook_->notes(), notebook_->current());
     TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover, state_.highlights());
     TrailPainter trail(painter, frame, Qt::TopEdge);
@@ -77,8 +103,11 @@ void TimelineView::draw(QPainter& painter) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    drawBase(painter, nullptr);
-    drawOverlay(painter, {});
+    drawBase(painter, Part::Scrolled, nullptr);
+    drawOverlay(painter, Part::Scrolled, {});
+    if (!pinsCover()) return;
+    drawBase(painter, Part::Pinned, nullptr);
+    drawOverlay(painter, Part::Pinned, {});
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -87,9 +116,17 @@ void TimelineView::paintEvent(QPaintEvent*) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    if (!base_valid_ || base_.devicePixelRatio() != devicePixelRatioF()) renderBase();
+    const bool again = !base_valid_ || base_.devicePixelRatio() != devicePixelRatioF();
+    base_valid_ = true;
+    if (again) renderBase(Part::Scrolled, base_);
     painter.drawImage(0, 0, base_);
-    drawOverlay(painter, hover_);
+    drawOverlay(painter, Part::Scrolled, hover_);
+    const bool pins = pinsCover();
+    if (again && pins) renderBase(Part::Pinned, pinned_);
+    if (again) columns_.endFrame();
+    if (!pins) return;
+    painter.drawImage(0, 0, pinned_);
+    drawOverlay(painter, Part::Pinned, hover_);
 }
 
 } // namespace bubblescope::gui

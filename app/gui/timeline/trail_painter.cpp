@@ -26,18 +26,27 @@ constexpr double kFarOutside = 4e3; ///< pixels; a line's end further out change
 
 } // namespace
 
+int captionPitch(const QFont& font) {
+    return static_cast<int>(std::ceil(QFontMetricsF(font).height())) + 10;
+}
+
 TrailPainter::TrailPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions)
     : p_(painter), f_(frame), edge_(captions) {}
 
+/// Of a rank in the step that is current; −1 where it is not shown.
+int TrailPainter::rowOf(int rank) const {
+    return f_.geometry.rows.rowOf(f_.session.lanes.lineOf(f_.step, rank));
+}
+
 double TrailPainter::y(const Arrow::End& end, const Arrow::End& other) const {
     const RowLayout& rows = f_.geometry.rows;
-    const double top = rows.rowTop(end.rank) - f_.geometry.scroll_y;
+    const double top = rows.rowTop(rowOf(end.rank)) - f_.geometry.scroll_y;
     const auto& bands = rows.bands();
     const auto band = std::ranges::find(bands, end.lane, &LaneBand::kind);
     if (end.lane != LaneKind::Compute && band != bands.end()) return top + band->top + band->height / 2.0;
     // From an op's edge that faces the other row.
     const LaneBand& compute = bands.front();
-    return top + compute.top + (other.rank > end.rank ? compute.height : 0);
+    return top + compute.top + (rowOf(other.rank) > rowOf(end.rank) ? compute.height : 0);
 }
 
 QLineF TrailPainter::line(const Arrow& arrow) const {
@@ -45,6 +54,10 @@ QLineF TrailPainter::line(const Arrow& arrow) const {
         return std::clamp(f_.geometry.scale.x(time), -kFarOutside, f_.geometry.scale.width + kFarOutside);
     };
     return {x(arrow.from.time), y(arrow.from, arrow.to), x(arrow.to.time), y(arrow.to, arrow.from)};
+}
+
+bool TrailPainter::shown(const Arrow& arrow) const {
+    return rowOf(arrow.from.rank) >= 0 && rowOf(arrow.to.rank) >= 0;
 }
 
 bool TrailPainter::inSight(const QLineF& line) const {
@@ -80,6 +93,7 @@ void TrailPainter::paintArrow(const QLineF& line, const QColor& colour, double w
 void TrailPainter::paintArrows(const std::vector<Arrow>& arrows) {
     std::vector<std::pair<QLineF, Arrow::Kind>> seen;
     for (const Arrow& arrow : arrows) {
+        if (!shown(arrow)) continue;
         const QLineF at = line(arrow);
         if (inSight(at)) seen.emplace_back(at, arrow.kind);
     }
@@ -103,7 +117,9 @@ void TrailPainter::paintStretch(const Stretch& stretch, const QColor& colour) {
     if (overlap(stretch.range, f_.geometry.scale.range) == TimeNs{0}) return;
     const RowLayout& rows = f_.geometry.rows;
     const LaneBand& band = rows.bands().front();
-    const double top = rows.rowTop(stretch.rank) + band.top - f_.geometry.scroll_y;
+    const int row = rowOf(stretch.rank);
+    if (row < 0) return;
+    const double top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;
     if (top + band.height < 0 || top > f_.plot.height()) return;
     const double left = std::round(std::max(-2.0, f_.geometry.scale.x(stretch.range.begin)));
     const double right = std::round(std::min(f_.plot.width() + 2.0, f_.geometry.scale.x(stretch.range.end)));
@@ -131,6 +147,7 @@ void TrailPainter::paintPath(const Path& path, const QColor& colour) {
         paintStretch(stretch, colour);
     p_.setRenderHint(QPainter::Antialiasing);
     for (const Arrow& arrow : path.arrows) {
+        if (!shown(arrow)) continue;
         const QLineF at = line(arrow);
         if (inSight(at)) paintArrow(at, colour, 1.8);
     }
@@ -148,10 +165,11 @@ void TrailPainter::paintMismatches() {
     p_.setRenderHint(QPainter::Antialiasing);
     p_.setPen(QPen(f_.theme.timeline, 1));
     p_.setBrush(f_.theme.bad);
-    for (int row = 0; row < rows.rowCount(); ++row) {
+    for (int row = 0; row < rows.rowCount() && f_.geometry.replay; ++row) {
+        if (rows.isHeader(row)) continue;
         const double top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;
         if (top + band.height < 0 || top > f_.plot.height()) continue;
-        const auto& spans = f_.session.lanes.mismatches(static_cast<std::size_t>(row));
+        const auto& spans = f_.session.lanes.mismatches(static_cast<std::size_t>(rows.lineAt(row)));
         auto span = std::ranges::lower_bound(spans, f_.geometry.scale.range.begin, {}, &Span::start);
         double last = -kMarkApart;
         for (; span != spans.end() && span->start < f_.geometry.scale.range.end; ++span) {
@@ -185,10 +203,13 @@ void TrailPainter::paintMeasured(const RangeStats& stats) {
 
 void TrailPainter::paintCaption(const QString& caption, const QColor& colour) {
     const QFontMetricsF metrics(f_.font);
-    const double height = metrics.height() + 6;
+    const double height = captionPitch(f_.font) - 4;
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
     const double below = (height + 4) * ++captions_;
-    const QRectF box(6, edge_ == Qt::TopEdge ? below - height : f_.plot.height() - below, width, height);
+    if (f_.pinned) return; // the part below has it
+    // Not over rows where there is room below them.
+    const double bottom = edge_ == Qt::TopEdge ? 0 : f_.plot.height();
+    const QRectF box(6, edge_ == Qt::TopEdge ? f_.caption_top + below - height : bottom - below, width, height);
     p_.setFont(f_.font);
     p_.fillRect(box, f_.theme.header);
     p_.fillRect(QRectF(box.left(), box.top(), 3, box.height()), colour);

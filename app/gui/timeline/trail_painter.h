@@ -26,7 +26,9 @@ public:
     [[nodiscard]] QLineF line(const Arrow& arrow) const;
 
 private:
+    [[nodiscard]] bool shown(const Arrow& arrow) const;
     [[nodiscard]] bool inSight(const QLineF& line) const;
+    [[nodiscard]] int rowOf(int rank) const;
     [[nodiscard]] double y(const Arrow::End& end, const Arrow::End& other) const;
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
     void paintArrow(const QLineF& line, const QColor& colour, double width);
@@ -39,5 +41,8 @@ private:
     Qt::Edge edge_;
     int captions_ = 0;
 };
+
+/// From the top of a caption to that of the next, in logical pixels.
+[[nodiscard]] int captionPitch(const QFont& font);
 
 } // namespace bubblescope::gui

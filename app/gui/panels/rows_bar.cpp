@@ -1,0 +1,122 @@
+#include "app/gui/panels/rows_bar.h"
+
+#include "app/gui/models/format.h"
+#include "app/gui/models/row_plan.h"
+#include "app/gui/panels/elided_label.h"
+
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// "pp 0-3, dp 0-1": along which axes a filter can choose.
+QString axesText(const MeshNumbers& spread) {
+    QStringList out;
+    for (std::size_t axis = 0; axis < spread.of.size(); ++axis) {
+        const std::string_view name = kMeshAxisNames[axis];
+        if (spread.of[axis] < 2) continue;
+        out << QStringLiteral("%1 0-%2")
+                   .arg(QLatin1String(name.data(), static_cast<qsizetype>(name.size())))
+                   .arg(spread.of[axis] - 1);
+    }
+    return out.join(QStringLiteral(", "));
+}
+
+} // namespace
+
+RowsBar::RowsBar(ViewState& state, QWidget* parent)
+    : QWidget(parent), state_(state), line_(new QLineEdit(this)), result_(new ElidedLabel(this)) {
+    setObjectName(QStringLiteral("rowsBar"));
+    line_->setObjectName(QStringLiteral("rowsLine"));
+    line_->setAccessibleName(tr("Ranks to show"));
+    line_->setPlaceholderText(tr("0-7, 12 or pp=0 dp=1"));
+    line_->setClearButtonEnabled(true);
+    line_->setFixedWidth(220);
+    line_->installEventFilter(this);
+    result_->setObjectName(QStringLiteral("rowsResult"));
+    result_->setTextFormat(Qt::PlainText);
+    result_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto* label = new QLabel(tr("Show ranks"), this);
+    label->setBuddy(line_);
+    auto* all = new QPushButton(tr("Show all"), this);
+    all->setObjectName(QStringLiteral("rowsAll"));
+    all->setAutoDefault(false);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 2, 12, 2);
+    row->setSpacing(8);
+    row->addWidget(label);
+    row->addWidget(line_);
+    row->addWidget(all);
+    row->addSpacing(8);
+    row->addWidget(result_, 1);
+    connect(line_, &QLineEdit::textChanged, this, &RowsBar::tell);
+    connect(all, &QPushButton::clicked, this, [this] { apply({}); });
+    connect(&state_, &ViewState::rowsChanged, this, &RowsBar::showRows);
+    connect(&state_, &ViewState::sessionChanged, this, &RowsBar::showRows);
+    showRows();
+}
+
+void RowsBar::open() {
+    if (!state_.session()) return;
+    show();
+    line_->selectAll();
+    line_->setFocus();
+    tell();
+}
+
+void RowsBar::showRows() {
+    const QString filter = QString::fromStdString(state_.rows().filter);
+    line_->setText(filter);
+    setVisible(state_.session() != nullptr && !filter.isEmpty());
+    tell();
+}
+
+/// What the text would show, before it does.
+void RowsBar::tell() {
+    if (!state_.session()) return;
+    const Result<RowFilter> filter = parseRowFilter(line_->text().toStdString());
+    if (!filter.ok()) return result_->setText(sentence(fromUtf8(filter.error().text())));
+    const std::vector<RowFacts> facts = rowFacts(*state_.session(), -1);
+    const auto shown = std::ranges::count_if(
+        facts, [&](const RowFacts& fact) { return filter.value().accepts(fact.rank, fact.place); });
+    const QString axes = axesText(rowSpread(facts));
+    const QString count = tr("%1 of %2 rows").arg(shown).arg(facts.size());
+    result_->setText(axes.isEmpty() ? count : tr("%1 (the mesh: %2)").arg(count, axes));
+}
+
+void RowsBar::apply(const QString& filter) {
+    RowChoice rows = state_.rows();
+    rows.filter = filter.simplified().toStdString();
+    state_.setRows(std::move(rows));
+    leave();
+}
+
+void RowsBar::leave() {
+    showRows();
+    emit closed();
+}
+
+bool RowsBar::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == line_ && event->type() == QEvent::KeyPress) {
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Escape) {
+            leave();
+            return true;
+        }
+        if (key == Qt::Key_Return || key == Qt::Key_Enter) {
+            // A text that names no ranks stays to be mended; what is wrong stands beside it.
+            if (parseRowFilter(line_->text().toStdString()).ok()) apply(line_->text());
+            return true;
+        }
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace bubblescope::gui
