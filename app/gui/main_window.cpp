@@ -45,15 +45,6 @@ const QString kLayoutKey = QStringLiteral("window/layout");
 const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
 const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
-/// Raised when docks change, so that a layout of another version is not forced on them.
-constexpr int kLayoutVersion = 6;
-
-std::vector<std::filesystem::path> toPaths(const QStringList& paths) {
-    std::vector<std::filesystem::path> out;
-    for (const QString& path : paths)
-        out.emplace_back(path.toStdString());
-    return out;
-}
 
 QStringList localPaths(const QMimeData& data) {
     QStringList paths;
@@ -94,7 +85,6 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::build() {
-    setWindowTitle(tr("Bubblescope"));
     buildCentre();
     buildDocks();
     buildStatusBar();
@@ -124,13 +114,14 @@ void MainWindow::clear() {
 
 /// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
 void MainWindow::rebuild() {
-    const QString title = windowTitle();
+    keepTab();
     state_.setGhost(nullptr);
     clear();
     build();
-    setWindowTitle(title);
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
+    compare_->restore(tabInFront().comparison);
+    ideal_->setOn(tabInFront().ideal);
     showSession();
 }
 
@@ -165,6 +156,7 @@ void MainWindow::buildCentre() {
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
     stack_->addWidget(live_waiting_);
+    column->addWidget(buildTabBar(centre));
     column->addWidget(message_);
     column->addWidget(buildLiveBar(centre));
     column->addWidget(summary);
@@ -178,7 +170,7 @@ void MainWindow::buildCentre() {
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
     connect(welcome_, &WelcomePanel::watchRequested, this, &MainWindow::chooseLive);
     connect(welcome_, &WelcomePanel::runRequested, this, &MainWindow::chooseRun);
-    connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::open);
+    connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::openBeside);
     connect(welcome_, &WelcomePanel::demoChosen, this, &MainWindow::openDemo);
     connect(welcome_, &WelcomePanel::tourRequested, this, [this] { startTour(); });
     connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
@@ -210,46 +202,6 @@ void MainWindow::buildStatusBar() {
     make_room(statusBar()->currentMessage());
     connect(load_, &LoadIndicator::cancelRequested, this, &MainWindow::cancelLoad);
     connect(problems_button_, &QToolButton::clicked, this, [this] { showDock(problems_dock_); });
-}
-
-void MainWindow::open(const QStringList& paths) {
-    if (paths.isEmpty()) return;
-    const QString name = QFileInfo(paths.front()).fileName();
-    load_->setName(name.isEmpty() ? paths.front() : name);
-    message_->hide();
-    const auto sketch = std::make_shared<LoadSketch>();
-    sketch_ = sketch;
-    job_.start(
-        [loader = loader_, files = toPaths(paths), sketch](JobControl& control) {
-            control.sketch = sketch.get();
-            return loadSession(loader, files, control);
-        },
-        [this, paths](Result<SessionPtr> result) { finishLoad(paths, std::move(result)); });
-}
-
-void MainWindow::cancelLoad() {
-    job_.cancel();
-    delete tour_waits_;
-    statusBar()->showMessage(tr("Loading was cancelled"), 4000);
-}
-
-void MainWindow::finishLoad(const QStringList& paths, Result<SessionPtr> result) {
-    if (!result.ok()) {
-        if (result.error().kind == ErrorKind::Cancelled) return;
-        message_->showError(result.error());
-        emit failed(result.error());
-        return;
-    }
-    state_.setSession(std::move(result).value());
-    const QString name = QFileInfo(paths.front()).fileName();
-    setWindowTitle(tr("%1 – Bubblescope").arg(paths.size() > 1 ? tr("%1 and more").arg(name) : name));
-    if (remember_ && !isDemo(paths)) {
-        RecentFiles::add(paths);
-        welcome_->setRecent(RecentFiles::load());
-    }
-    timeline_->setFocus();
-    notebook_.open(paths.front().toStdString());
-    emit loaded();
 }
 
 void MainWindow::showSession() {
@@ -307,7 +259,7 @@ void MainWindow::chooseFiles() {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);
     dialog->setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.json *.json.gz *.gz)"), tr("All files (*)")});
-    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open);
+    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::openBeside);
     dialog->open();
 }
 
@@ -316,7 +268,7 @@ void MainWindow::chooseDirectory() {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open);
+    connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::openBeside);
     dialog->open();
 }
 
@@ -387,13 +339,22 @@ void MainWindow::dropEvent(QDropEvent* event) {
     const QStringList paths = localPaths(*event->mimeData());
     if (paths.isEmpty()) return;
     event->acceptProposedAction();
-    if (!state_.session()) return open(paths);
-    // A second trace may be meant to take the first one's place or to be set beside it.
+    const bool any = state_.session() != nullptr;
+    if (!any && paths.size() == 1) return open(paths);
+    // Several may be the ranks of one run, or several runs; a second run may be meant to be set beside the first.
     auto* menu = new QMenu(this);
     menu->setObjectName(QStringLiteral("dropMenu"));
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    menu->addAction(tr("Open instead"), this, [this, paths] { open(paths); });
-    menu->addAction(tr("Compare with the open run"), this, [this, paths] { compareWith(paths); });
+    if (paths.size() > 1) {
+        menu->addAction(tr("Open together, as one run"), this, [this, paths] { openBeside(paths); });
+        menu->addAction(tr("Open each in a tab"), this, [this, paths] { openEach(paths); });
+    } else {
+        menu->addAction(tr("Open in a tab"), this, [this, paths] { openBeside(paths); });
+    }
+    if (any) {
+        menu->addAction(tr("Open instead"), this, [this, paths] { open(paths); });
+        menu->addAction(tr("Compare with the open run"), this, [this, paths] { compareWith(paths); });
+    }
     menu->popup(mapToGlobal(event->position().toPoint()));
 }
 

@@ -8,14 +8,20 @@
 #include "app/gui/models/notebook.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
+#include "app/gui/trace_tab.h"
 #include "core/trace/load_sketch.h"
 
 #include <QMainWindow>
 #include <QPointer>
 
+#include <deque>
+#include <optional>
+#include <vector>
+
 class QLabel;
 class QMenu;
 class QStackedWidget;
+class QTabBar;
 class QToolButton;
 
 namespace bubblescope::gui {
@@ -43,9 +49,23 @@ public:
 
     ~MainWindow() override;
 
-    /// Loads in the background and replaces what is shown when it succeeds; a newer call wins.
+    /// Loads in the background and replaces what the tab in front shows when it succeeds; a newer call wins. The file
+    /// of a session replaces all tabs. loaded() comes once all that was asked for is there.
     void open(const QStringList& paths);
+    /// The same in a tab of its own, unless there is nothing in the one in front. Calls wait for one another.
+    void openBeside(const QStringList& paths);
+    /// Each trace in its tab.
+    void openEach(const QStringList& paths);
     void cancelLoad();
+    /// Brings a tab to the front, with what its view showed.
+    void showTab(int tab);
+    /// The last one leaves an empty window.
+    void closeTab(int tab);
+    [[nodiscard]] int tabCount() const { return static_cast<int>(tabs_.size()); }
+    [[nodiscard]] int currentTab() const { return tab_; }
+    /// All tabs and where the panels are; errors are shown. Runs that are watched are left out.
+    void saveSession(const QString& file);
+    void openSession(const QString& file);
     /// Sets another run beside the open one.
     void compareWith(const QStringList& paths);
     /// Watches a run while it goes on. loaded() tells of the first steps that were put together.
@@ -109,7 +129,18 @@ private:
     static void showDock(QDockWidget* dock);
     QDockWidget* addDock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
 
-    void finishLoad(const QStringList& paths, Result<SessionPtr> result);
+    QWidget* buildTabBar(QWidget* parent);
+    [[nodiscard]] TraceTab& tabInFront() { return tabs_[static_cast<std::size_t>(tab_)]; }
+    void showTabs();
+    void keepTab();
+    void bringTab();
+    void turnTab(int by);
+    void load(const TraceRequest& request);
+    void loadNext();
+    void finishLoad(const TraceRequest& request, Result<SessionPtr> result);
+    void finishSession();
+    void chooseSessionToSave();
+    void chooseSessionToOpen();
     void showSession();
     void showCentre();
     void showPreview();
@@ -128,6 +159,14 @@ private:
     void showAbout();
     void tourWhenOpen(int step = 0);
 
+    /// Raised when docks change, so that a layout of another version is not forced on them.
+    static constexpr int kLayoutVersion = 6;
+    /// Of a session whose traces are being loaded.
+    struct OpeningSession {
+        int current = 0;
+        QByteArray docks;
+    };
+
     RunLoader loader_;
     bool remember_;
     ThemeManager themes_;
@@ -140,7 +179,12 @@ private:
     bool live_told_ = false; ///< loaded(), of this watch
     BackgroundJob job_;
     std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
+    std::deque<TraceRequest> waiting_;         ///< to be loaded after it
+    std::optional<OpeningSession> opening_;
+    std::vector<TraceTab> tabs_{1}; ///< never none
+    int tab_ = 0;                   ///< in front
 
+    QTabBar* tab_bar_ = nullptr;
     MessageBar* message_ = nullptr;
     QStackedWidget* stack_ = nullptr;
     WelcomePanel* welcome_ = nullptr;

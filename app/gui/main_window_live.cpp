@@ -3,6 +3,7 @@
 #include "app/gui/live/live_text.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
+#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/panels/message_bar.h"
 
 #include <QDateTime>
@@ -83,8 +84,18 @@ void MainWindow::watch(const LiveTarget& target) {
     job_.cancel();
     message_->hide();
     live_told_ = false;
+    waiting_.clear();
+    for (TraceTab& tab : tabs_)
+        tab.live = false; // one is watched at a time
+    tabInFront() = {};
+    tabInFront().live = true;
+    tabInFront().title = target.name();
+    ideal_->setOn(false);
+    compare_->restore({});
+    live_.stop();
+    live_.setParked(false);
     live_.start(target);
-    setWindowTitle(tr("%1 – Bubblescope").arg(target.name()));
+    showTabs();
 }
 
 void MainWindow::runSchedule(const RunPlan& plan) {

@@ -37,9 +37,17 @@ void MainWindow::buildFileMenu() {
     const auto enable = [this, compare] { compare->setEnabled(state_.session() != nullptr); };
     connect(&state_, &ViewState::sessionChanged, compare, enable);
     enable();
+    file->addSeparator();
+    file->addAction(tr("Open s&ession…"), this, &MainWindow::chooseSessionToOpen);
+    QAction* save =
+        file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), this, &MainWindow::chooseSessionToSave);
+    save->setObjectName(QStringLiteral("saveSession"));
+    file->addSeparator();
     file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), this,
                     &MainWindow::chooseExport);
     file->addSeparator();
+    file->addAction(tr("Close the tra&ce"), QKeySequence(QKeySequence::Close), this, [this] { closeTab(tab_); })
+        ->setObjectName(QStringLiteral("closeTab"));
     file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), this, &QWidget::close);
 }
 
@@ -50,7 +58,7 @@ void MainWindow::fillRecentMenu() {
         // An ampersand in a file name is not a mnemonic.
         QString text = recentText(paths);
         recent_menu_->addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")), this,
-                                [this, paths] { open(paths); });
+                                [this, paths] { openBeside(paths); });
     }
     if (recent.isEmpty()) {
         recent_menu_->addAction(tr("Nothing opened yet"))->setEnabled(false);
@@ -123,6 +131,13 @@ void MainWindow::buildLanguageMenu(QMenu& view) {
 
 void MainWindow::buildNavigateMenu() {
     QMenu* navigate = menuBar()->addMenu(tr("&Navigate"));
+    navigate->addAction(tr("Next &trace"), QKeySequence(Qt::CTRL | Qt::Key_Tab), this, [this] { turnTab(1); })
+        ->setObjectName(QStringLiteral("nextTab"));
+    navigate
+        ->addAction(tr("Pre&vious trace"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), this,
+                    [this] { turnTab(-1); })
+        ->setObjectName(QStringLiteral("previousTab"));
+    navigate->addSeparator();
     for (const CommandInfo& info : commandTable()) {
         if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
             info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters ||

@@ -144,7 +144,7 @@ private slots:
         QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(&window, &drop);
         auto& menu = child<QMenu>(window, "dropMenu");
-        QCOMPARE(menu.actions().size(), 2);
+        QCOMPARE(menu.actions().size(), 3);
         menu.actions().last()->trigger();
         menu.close();
         QVERIFY(compared.wait(20000));

@@ -14,6 +14,7 @@
 #include <QDockWidget>
 #include <QDropEvent>
 #include <QLabel>
+#include <QMenu>
 #include <QMimeData>
 #include <QSemaphore>
 #include <QSettings>
@@ -157,6 +158,10 @@ private slots:
         QVERIFY(enter.isAccepted());
         QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(&window, &drop);
+        // They may be of one run or of several.
+        auto* menu = window.findChild<QMenu*>(QStringLiteral("dropMenu"));
+        QVERIFY(menu != nullptr);
+        menu->actions().front()->trigger();
         QVERIFY(loaded.wait());
         QCOMPARE(asked.size(), std::size_t{2});
         QCOMPARE(asked.front().string(), std::string("/traces/rank 0.json"));

@@ -30,7 +30,7 @@ LiveController::LiveController(ViewState& state, QObject* parent) : QObject(pare
     connect(&state_, &ViewState::sessionChanged, this, &LiveController::watchSession);
     connect(&state_.range(), &VisibleRange::changed, this, &LiveController::watchRange);
     connect(&state_, &ViewState::selectionChanged, this, [this] {
-        if (!showing_ && active_ && state_.selection()) setFollowing(false);
+        if (!showing_ && !parked_ && active_ && state_.selection()) setFollowing(false);
     });
 }
 
@@ -82,7 +82,7 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
 
 /// Somebody opened something else.
 void LiveController::watchSession() {
-    if (showing_ || state_.session() == shown_.lock() || (!active_ && !picture_)) return;
+    if (showing_ || parked_ || state_.session() == shown_.lock() || (!active_ && !picture_)) return;
     const bool was_active = active_;
     end();
     picture_.reset();
@@ -135,7 +135,7 @@ void LiveController::turn() {
 
 void LiveController::take(LiveSnapshotPtr picture) {
     picture_ = std::move(picture);
-    if (following_) show(false);
+    if (following_ && !parked_) show(false);
     emit changed();
     for (const LiveAlert& alert : picture_->alerts) {
         if (alert.number < next_alert_) continue;
@@ -164,7 +164,7 @@ void LiveController::show(bool again) {
 
 /// Zooming keeps following as long as the newest step's end is in sight; it is then what keeps its place.
 void LiveController::watchRange() {
-    if (showing_ || !active_ || !state_.session() || state_.session() != shown_.lock()) return;
+    if (showing_ || parked_ || !active_ || !state_.session() || state_.session() != shown_.lock()) return;
     const TimeRange& range = state_.range().range();
     if (range.end < state_.session()->window(state_.session()->stepCount() - 1).end) return setFollowing(false);
     span_ = range.length();
@@ -173,8 +173,14 @@ void LiveController::watchRange() {
 void LiveController::setFollowing(bool following) {
     if (following == following_) return;
     following_ = following;
-    if (following && active_ && picture_) show(true);
+    if (following && active_ && picture_ && !parked_) show(true);
     emit followingChanged(following);
+}
+
+void LiveController::setParked(bool parked) {
+    if (parked == parked_) return;
+    parked_ = parked;
+    if (!parked && following_ && active_ && picture_) show(true);
 }
 
 std::int64_t LiveController::stepsBehind() const {
@@ -189,6 +195,7 @@ bool LiveController::showStep(int number) {
         }
         return -1;
     };
+    if (parked_) return false;
     int at = place(state_.session());
     if (at < 0 && picture_ && place(picture_->session) >= 0) {
         // In the latest picture, though not in the one that is frozen.

@@ -37,6 +37,8 @@ public:
     [[nodiscard]] const LiveSnapshotPtr& picture() const { return picture_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);
+    /// While it is parked another session is in view, which does not end the watch, and pictures stay out of the views.
+    void setParked(bool parked);
     /// How many steps are newer than those in view.
     [[nodiscard]] std::int64_t stepsBehind() const;
     /// Shows the step of this number, if it is still there in full, and freezes unless it is the newest. False if not.
@@ -75,6 +77,7 @@ private:
     TimeNs span_{0};                     ///< that is in view while following; 0 = what fits
     bool active_ = false;
     bool following_ = true;
+    bool parked_ = false;
     bool showing_ = false; ///< the views move since a new picture is put in
 };
 

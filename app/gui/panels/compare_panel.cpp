@@ -81,6 +81,7 @@ void ComparePanel::clear() {
     // A session that is merely shown anew, as after a change of language, is still the one that was compared.
     if (comparison_ && comparison_->before == state_.session()) return;
     job_.cancel();
+    paths_.clear();
     comparison_.reset();
     model_->show(nullptr);
     below_->setChecked(false);
@@ -95,6 +96,7 @@ void ComparePanel::compareWith(const QStringList& paths) {
     std::vector<std::filesystem::path> files;
     for (const QString& path : paths)
         files.emplace_back(path.toStdString());
+    paths_ = paths;
     headline_->setText(tr("Comparing …"));
     job_.start([session = state_.session(), loader = loader_,
                 files](JobControl& control) { return gui::compareWith(session, loader, files, control); },
@@ -106,17 +108,35 @@ void ComparePanel::finish(Result<ComparisonPtr> result) {
         if (result.error().kind == ErrorKind::Cancelled) return;
         headline_->setText(sentence(fromUtf8(result.error().text())));
         headline_->setToolTip(headline_->text());
+        if (comparison_ == nullptr) paths_.clear();
         emit failed(result.error());
         return;
     }
-    comparison_ = std::move(result).value();
+    take(std::move(result).value(), true);
+    emit compared();
+}
+
+KeptComparison ComparePanel::keep() const {
+    return {paths_, job_.running() ? nullptr : comparison_, below_->isChecked()};
+}
+
+void ComparePanel::restore(const KeptComparison& kept) {
+    comparison_.reset();
+    clear();
+    if (kept.paths.isEmpty() || !state_.session()) return;
+    if (!kept.comparison || kept.comparison->before != state_.session()) return compareWith(kept.paths);
+    paths_ = kept.paths;
+    take(kept.comparison, kept.below);
+}
+
+void ComparePanel::take(ComparisonPtr comparison, bool below) {
+    comparison_ = std::move(comparison);
     model_->show(comparison_);
     headline_->setText(headline());
     headline_->setToolTip(headline_->text() + QLatin1Char('\n') + notes());
     below_->setEnabled(true);
-    below_->setChecked(true);
+    below_->setChecked(below);
     updateGhost();
-    emit compared();
 }
 
 QString ComparePanel::headline() const {

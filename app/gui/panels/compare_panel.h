@@ -4,6 +4,7 @@
 #include "app/gui/models/comparison.h"
 #include "app/gui/theme/theme_manager.h"
 
+#include <QStringList>
 #include <QWidget>
 
 class QCheckBox;
@@ -13,6 +14,13 @@ class QSortFilterProxyModel;
 class QTableView;
 
 namespace bubblescope::gui {
+
+/// What a panel compared, to be shown again later: on another tab, or by a panel that is made anew.
+struct KeptComparison {
+    QStringList paths;        ///< of the other run; none = nothing was compared
+    ComparisonPtr comparison; ///< null while it was not ready
+    bool below = false;       ///< whether the other run was shown below
+};
 
 /// The open run beside another one, measure by measure, sorted by what the change costs; the other run's typical step
 /// can be drawn below the open one's. A click shows on the timeline what a row speaks of.
@@ -25,6 +33,9 @@ public:
     /// Loads in the background; a newer call wins. Needs an open run.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
+    [[nodiscard]] KeptComparison keep() const;
+    /// Of the session that is now open; compares again where that was not ready. An empty one clears.
+    void restore(const KeptComparison& kept);
 
 signals:
     void compared();
@@ -37,6 +48,7 @@ protected:
 
 private:
     void finish(Result<ComparisonPtr> result);
+    void take(ComparisonPtr comparison, bool below);
     void clear();
     void showOther(bool on);
     void updateGhost();
@@ -47,6 +59,7 @@ private:
     ViewState& state_;
     RunLoader loader_;
     BackgroundJob job_;
+    QStringList paths_;
     ComparisonPtr comparison_;
     ComparisonModel* model_;
     QSortFilterProxyModel* sorted_;

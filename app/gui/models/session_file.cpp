@@ -1,0 +1,271 @@
+#include "app/gui/models/session_file.h"
+
+#include "core/base/json_document.h"
+#include "core/io/replacing_file.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+namespace bubblescope::gui {
+
+namespace {
+
+using SessionJson = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "bubblescope-session";
+constexpr int kVersion = 1;
+constexpr const char* kWayOut = "save the session anew (File > Save session), or mend the file by hand";
+constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
+constexpr std::array<std::string_view, kTrailCount> kTrailNames{"transfers", "path", "microbatch"};
+
+/// A value in the file, which knows its place. What is asked of it and is not there is the first error.
+class Place {
+public:
+    Place(const SessionJson& json, std::string path, Status& status)
+        : json_(&json), path_(std::move(path)), status_(&status) {}
+
+    [[nodiscard]] Place at(const char* key) const {
+        static const SessionJson none;
+        const auto found = json_->is_object() ? json_->find(key) : json_->end();
+        const bool there = json_->is_object() && found != json_->end();
+        return {there ? *found : none, path_.empty() ? key : path_ + "." + key, *status_};
+    }
+    [[nodiscard]] std::vector<Place> list() const {
+        std::vector<Place> out;
+        if (json_->is_null()) return out; // left out
+        if (!json_->is_array()) fail("is no list");
+        for (std::size_t i = 0; json_->is_array() && i < json_->size(); ++i)
+            out.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i), *status_);
+        return out;
+    }
+    [[nodiscard]] std::int64_t number(std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
+        if (json_->is_null()) return otherwise;
+        const bool fits = json_->is_number_integer() &&
+                          (!json_->is_number_unsigned() ||
+                           json_->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()});
+        if (fits && json_->get<std::int64_t>() >= least && json_->get<std::int64_t>() <= most)
+            return json_->get<std::int64_t>();
+        fail(fmt::format("is {}, not a whole number from {} to {}", json_->dump(), least, most));
+        return otherwise;
+    }
+    [[nodiscard]] int small(int otherwise) const {
+        return static_cast<int>(number(0, std::numeric_limits<std::int32_t>::max(), otherwise));
+    }
+    [[nodiscard]] TimeNs time() const {
+        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4; // zooming out must not overflow
+        return TimeNs{number(-kMost, kMost, 0)};
+    }
+    [[nodiscard]] bool flag() const {
+        if (json_->is_null()) return false;
+        if (!json_->is_boolean()) fail(fmt::format("is {}, neither true nor false", json_->dump()));
+        return json_->is_boolean() && json_->get<bool>();
+    }
+    [[nodiscard]] double share() const {
+        if (json_->is_null()) return 1;
+        if (json_->is_number() && json_->get<double>() >= 0 && json_->get<double>() <= 1) return json_->get<double>();
+        fail(fmt::format("is {}, not a number from 0 to 1", json_->dump()));
+        return 1;
+    }
+    [[nodiscard]] std::string text() const {
+        if (json_->is_null()) return {};
+        if (!json_->is_string()) fail("is no text");
+        return json_->is_string() ? json_->get<std::string>() : std::string();
+    }
+    /// One of `names`, as its place among them.
+    template <std::size_t N>
+    [[nodiscard]] std::size_t choice(const std::array<std::string_view, N>& names) const {
+        if (json_->is_null()) return 0;
+        const std::string word = text();
+        const auto found = std::ranges::find(names, word);
+        if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+        fail(fmt::format("is '{}'; known are {}", word, fmt::join(names, ", ")));
+        return 0;
+    }
+    [[nodiscard]] bool there() const { return !json_->is_null(); }
+    void fail(const std::string& what) const {
+        if (status_->ok()) *status_ = inputError({}, "its " + path_ + " " + what, kWayOut);
+    }
+
+private:
+    const SessionJson* json_;
+    std::string path_;
+    Status* status_;
+};
+
+std::vector<int> numbersIn(const Place& place) {
+    std::vector<int> out;
+    for (const Place& one : place.list())
+        out.push_back(one.small(0));
+    return out;
+}
+
+TimeRange rangeIn(const Place& place) {
+    const std::vector<Place> ends = place.list();
+    if (ends.empty()) return {};
+    if (ends.size() != 2) {
+        place.fail("does not have a begin and an end");
+        return {};
+    }
+    const TimeRange range{ends[0].time(), ends[1].time()};
+    if (range.end < range.begin) place.fail("ends before it begins");
+    return range;
+}
+
+std::vector<fs::path> filesIn(const Place& place, const fs::path& folder) {
+    std::vector<fs::path> out;
+    for (const Place& one : place.list()) {
+        const std::string text = one.text();
+        if (text.empty()) one.fail("names no file");
+        out.push_back((folder / fs::path(text)).lexically_normal());
+    }
+    return out;
+}
+
+RowChoice rowsIn(const Place& place) {
+    RowChoice rows;
+    rows.pinned = numbersIn(place.at("pinned"));
+    rows.filter = place.at("filter").text();
+    if (const auto filter = parseRowFilter(rows.filter); !filter.ok())
+        place.at("filter").fail("is no filter: " + filter.error().message);
+    rows.order = static_cast<RowOrder>(place.at("order").choice(kRowOrderNames));
+    rows.by_hand = numbersIn(place.at("by_hand"));
+    if (const Place group = place.at("group"); group.there())
+        rows.group = static_cast<MeshAxis>(group.choice(kMeshAxisNames));
+    rows.folded = numbersIn(place.at("folded"));
+    for (const int line : numbersIn(place.at("unfolded")))
+        rows.setUnfolded(line, true);
+    for (const Place& hidden : place.at("hidden").list())
+        rows.hidden[hidden.choice(kLaneGroupNames)] = true;
+    rows.counters = place.at("counters").flag();
+    rows.height = place.at("height").small(0);
+    return rows;
+}
+
+ViewSnapshot viewIn(const Place& place) {
+    ViewSnapshot view;
+    view.range = rangeIn(place.at("range_ns"));
+    view.step = place.at("step").small(0);
+    const Place selected = place.at("selected");
+    view.selection = {static_cast<ItemKind>(selected.at("kind").choice(kItemKindNames)), selected.at("step").small(0),
+                      selected.at("rank").small(0), selected.at("index").small(0)};
+    view.ghost_share = place.at("ghost_share").share();
+    for (const Place& trail : place.at("trails").list())
+        view.trails[trail.choice(kTrailNames)] = true;
+    view.measured = rangeIn(place.at("measured_ns"));
+    view.rows = rowsIn(place.at("rows"));
+    return view;
+}
+
+SessionJson toJson(const RowChoice& rows) {
+    SessionJson json{{"pinned", rows.pinned}, {"filter", rows.filter},         {"by_hand", rows.by_hand},
+                     {"folded", rows.folded}, {"unfolded", rows.unfolded},     {"counters", rows.counters},
+                     {"height", rows.height}, {"hidden", SessionJson::array()}};
+    json["order"] = kRowOrderNames[static_cast<std::size_t>(rows.order)];
+    if (rows.group) json["group"] = kMeshAxisNames[static_cast<std::size_t>(*rows.group)];
+    for (std::size_t group = 0; group < kLaneGroupCount; ++group) {
+        if (rows.hidden[group]) json["hidden"].push_back(kLaneGroupNames[group]);
+    }
+    return json;
+}
+
+SessionJson toJson(const ViewSnapshot& view) {
+    SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
+                     {"step", view.step},
+                     {"ghost_share", view.ghost_share},
+                     {"trails", SessionJson::array()},
+                     {"rows", toJson(view.rows)}};
+    for (std::size_t trail = 0; trail < kTrailCount; ++trail) {
+        if (view.trails[trail]) json["trails"].push_back(kTrailNames[trail]);
+    }
+    if (view.selection)
+        json["selected"] = {{"kind", kItemKindNames[static_cast<std::size_t>(view.selection.kind)]},
+                            {"step", view.selection.step},
+                            {"rank", view.selection.rank},
+                            {"index", view.selection.index}};
+    if (view.measured.length() > TimeNs{0})
+        json["measured_ns"] = {view.measured.begin.count(), view.measured.end.count()};
+    return json;
+}
+
+SessionJson toJson(const std::vector<fs::path>& files, const fs::path& folder) {
+    SessionJson json = SessionJson::array();
+    for (const fs::path& file : files) {
+        const fs::path whole = fs::absolute(file).lexically_normal();
+        const fs::path inside = whole.lexically_relative(folder);
+        const bool below = !inside.empty() && *inside.begin() != "..";
+        json.push_back((below ? inside : whole).generic_string());
+    }
+    return json;
+}
+
+} // namespace
+
+bool isSessionFile(const fs::path& file) {
+    return file.filename().string().ends_with(kSessionSuffix);
+}
+
+Result<SavedSession> readSession(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) return inputError(file.string(), "cannot be read", "check that it is there and its permissions");
+    BUBBLESCOPE_ASSIGN(const SessionJson document, parseJsonDocument(text.str(), file.string(), kWayOut));
+    Status status;
+    const Place root(document, {}, status);
+    if (root.at("format").text() != kFormat || !status.ok())
+        return inputError(file.string(), "is no session of Bubblescope: its \"format\" is not \"bubblescope-session\"",
+                          "open traces themselves, or a file that File > Save session wrote");
+    if (const auto version = root.at("version").number(1, std::numeric_limits<std::int32_t>::max(), 0);
+        version > kVersion)
+        return inputError(file.string(),
+                          fmt::format("is of version {}; this program knows up to {}", version, kVersion),
+                          "open it with a newer Bubblescope");
+    const fs::path folder = fs::absolute(file).parent_path();
+    SavedSession session;
+    session.docks = root.at("docks").text();
+    for (const Place& one : root.at("traces").list()) {
+        SavedTrace trace;
+        trace.files = filesIn(one.at("files"), folder);
+        if (trace.files.empty()) one.fail("names no files");
+        trace.compare = filesIn(one.at("compare"), folder);
+        const Place view = one.at("view");
+        trace.view = viewIn(view);
+        trace.ideal = view.at("ideal").flag();
+        session.traces.push_back(std::move(trace));
+    }
+    if (session.traces.empty()) root.at("traces").fail("has no trace");
+    session.current = root.at("current").small(0);
+    if (session.current >= static_cast<int>(session.traces.size())) root.at("current").fail("is no place in the list");
+    if (status.ok()) return session;
+    Error error = status.error();
+    return inputError(file.string(), error.message, error.hint);
+}
+
+Status writeSession(const fs::path& file, const SavedSession& session) {
+    const fs::path folder = fs::absolute(file).parent_path().lexically_normal();
+    SessionJson json{{"format", kFormat},
+                     {"version", kVersion},
+                     {"current", session.current},
+                     {"docks", session.docks},
+                     {"traces", SessionJson::array()}};
+    for (const SavedTrace& trace : session.traces) {
+        SessionJson view = toJson(trace.view);
+        view["ideal"] = trace.ideal;
+        json["traces"].push_back({{"files", toJson(trace.files, folder)},
+                                  {"compare", toJson(trace.compare, folder)},
+                                  {"view", std::move(view)}});
+    }
+    ReplacingFile out(file);
+    // Names of files need not be proper UTF-8.
+    out.write(json.dump(1, ' ', false, SessionJson::error_handler_t::replace));
+    out.write("\n");
+    return out.commit();
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,169 @@
+#include "app/gui/models/session_file.h"
+
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+namespace fs = std::filesystem;
+
+namespace {
+
+SavedSession sampleSaved(const fs::path& folder) {
+    SavedTrace one;
+    one.files = {folder / "runs" / "a.pftrace", folder / "runs" / "b & c.json"};
+    one.compare = {"/elsewhere/old.json"};
+    one.ideal = true;
+    one.view.range = {TimeNs{-5}, TimeNs{7'000'000'000}};
+    one.view.step = 3;
+    one.view.selection = {ItemKind::Bubble, 3, 1, 2};
+    one.view.ghost_share = 0.5;
+    one.view.trails[1] = true;
+    one.view.measured = {TimeNs{10}, TimeNs{20}};
+    one.view.rows.pinned = {3, 1};
+    one.view.rows.filter = "0-7 dp=1";
+    one.view.rows.order = RowOrder::Bubble;
+    one.view.rows.by_hand = {2, 0};
+    one.view.rows.group = MeshAxis::Data;
+    one.view.rows.folded = {1};
+    one.view.rows.unfolded = {0, 4};
+    one.view.rows.hidden[2] = true;
+    one.view.rows.counters = true;
+    one.view.rows.height = 54;
+    SavedTrace other;
+    other.files = {"/traces/z.nsys-rep"};
+    other.view.step = 0;
+    other.view.range = {TimeNs{0}, TimeNs{1}};
+    return {{one, other}, 1, "ZG9ja3M="};
+}
+
+/// For JSON without backslashes: single quotes stand for double ones.
+void write(const fs::path& file, std::string text) {
+    std::ranges::replace(text, '\'', '"');
+    std::ofstream(file, std::ios::binary) << text;
+}
+
+std::string read(const fs::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+} // namespace
+
+class SessionFileTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void whatIsWrittenIsRead() {
+        const SavedSession saved = sampleSaved(folder());
+        const fs::path file = folder() / "x.bubblescope-session.json";
+        QVERIFY(isSessionFile(file));
+        QVERIFY(!isSessionFile("x.json"));
+        QVERIFY(writeSession(file, saved).ok());
+        const Result<SavedSession> again = readSession(file);
+        QVERIFY2(again.ok(), again.ok() ? "" : again.error().text().c_str());
+        QCOMPARE(again.value().current, 1);
+        QCOMPARE(again.value().docks, saved.docks);
+        QCOMPARE(again.value().traces.size(), saved.traces.size());
+        for (std::size_t i = 0; i < saved.traces.size(); ++i) {
+            const SavedTrace& a = saved.traces[i];
+            const SavedTrace& b = again.value().traces[i];
+            QVERIFY(a.files == b.files);
+            QVERIFY(a.compare == b.compare);
+            QCOMPARE(b.ideal, a.ideal);
+            QCOMPARE(b.view.range, a.view.range);
+            QCOMPARE(b.view.step, a.view.step);
+            QCOMPARE(b.view.selection, a.view.selection);
+            QCOMPARE(b.view.ghost_share, a.view.ghost_share);
+            QVERIFY(b.view.trails == a.view.trails);
+            QCOMPARE(b.view.measured, a.view.measured);
+            QVERIFY(b.view.rows == a.view.rows);
+        }
+    }
+
+    void tracesMoveWithTheirFolder() {
+        const fs::path here = folder() / "here";
+        const fs::path there = folder() / "there";
+        fs::create_directories(here);
+        QVERIFY(writeSession(here / "s.bubblescope-session.json", sampleSaved(here)).ok());
+        QVERIFY(read(here / "s.bubblescope-session.json").find(here.string()) == std::string::npos);
+        fs::rename(here, there);
+        const Result<SavedSession> moved = readSession(there / "s.bubblescope-session.json");
+        QVERIFY(moved.ok());
+        QVERIFY(moved.value().traces[0].files[0] == there / "runs" / "a.pftrace");
+        QVERIFY(moved.value().traces[1].files[0] == fs::path("/traces/z.nsys-rep")); // of another place
+    }
+
+    void whatIsLeftOutIsAsAtFirst() {
+        const fs::path file = folder() / "least.bubblescope-session.json";
+        write(file, "{'format':'bubblescope-session','version':1,'traces':[{'files':['a.json']}]}");
+        const Result<SavedSession> least = readSession(file);
+        QVERIFY(least.ok());
+        QVERIFY(least.value().traces[0].view.rows == RowChoice());
+        QVERIFY(!least.value().traces[0].view.selection);
+    }
+
+    void damageIsToldWithItsPlace_data() {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("told");
+        const auto row = [](const char* name, const QString& text, const char* told) {
+            QTest::newRow(name) << text << QString::fromLatin1(told);
+        };
+        const QString trace = QStringLiteral("{'format':'bubblescope-session','version':1,'traces':[%1]}");
+        const QString view = trace.arg(QStringLiteral("{'files':['a'],'view':{%1}}"));
+        row("cut off", QStringLiteral("{'format':'bubblescope-session','ver"), "");
+        row("another file", QStringLiteral("{'traceEvents':[]}"), "no session");
+        row("a list", QStringLiteral("[1,2]"), "no session");
+        row("newer", QStringLiteral("{'format':'bubblescope-session','version':2,'traces':[]}"), "version 2");
+        row("no trace", trace.arg(QString()), "traces has no trace");
+        row("no files", trace.arg(QStringLiteral("{}")), "traces[0] names no files");
+        row("a number for a file", trace.arg(QStringLiteral("{'files':[7]}")), "traces[0].files[0]");
+        row("current",
+            QStringLiteral("{'format':'bubblescope-session','version':1,'current':4,'traces':[{'files':['a']}]}"),
+            "current is no place");
+        row("step", view.arg(QStringLiteral("'step':-1")), "traces[0].view.step is -1");
+        row("large step", view.arg(QStringLiteral("'step':18446744073709551615")), "traces[0].view.step");
+        row("range", view.arg(QStringLiteral("'range_ns':[5,1]")), "traces[0].view.range_ns ends before");
+        row("far range", view.arg(QStringLiteral("'range_ns':[0,9223372036854775807]")), "traces[0].view.range_ns[1]");
+        row("half a range", view.arg(QStringLiteral("'range_ns':[5]")), "traces[0].view.range_ns does not");
+        row("kind", view.arg(QStringLiteral("'selected':{'kind':'dog'}")), "traces[0].view.selected.kind is 'dog'");
+        row("order", view.arg(QStringLiteral("'rows':{'order':'up'}")), "traces[0].view.rows.order is 'up'");
+        row("filter", view.arg(QStringLiteral("'rows':{'filter':'x'}")), "traces[0].view.rows.filter is no filter");
+        row("pinned", view.arg(QStringLiteral("'rows':{'pinned':'x'}")), "traces[0].view.rows.pinned is no list");
+        row("counters", view.arg(QStringLiteral("'rows':{'counters':1}")), "traces[0].view.rows.counters is 1");
+        row("share", view.arg(QStringLiteral("'ghost_share':2")), "traces[0].view.ghost_share is 2");
+    }
+
+    void damageIsToldWithItsPlace() {
+        QFETCH(QString, text);
+        QFETCH(QString, told);
+        const fs::path file = folder() / "damaged.bubblescope-session.json";
+        write(file, text.toStdString());
+        const Result<SavedSession> damaged = readSession(file);
+        QVERIFY(!damaged.ok());
+        QVERIFY(damaged.error().kind == ErrorKind::Input);
+        const QString all = QString::fromStdString(damaged.error().text());
+        QVERIFY2(all.contains(told), qPrintable(all));
+        QVERIFY2(all.contains(QLatin1String("damaged.bubblescope-session.json")), qPrintable(all));
+        QVERIFY(!damaged.error().hint.empty());
+    }
+
+    void whatCannotBeReadOrWrittenIsTold() {
+        QVERIFY(!readSession(folder() / "none.bubblescope-session.json").ok());
+        const Status written = writeSession(folder() / "no" / "folder.bubblescope-session.json", sampleSaved(folder()));
+        QVERIFY(!written.ok());
+        QVERIFY(written.error().text().find("folder.bubblescope-session.json") != std::string::npos);
+    }
+
+private:
+    [[nodiscard]] fs::path folder() const { return dir_.path().toStdString(); }
+    QTemporaryDir dir_;
+};
+
+QTEST_GUILESS_MAIN(SessionFileTest)
+#include "session_file_test.moc"

@@ -1,0 +1,242 @@
+#include "app/gui/main_window.h"
+#include "app/gui/models/session_file.h"
+#include "app/gui/panels/compare_panel.h"
+#include "app/gui/panels/message_bar.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QCheckBox>
+#include <QDockWidget>
+#include <QDropEvent>
+#include <QMenu>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QTabBar>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+#include <QUrl>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+/// Each file is a run of as many ranks as its name says: "6.json".
+Result<Run> loadByName(const std::vector<std::filesystem::path>& paths, JobControl&) {
+    const int ranks = QString::fromStdString(paths.front().stem().string()).toInt();
+    if (ranks == 0) return inputError(paths.front().string(), "is no trace", "open another one");
+    SampleSpec spec;
+    spec.schedule = {"1f1b", "", ranks, 8, 1};
+    return sampleRun(spec);
+}
+
+struct TabbedWindow {
+    MainWindow window{loadByName, false};
+    QSignalSpy loaded{&window, &MainWindow::loaded};
+    QSignalSpy failed{&window, &MainWindow::failed};
+
+    TabbedWindow() { window.show(); }
+    void open(const QStringList& names) {
+        loaded.clear();
+        window.openEach(names);
+        QTRY_VERIFY(loaded.count() > 0);
+    }
+    template <class T>
+    T& child(const char* name) {
+        T* found = window.findChild<T*>(QString::fromLatin1(name));
+        if (found == nullptr) qFatal("no such child");
+        return *found;
+    }
+    [[nodiscard]] std::size_t ranks() { return window.state().session()->lanes.rankCount(); }
+    void trigger(const char* name) { child<QAction>(name).trigger(); }
+};
+
+} // namespace
+
+class TabsTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void eachTraceHasATabWithItsView() {
+        TabbedWindow w;
+        w.open({QStringLiteral("4.json")});
+        auto& bar = w.child<QTabBar>("traceTabs");
+        QVERIFY(!bar.isVisible()); // one trace needs none
+        w.open({QStringLiteral("6.json"), QStringLiteral("8.json")});
+        QCOMPARE(w.window.tabCount(), 3);
+        QVERIFY(bar.isVisible());
+        QCOMPARE(bar.tabText(0), QStringLiteral("4.json"));
+        QCOMPARE(w.ranks(), 8U);
+        QVERIFY(w.window.windowTitle().contains(QLatin1String("8.json")));
+
+        ViewState& state = w.window.state();
+        state.select({ItemKind::Op, 2, 5, 3});
+        state.zoomTo({ItemKind::Op, 2, 5, 3});
+        RowChoice rows;
+        rows.setPinned(5, true);
+        state.setRows(rows);
+        state.showTrail(Trail::CriticalPath, true);
+        const TimeRange range = state.range().range();
+        QVERIFY(QTest::qWaitForWindowActive(&w.window)); // shortcuts belong to the active window
+        QTest::keyClick(&w.window, Qt::Key_Tab, Qt::ControlModifier);
+        QCOMPARE(w.window.currentTab(), 0); // around the end
+        QCOMPARE(w.ranks(), 4U);
+        QVERIFY(!state.selection());
+        QVERIFY(state.rows() == RowChoice());
+        QVERIFY(!state.shows(Trail::CriticalPath));
+        QTest::mouseClick(&bar, Qt::LeftButton, {}, bar.tabRect(1).center());
+        QCOMPARE(w.ranks(), 6U);
+        w.trigger("nextTab");
+        QCOMPARE(w.ranks(), 8U);
+        QCOMPARE(state.range().range(), range);
+        QCOMPARE(state.selection(), (ItemRef{ItemKind::Op, 2, 5, 3}));
+        QCOMPARE(state.step(), 2);
+        QVERIFY(state.rows() == rows);
+        QVERIFY(state.shows(Trail::CriticalPath));
+        QCOMPARE(w.window.findChild<TimelineView*>()->rows().lineAt(0), 5);
+        w.trigger("previousTab");
+        QCOMPARE(w.ranks(), 6U);
+    }
+
+    void tabsAreClosed() {
+        TabbedWindow w;
+        w.open({QStringLiteral("4.json"), QStringLiteral("6.json"), QStringLiteral("8.json")});
+        w.window.closeTab(0); // behind the one in front
+        QCOMPARE(w.window.tabCount(), 2);
+        QCOMPARE(w.ranks(), 8U);
+        w.trigger("closeTab");
+        QCOMPARE(w.window.tabCount(), 1);
+        QCOMPARE(w.ranks(), 6U);
+        QVERIFY(!w.child<QTabBar>("traceTabs").isVisible());
+        w.trigger("closeTab");
+        QVERIFY(!w.window.state().session());
+        QVERIFY(w.child<QWidget>("welcomePanel").isVisible());
+        w.open({QStringLiteral("3.json")});
+        QCOMPARE(w.window.tabCount(), 1);
+        QCOMPARE(w.ranks(), 3U);
+    }
+
+    void aTraceThatFailsLeavesTheOthers() {
+        TabbedWindow w;
+        w.open({QStringLiteral("4.json"), QStringLiteral("bad.json"), QStringLiteral("6.json")});
+        QCOMPARE(w.failed.count(), 1);
+        QCOMPARE(w.window.tabCount(), 2);
+        QCOMPARE(w.ranks(), 6U);
+    }
+
+    void severalFilesAreDropped() {
+        TabbedWindow w;
+        QMimeData data;
+        data.setUrls(
+            {QUrl::fromLocalFile(QStringLiteral("/t/4.json")), QUrl::fromLocalFile(QStringLiteral("/t/6.json"))});
+        const auto drop = [&](int entry) {
+            QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&w.window, &enter);
+            QDropEvent event({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&w.window, &event);
+            auto* menu = w.window.findChild<QMenu*>(QStringLiteral("dropMenu"));
+            if (menu == nullptr) qFatal("no menu");
+            w.loaded.clear();
+            menu->actions().at(entry)->trigger();
+            delete menu;
+        };
+        drop(0); // one run of both
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.window.tabCount(), 1);
+        drop(1); // a tab for each
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.window.tabCount(), 3);
+        QCOMPARE(w.ranks(), 6U);
+    }
+
+    void comparisonsStayWithTheirTabAndLanguage() {
+        TabbedWindow w;
+        w.open({QStringLiteral("4.json")});
+        const auto panel = [&]() -> ComparePanel& { return w.child<ComparePanel>("comparePanel"); };
+        QSignalSpy compared(&panel(), &ComparePanel::compared);
+        w.window.compareWith({QStringLiteral("6.json")});
+        QVERIFY(compared.wait());
+        const ComparisonPtr comparison = panel().comparison();
+        QVERIFY(w.window.state().ghost());
+        w.open({QStringLiteral("8.json")});
+        QVERIFY(!panel().comparison());
+        QVERIFY(!w.window.state().ghost());
+        w.trigger("nextTab");
+        QCOMPARE(panel().comparison(), comparison);
+        QVERIFY(w.window.state().ghost());
+        QVERIFY(w.child<QCheckBox>("compareBelow").isChecked());
+        // A change of language makes all panels anew.
+        QPointer<ComparePanel> before = &panel();
+        w.trigger("language-zh_CN");
+        QTRY_VERIFY(before.isNull());
+        QCOMPARE(panel().comparison(), comparison);
+        QVERIFY(w.window.state().ghost());
+        QCOMPARE(w.window.tabCount(), 2);
+        QTRY_VERIFY(w.child<QTabBar>("traceTabs").isVisible());
+        w.trigger("language-en");
+        QTRY_COMPARE(w.child<QDockWidget>("stepsDock").windowTitle(), QStringLiteral("Steps"));
+        QCOMPARE(panel().comparison(), comparison);
+    }
+
+    void sessionsAreSavedAndOpened() {
+        const QString file = dir_.filePath(QStringLiteral("mine.bubblescope-session.json"));
+        RowChoice rows;
+        rows.filter = "1-3";
+        TimeRange range;
+        {
+            TabbedWindow w;
+            w.open({QStringLiteral("/t/4.json"), QStringLiteral("/t/6.json")});
+            w.window.state().setRows(rows);
+            w.window.state().select({ItemKind::Op, 1, 2, 3});
+            w.window.state().zoomTo({ItemKind::Op, 1, 2, 3});
+            range = w.window.state().range().range();
+            w.child<QDockWidget>("detailsDock").close();
+            w.window.saveSession(file);
+            QVERIFY(!w.child<MessageBar>("messageBar").isVisible());
+        }
+        TabbedWindow w;
+        w.open({QStringLiteral("8.json")});
+        w.loaded.clear();
+        w.window.open({file}); // as the command line does
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.window.tabCount(), 2); // what was open is gone
+        QCOMPARE(w.window.currentTab(), 1);
+        QCOMPARE(w.ranks(), 6U);
+        QCOMPARE(w.window.state().range().range(), range);
+        QCOMPARE(w.window.state().selection(), (ItemRef{ItemKind::Op, 1, 2, 3}));
+        QVERIFY(w.window.state().rows() == rows);
+        QVERIFY(!w.child<QDockWidget>("detailsDock").isVisible());
+        w.trigger("nextTab");
+        QCOMPARE(w.ranks(), 4U);
+    }
+
+    void aDamagedSessionKeepsWhatIsOpen() {
+        const QString file = dir_.filePath(QStringLiteral("bad.bubblescope-session.json"));
+        QFile out(file);
+        QVERIFY(out.open(QIODevice::WriteOnly));
+        out.write("{\"format\":\"bubblescope-session\",\"version\":1,\"traces\":3}");
+        out.close();
+        TabbedWindow w;
+        w.open({QStringLiteral("4.json")});
+        w.window.open({file});
+        QTRY_COMPARE(w.failed.count(), 1);
+        QCOMPARE(w.ranks(), 4U);
+        QVERIFY(w.child<MessageBar>("messageBar").text().contains(QLatin1String("Its traces is no list")));
+        MainWindow empty(loadByName, false);
+        empty.show();
+        empty.saveSession(dir_.filePath(QStringLiteral("none.bubblescope-session.json")));
+        QVERIFY(!QFile::exists(dir_.filePath(QStringLiteral("none.bubblescope-session.json"))));
+        QVERIFY(empty.findChild<MessageBar*>()->isVisible());
+    }
+
+private:
+    QTemporaryDir dir_;
+};
+
+QTEST_MAIN(TabsTest)
+#include "tabs_test.moc"
