@@ -140,7 +140,7 @@ private slots:
         for (const TimeNs move : {TimeNs{0}, 7 * pixel, -30 * pixel, TimeNs{0}, 399 * pixel, -900 * pixel, pixel / 3,
                                   pixel / 3, pixel / 3, 5 * pixel}) {
             from += move;
-            ColumnCache::Lane& lane = cache.of(track);
+            ColumnCache::Lane& lane = cache.of(0, track);
             ColumnCache::look(pyramid, track, from, from + length, kPixels, lane);
             cache.endFrame();
             QCOMPARE(lane.columns.size(), kPixels);
@@ -153,12 +153,13 @@ private slots:
             for (std::size_t i = 0; i < kPixels; ++i) // borders may differ by the rounding of one
                 QVERIFY(std::abs((fresh[i].busy - lane.columns[i].busy).count()) <= 2);
         }
-        ColumnCache::Lane& lane = cache.of(track);
+        ColumnCache::Lane& lane = cache.of(0, track);
         ColumnCache::look(pyramid, track, from, from + 2 * length, kPixels, lane);
         QCOMPARE(lane.grid, from);
         cache.endFrame();
         cache.endFrame(); // in which nobody asked for it
-        QVERIFY(cache.of(track).columns.empty());
+        QVERIFY(cache.of(0, track).columns.empty());
+        QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // a thread each
     }
 
     void aSliceCanBeHitAndLeadsBackToItsOp() {

@@ -8,8 +8,8 @@
 
 namespace bubblescope::gui {
 
-ColumnCache::Lane& ColumnCache::of(TrackId track) {
-    Lane& lane = lanes_[track];
+ColumnCache::Lane& ColumnCache::of(int line, TrackId track) {
+    Lane& lane = lanes_[{line, track}];
     lane.used = true;
     return lane;
 }

@@ -3,7 +3,8 @@
 #include "core/trace/pyramid.h"
 
 #include <cstdint>
-#include <unordered_map>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -20,8 +21,8 @@ public:
         bool used = false; ///< in this frame
     };
 
-    /// Of one track of the trace. Stays where it is until the next frame.
-    [[nodiscard]] Lane& of(TrackId track);
+    /// Of a track as a line shows it: ranks of one process show the same ones. Stays where it is until the next frame.
+    [[nodiscard]] Lane& of(int line, TrackId track);
     /// Brings a lane up to date: asks the pyramid for those pixels alone that it does not know. Lanes by several
     /// threads.
     static void look(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane);
@@ -31,7 +32,7 @@ public:
     void clear() { lanes_.clear(); }
 
 private:
-    std::unordered_map<TrackId, Lane> lanes_;
+    std::map<std::pair<int, TrackId>, Lane> lanes_;
 };
 
 } // namespace bubblescope::gui

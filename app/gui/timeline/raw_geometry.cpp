@@ -18,10 +18,10 @@ constexpr double kLabelRoom = 26; ///< narrower ones carry no text
 
 class LaneShapes {
 public:
-    LaneShapes(const GeometryInput& input, const RawLane& lane, double top, std::vector<RawShape>& out)
+    LaneShapes(const GeometryInput& input, int line, const RawLane& lane, double top, std::vector<RawShape>& out)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
           own_(lane.own(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(lane.track) : nullptr), out_(out) {}
+          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr), out_(out) {}
 
     /// At what the trace holds for the lane's pixels. Different lanes by any threads.
     void look() {
@@ -133,7 +133,8 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
-            lanes.emplace_back(input, input.session.raw.of(input.rows.lineAt(row))[place], top, shapes);
+            const int line = input.rows.lineAt(row);
+            lanes.emplace_back(input, line, input.session.raw.of(line)[place], top, shapes);
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
