@@ -125,8 +125,11 @@ int measure(TimedApplication& application, const Load& load) {
     gui::LiveTarget target;
     target.folders << QString::fromStdString(scratch.path().string());
     window.watch(target);
-    // Once the docks have come and laid themselves out.
-    QObject::connect(&window, &gui::MainWindow::loaded, [&] {
+    // Once the docks have come and laid themselves out. Whoever writes faster than is read is never caught up with.
+    bool begun = false;
+    QObject::connect(&window.state(), &gui::ViewState::sessionChanged, &application, [&] {
+        if (begun || !window.state().session()) return;
+        begun = true;
         QTimer::singleShot(1000, &application, [&] { application.measuring = true; });
         QTimer::singleShot(1000 + 1000 * static_cast<int>(load.seconds), &application, &QApplication::quit);
     });

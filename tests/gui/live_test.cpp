@@ -14,6 +14,7 @@
 #include <QLabel>
 #include <QProcess>
 #include <QSignalSpy>
+#include <QTabBar>
 #include <QTableView>
 #include <QTest>
 #include <QThreadPool>
@@ -307,6 +308,26 @@ private slots:
         QVERIFY(watched.child<QWidget>("liveBar").isHidden());
         QVERIFY(watched.child<QDockWidget>("liveDock").isHidden());
         QCOMPARE(watched.window.state().session()->run.files.front().string(), std::string("sample.pftrace"));
+    }
+
+    void aRunGoesOnBehindAnotherTab() {
+        Watched watched;
+        watched.window.watch(watched.run.target());
+        watched.window.live().start(watched.run.target(), watched.run.clock());
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        watched.window.openBeside({QStringLiteral("sample.pftrace")});
+        QTRY_COMPARE(watched.window.tabCount(), 2);
+        const SessionPtr other = watched.window.state().session();
+        QCOMPARE(other->run.files.front().string(), std::string("sample.pftrace"));
+
+        watched.run.writeSteps(2);
+        QTRY_COMPARE(watched.stepsSeen(), 5);
+        QVERIFY(watched.window.live().active());
+        QVERIFY(watched.window.state().session() == other);
+        watched.child<QTabBar>("traceTabs").setCurrentIndex(0);
+        QTRY_COMPARE(watched.newest(), 4);
+        QVERIFY(watched.atTheRight());
     }
 
     void whatWasSeenStaysWhenWatchingStops() {
