@@ -83,7 +83,10 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
     if (recorder == nullptr) return engine;
     for (const Transport* const wires : engine.ranks)
         engine.rings.push_back(&recorder->ring(wires->rank()));
-    engine.after_step = [recorder] { return recorder->status(); };
+    engine.after_step = [recorder] {
+        recorder->requestFlush();
+        return recorder->status();
+    };
     return engine;
 }
 

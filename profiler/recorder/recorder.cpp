@@ -77,6 +77,14 @@ RecordRing& Recorder::ring(Rank rank) {
     return *rings_[placeOf(rank)];
 }
 
+void Recorder::requestFlush() {
+    {
+        const std::lock_guard lock(wake_mutex_);
+        flush_wanted_ = true;
+    }
+    wake_.notify_one();
+}
+
 Status Recorder::flush() {
     const std::lock_guard lock(files_mutex_);
     fullest_ = 0;
@@ -170,7 +178,8 @@ void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::millis
     auto pause = interval;
     std::unique_lock lock(wake_mutex_);
     while (!stopping_) {
-        wake_.wait_for(lock, pause, [this] { return stopping_; });
+        wake_.wait_for(lock, pause, [this] { return flush_wanted_ || stopping_; });
+        flush_wanted_ = false;
         lock.unlock();
         // A failure is kept for status() and close().
         [[maybe_unused]] const Status kept = flush();

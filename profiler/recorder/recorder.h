@@ -49,6 +49,9 @@ public:
     /// Of one of the ranks that are recorded here.
     [[nodiscard]] RecordRing& ring(Rank rank);
 
+    /// Asks for a flush soon and returns at once; for the ends of steps.
+    void requestFlush();
+
     /// Writes what the rings hold. Returns the first error of any flush so far; after one, nothing more is
     /// written to that rank's file.
     [[nodiscard]] Status flush();
@@ -97,6 +100,7 @@ private:
 
     std::mutex wake_mutex_;
     std::condition_variable wake_;
+    bool flush_wanted_ = false;
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include "tests/bench/kineto_like.h"
 #include "tests/bench/nsys_like.h"
 #include "tests/bench/perfetto_like.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/io/packed.h"
 #include "tests/unit/io/trace_bytes.h"
 
@@ -43,7 +44,7 @@ int checksOf(const Load& load) {
 void expectStopsAnywhere(const Load& load, int at_least) {
     const int checks = checksOf(load);
     EXPECT_GE(checks, at_least) << "long stretches in which nobody looks";
-    const int step = std::max(1, checks / 12);
+    const int step = std::max(1, checks / (test::kSanitized ? 4 : 12));
     for (int stop_at = 1; stop_at <= checks; stop_at += stop_at + 4 < checks ? step : 1) {
         std::stop_source source;
         JobControl control;

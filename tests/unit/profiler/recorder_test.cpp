@@ -262,14 +262,15 @@ TEST(Recorder, CountsWhatItsRingsDropped) {
     EXPECT_EQ(read(dir.path()).trace->sliceCount(), 8U);
 }
 
-TEST(Recorder, WritesByItself) {
+TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
     const test::ScratchFolder dir;
     RecorderConfig config = configFor(dir.path(), 1);
-    config.flush_interval = milliseconds{1};
+    config.flush_interval = milliseconds{3'600'000};
     const auto recorder = openRecorder(config);
     const std::filesystem::path file = recorder->files().at(0);
     const auto before = std::filesystem::file_size(file);
     recorder->ring(Rank{0}).push(opRecord(0, 0, 1));
+    recorder->requestFlush();
     while (std::filesystem::file_size(file) == before)
         std::this_thread::yield();
     ASSERT_TRUE(recorder->close().ok());

@@ -114,8 +114,9 @@ TEST_P(EveryFlavor, TrainsToTheReferencesWeightsWhereTwoRanksShareEachStage) {
 }
 
 TEST_P(EveryFlavor, PacedRunEqualsSimulationToTheNanosecond) {
-    const std::vector<Schedule> schedules = orders({2, 4}, {4, 6, 8}, 2);
-    EXPECT_FALSE(schedules.empty());
+    std::vector<Schedule> schedules = orders({2, 4}, {4, 6, 8}, 2);
+    ASSERT_FALSE(schedules.empty());
+    if (::bubblescope::test::kSanitized) schedules = {schedules.back()};
     for (const Schedule& schedule : schedules) {
         SCOPED_TRACE(labelOf(schedule));
         for (const TimeNs comm : {TimeNs{0}, TimeNs{1'500'000}}) {
@@ -133,16 +134,18 @@ TEST_P(EveryFlavor, RunsFromAFileAsWell) {
     const std::vector<Schedule> schedules = orders({2, 4}, {4, 6, 8}, 2);
     ASSERT_FALSE(schedules.empty());
     for (const Schedule& schedule : schedules) {
+        const bool trains = &schedule == &schedules.back(); // the others are trained as they are made, by other tests
         auto json = scheduleFromJson(scheduleToJson(schedule), "order.json");
         ASSERT_TRUE(json.ok()) << json.error().text();
-        expectTheReferencesWeights(std::move(json).value());
+        EXPECT_EQ(json.value().ranks, schedule.ranks);
+        if (trains) expectTheReferencesWeights(std::move(json).value());
 
         const auto csv = scheduleToCsv(schedule);
         if (!csv.ok() || routes(schedule.placement) > 1) continue; // CSV knows neither slices nor two pipelines
         auto read = scheduleFromCsv(csv.value(), "order.csv");
         ASSERT_TRUE(read.ok()) << read.error().text();
         EXPECT_EQ(read.value().ranks, schedule.ranks);
-        expectTheReferencesWeights(std::move(read).value());
+        if (trains) expectTheReferencesWeights(std::move(read).value());
     }
 }
 
