@@ -82,6 +82,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
 MainWindow::~MainWindow() {
     // The views use the members; left to QObject they would outlive them.
     clear();
+    delete manual_;
 }
 
 void MainWindow::build() {
@@ -104,11 +105,9 @@ void MainWindow::clear() {
     setMenuBar(nullptr); // deletes the old one
     setStatusBar(nullptr);
     delete lab_;
-    delete manual_;
     delete ideal_;
     ideal_ = nullptr;
     lab_ = nullptr;
-    manual_ = nullptr;
     theme_actions_.clear();
 }
 
@@ -118,6 +117,7 @@ void MainWindow::rebuild() {
     state_.setGhost(nullptr);
     clear();
     build();
+    if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
     compare_->restore(tabInFront().comparison);

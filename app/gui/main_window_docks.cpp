@@ -49,7 +49,7 @@ LabWindow& MainWindow::openLab() {
 }
 
 ManualWindow& MainWindow::openManual() {
-    if (manual_ == nullptr) manual_ = new ManualWindow(themes_, this);
+    if (manual_ == nullptr) manual_ = new ManualWindow(themes_, languages_.current(), this);
     manual_->show();
     manual_->raise();
     manual_->activateWindow();

@@ -17,13 +17,20 @@ namespace {
 
 const QString kRoot = QStringLiteral(":/manual/");
 
-ManualPage readPage(const QString& path) {
+/// Of the pages in a language, below that of the English ones; empty for English.
+QString translationFolder(Language language) {
+    return language == Language::Chinese ? languageKey(language) + QLatin1Char('/') : QString();
+}
+
+ManualPage readPage(const QString& path, Language language) {
     static const QRegularExpression mark(QStringLiteral("<!--.*?-->\\n?"),
                                          QRegularExpression::DotMatchesEverythingOption);
     static const QRegularExpression title(QStringLiteral("^#\\s+(.+)$"), QRegularExpression::MultilineOption);
     ManualPage page;
     page.path = path;
-    QFile file(kRoot + path);
+    page.file = translationFolder(language) + path;
+    if (!QFile::exists(kRoot + page.file)) page.file = path;
+    QFile file(kRoot + page.file);
     if (file.open(QIODevice::ReadOnly)) page.text = QString::fromUtf8(file.readAll()).remove(mark);
     page.title = title.match(page.text).captured(1);
     page.title.remove(QLatin1Char('`'));
@@ -31,13 +38,13 @@ ManualPage readPage(const QString& path) {
     return page;
 }
 
-std::vector<ManualPage> readPages() {
+std::vector<ManualPage> readPages(Language language) {
     initManualResource();
     std::vector<ManualPage> pages;
-    const auto add = [&pages](const QString& path) {
+    const auto add = [&pages, language](const QString& path) {
         const auto known = [&path](const ManualPage& page) { return page.path == path; };
         if (!QFile::exists(kRoot + path) || std::ranges::any_of(pages, known)) return;
-        pages.push_back(readPage(path));
+        pages.push_back(readPage(path, language));
     };
     add(kManualFirstPage);
     static const QRegularExpression link(QStringLiteral("\\]\\(([\\w/-]+\\.md)\\)"));
@@ -57,30 +64,37 @@ std::vector<ManualPage> readPages() {
         QFile file(kRoot + path);
         if (!file.open(QIODevice::ReadOnly)) continue;
         const QString text = QString::fromUtf8(file.readAll());
-        pages.push_back({path, path, QStringLiteral("# %1\n\n```\n%2\n```\n").arg(name, text)});
+        pages.push_back({path, path, path, QStringLiteral("# %1\n\n```\n%2\n```\n").arg(name, text)});
     }
     return pages;
 }
 
 } // namespace
 
-const std::vector<ManualPage>& manualPages() {
-    static const std::vector<ManualPage> pages = readPages();
-    return pages;
+const std::vector<ManualPage>& manualPages(Language language) {
+    static const std::vector<ManualPage> english = readPages(Language::English);
+    if (language != Language::Chinese) return english;
+    static const std::vector<ManualPage> chinese = readPages(Language::Chinese);
+    return chinese;
 }
 
-const ManualPage* findManualPage(const QString& path) {
-    const auto& pages = manualPages();
+const ManualPage* findManualPage(const QString& path, Language language) {
+    const auto& pages = manualPages(language);
     const auto found = std::ranges::find(pages, path, &ManualPage::path);
     return found == pages.end() ? nullptr : &*found;
 }
 
-ManualLink manualLink(const QString& from, const QString& link) {
+ManualLink manualLink(const QString& file, const QString& link) {
     const QUrl url(link);
     if (!url.scheme().isEmpty()) return {};
-    if (url.path().isEmpty()) return {from, url.fragment()};
-    const QString folder = from.contains(QLatin1Char('/')) ? from.section(QLatin1Char('/'), 0, -2) : QString();
-    return {QDir::cleanPath(folder.isEmpty() ? url.path() : folder + QLatin1Char('/') + url.path()), url.fragment()};
+    QString path = file;
+    if (!url.path().isEmpty()) {
+        const QString folder = file.contains(QLatin1Char('/')) ? file.section(QLatin1Char('/'), 0, -2) : QString();
+        path = QDir::cleanPath(folder.isEmpty() ? url.path() : folder + QLatin1Char('/') + url.path());
+    }
+    const QString translations = translationFolder(Language::Chinese);
+    if (path.startsWith(translations)) path.remove(0, translations.size());
+    return {path, url.fragment(QUrl::FullyDecoded)};
 }
 
 QString sectionName(const QString& title) {

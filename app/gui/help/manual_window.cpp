@@ -27,6 +27,7 @@ constexpr int kPathRole = Qt::UserRole;
 
 void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
     path_ = page.path;
+    file_ = page.file;
     document()->setMarkdown(page.text, QTextDocument::MarkdownDialectGitHub);
     for (QTextFrame* frame : document()->rootFrame()->childFrames()) {
         auto* table = qobject_cast<QTextTable*>(frame);
@@ -47,9 +48,27 @@ void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
     }
 }
 
+int ManualBrowser::headingsPassed() const {
+    int count = 0;
+    const QAbstractTextDocumentLayout& layout = *document()->documentLayout();
+    for (QTextBlock block = document()->begin(); block.isValid(); block = block.next()) {
+        if (block.blockFormat().headingLevel() == 0) continue;
+        if (qRound(layout.blockBoundingRect(block).top()) > verticalScrollBar()->value()) break;
+        ++count;
+    }
+    return count;
+}
+
+void ManualBrowser::passHeadings(int count) {
+    for (QTextBlock block = document()->begin(); block.isValid() && count > 0; block = block.next()) {
+        if (block.blockFormat().headingLevel() == 0 || --count > 0) continue;
+        verticalScrollBar()->setValue(qRound(document()->documentLayout()->blockBoundingRect(block).top()));
+    }
+}
+
 QVariant ManualBrowser::loadResource(int type, const QUrl& name) {
     if (type != QTextDocument::ImageResource) return {};
-    QFile file(QStringLiteral(":/manual/") + manualLink(path_, name.toString()).path);
+    QFile file(QStringLiteral(":/manual/") + manualLink(file_, name.toString()).path);
     if (!file.open(QIODevice::ReadOnly)) return {};
     const Drawing drawing = Drawing::parse(file.readAll());
     if (drawing.isEmpty()) return {};
@@ -58,37 +77,26 @@ QVariant ManualBrowser::loadResource(int type, const QUrl& name) {
     return image;
 }
 
-ManualWindow::ManualWindow(ThemeManager& themes, QWidget* parent)
-    : QWidget(parent, Qt::Window), themes_(themes), search_(new QLineEdit(this)), pages_(new QListWidget(this)),
-      browser_(new ManualBrowser(this)), back_(new QToolButton(this)), forward_(new QToolButton(this)) {
+ManualWindow::ManualWindow(ThemeManager& themes, Language language, QWidget* parent)
+    : QWidget(parent, Qt::Window), themes_(themes), language_(language), search_(new QLineEdit(this)),
+      pages_(new QListWidget(this)), browser_(new ManualBrowser(this)), back_(new QToolButton(this)),
+      forward_(new QToolButton(this)) {
     setObjectName(QStringLiteral("manualWindow"));
-    setWindowTitle(tr("Manual – Bubblescope"));
     resize(1120, 800);
     search_->setObjectName(QStringLiteral("manualSearch"));
-    search_->setPlaceholderText(tr("Search the manual"));
-    search_->setAccessibleName(tr("Search the manual"));
     search_->setClearButtonEnabled(true);
     pages_->setObjectName(QStringLiteral("manualPages"));
-    pages_->setAccessibleName(tr("Pages"));
     pages_->setFrameShape(QFrame::NoFrame);
     pages_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     pages_->setTextElideMode(Qt::ElideRight);
     browser_->setObjectName(QStringLiteral("manualBrowser"));
-    browser_->setAccessibleName(tr("Manual"));
     browser_->setFrameShape(QFrame::NoFrame);
     browser_->setOpenLinks(false);
     browser_->document()->setDocumentMargin(24);
     back_->setObjectName(QStringLiteral("manualBack"));
-    back_->setText(tr("← Back"));
     forward_->setObjectName(QStringLiteral("manualForward"));
-    forward_->setText(tr("Forward →"));
-    for (const ManualPage& page : manualPages()) {
-        if (!page.path.endsWith(QLatin1String(".md"))) continue; // an example, to which pages lead
-        const bool below = page.path.contains(QLatin1Char('/'));
-        auto* item = new QListWidgetItem((below ? QStringLiteral("    ") : QString()) + page.title, pages_);
-        item->setData(kPathRole, page.path);
-        item->setToolTip(page.title);
-    }
+    setTexts();
+    listPages();
 
     auto* left = new QWidget(this);
     auto* left_column = new QVBoxLayout(left);
@@ -134,8 +142,40 @@ ManualWindow::ManualWindow(ThemeManager& themes, QWidget* parent)
     open(kManualFirstPage);
 }
 
+void ManualWindow::setTexts() {
+    setWindowTitle(tr("Manual – Bubblescope"));
+    search_->setPlaceholderText(tr("Search the manual"));
+    search_->setAccessibleName(tr("Search the manual"));
+    pages_->setAccessibleName(tr("Pages"));
+    browser_->setAccessibleName(tr("Manual"));
+    back_->setText(tr("← Back"));
+    forward_->setText(tr("Forward →"));
+}
+
+void ManualWindow::listPages() {
+    const QSignalBlocker quiet(pages_);
+    pages_->clear();
+    for (const ManualPage& page : manualPages(language_)) {
+        if (!page.path.endsWith(QLatin1String(".md"))) continue; // an example, to which pages lead
+        const bool below = page.path.contains(QLatin1Char('/'));
+        auto* item = new QListWidgetItem((below ? QStringLiteral("    ") : QString()) + page.title, pages_);
+        item->setData(kPathRole, page.path);
+        item->setToolTip(page.title);
+    }
+}
+
+void ManualWindow::setLanguage(Language language) {
+    const int passed = browser_->headingsPassed();
+    language_ = language;
+    setTexts();
+    listPages();
+    filter();
+    showPlace(browser_->path(), {});
+    browser_->passHeadings(passed);
+}
+
 bool ManualWindow::showPlace(const QString& path, const QString& section) {
-    const ManualPage* page = findManualPage(path);
+    const ManualPage* page = findManualPage(path, language_);
     if (page == nullptr) return false;
     browser_->showPage(*page, section);
     back_->setEnabled(!past_.empty());
@@ -145,7 +185,7 @@ bool ManualWindow::showPlace(const QString& path, const QString& section) {
 }
 
 bool ManualWindow::open(const QString& path, const QString& section) {
-    if (findManualPage(path) == nullptr) return false;
+    if (findManualPage(path, language_) == nullptr) return false;
     if (path == browser_->path() && section.isEmpty()) return true;
     if (!browser_->path().isEmpty()) past_.push_back({browser_->path(), browser_->verticalScrollBar()->value()});
     future_.clear();
@@ -153,7 +193,7 @@ bool ManualWindow::open(const QString& path, const QString& section) {
 }
 
 void ManualWindow::follow(const QString& link) {
-    const ManualLink to = manualLink(browser_->path(), link);
+    const ManualLink to = manualLink(browser_->file(), link);
     if (!to.path.isEmpty() && open(to.path, to.section)) return;
     const QUrl url(link);
     if (url.scheme() == QLatin1String("https") || url.scheme() == QLatin1String("http")) QDesktopServices::openUrl(url);
@@ -187,7 +227,7 @@ void ManualWindow::markPage() {
 void ManualWindow::filter() {
     const QStringList words = search_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (int row = 0; row < pages_->count(); ++row) {
-        const ManualPage* page = findManualPage(pages_->item(row)->data(kPathRole).toString());
+        const ManualPage* page = findManualPage(pages_->item(row)->data(kPathRole).toString(), language_);
         const bool fits = std::all_of(words.begin(), words.end(), [page](const QString& word) {
             return page->text.contains(word, Qt::CaseInsensitive);
         });
@@ -213,7 +253,7 @@ void ManualWindow::findNext() {
 void ManualWindow::applyTheme() {
     // Code and rulers take their colours from the palette when a page is laid out.
     const QString path = browser_->path();
-    if (const ManualPage* page = findManualPage(path)) browser_->showPage(*page, {});
+    if (const ManualPage* page = findManualPage(path, language_)) browser_->showPage(*page, {});
 }
 
 } // namespace bubblescope::gui

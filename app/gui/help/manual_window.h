@@ -21,18 +21,28 @@ public:
 
     void showPage(const ManualPage& page, const QString& section);
     [[nodiscard]] const QString& path() const { return path_; }
+    [[nodiscard]] const QString& file() const { return file_; } ///< of the page, with its language
+    /// How many headings begin above the window's upper edge or at it. A page has the same ones in all languages.
+    [[nodiscard]] int headingsPassed() const;
+    /// Puts the last of so many headings at the window's upper edge.
+    void passHeadings(int count);
     [[nodiscard]] QVariant loadResource(int type, const QUrl& name) override;
 
 private:
     QString path_;
+    QString file_;
 };
 
-/// The manual: pages on the left, those that hold what is searched for; the chosen one on the right.
+/// The manual: pages on the left, those that hold what is searched for; the chosen one on the right. Pages are those of
+/// the application's language, and the window's own texts are in whatever language tr() gives.
 class ManualWindow : public QWidget {
     Q_OBJECT
 
 public:
-    explicit ManualWindow(ThemeManager& themes, QWidget* parent = nullptr);
+    explicit ManualWindow(ThemeManager& themes, Language language = Language::English, QWidget* parent = nullptr);
+
+    /// All texts anew, the open page at the section where it was. Called after the application's language has changed.
+    void setLanguage(Language language);
 
     /// False where there is no such page.
     bool open(const QString& path, const QString& section = {});
@@ -51,9 +61,12 @@ private:
     void filter();
     void findNext();
     void markPage();
+    void setTexts();
+    void listPages();
     void applyTheme();
 
     ThemeManager& themes_;
+    Language language_;
     QLineEdit* search_;
     QListWidget* pages_;
     ManualBrowser* browser_;

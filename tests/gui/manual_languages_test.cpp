@@ -1,0 +1,235 @@
+#include "app/gui/help/manual_window.h"
+#include "app/gui/main_window.h"
+#include "tests/gui/page_structure.h"
+
+#include <QDir>
+#include <QFile>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QRegularExpression>
+#include <QScrollBar>
+#include <QTest>
+#include <QTextBlock>
+#include <QToolButton>
+
+#include <algorithm>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+const QString kChinese = QStringLiteral("zh_CN/");
+
+QString readSource(const QString& path) {
+    QFile file(QDir(QStringLiteral(BUBBLESCOPE_MANUAL)).filePath(path));
+    return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+bool isChinese(const QString& text) {
+    static const QRegularExpression letter(QStringLiteral("\\p{Han}"));
+    return letter.match(text).hasMatch();
+}
+
+/// Pages of a folder and of the schedules below it, by their paths in it.
+QStringList pagesIn(const QString& folder) {
+    QStringList out;
+    const QDir dir(QStringLiteral(BUBBLESCOPE_MANUAL) + QLatin1Char('/') + folder);
+    for (const QString& below : {QString(), QStringLiteral("schedules/")}) {
+        for (const QString& name : QDir(dir.filePath(below)).entryList({QStringLiteral("*.md")}))
+            out << below + name;
+    }
+    return out;
+}
+
+/// Where a page's links lead, section by section: pages by their paths, sections by their places in the page, so that a
+/// page and its translation give the same.
+QStringList targetsOf(const QString& file, const PageStructure& page, Language language) {
+    QStringList out;
+    for (const PageStructure::Section& section : page.sections) {
+        QStringList here;
+        for (const QString& link : section.links + section.images) {
+            const ManualLink to = manualLink(file, link);
+            if (to.path.isEmpty()) {
+                here << link;
+                continue;
+            }
+            const ManualPage* target = findManualPage(to.path, language);
+            const PageStructure there = pageStructure(target == nullptr ? QString() : target->text);
+            const auto found = std::ranges::find_if(there.sections, [&to](const PageStructure::Section& one) {
+                return !to.section.isEmpty() && sectionName(one.title) == to.section;
+            });
+            const auto place = std::distance(there.sections.begin(), found);
+            here << (to.section.isEmpty() ? to.path : QStringLiteral("%1#%2").arg(to.path).arg(place));
+            if (!to.section.isEmpty() && found == there.sections.end())
+                here.back() = link + QStringLiteral(": no such section");
+        }
+        here.sort();
+        out << here.join(QLatin1Char(' '));
+    }
+    return out;
+}
+
+} // namespace
+
+class ManualLanguagesTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void everyPageIsThereInBothLanguages() {
+        const QStringList english = pagesIn(QString());
+        QVERIFY(english.size() > 40);
+        QCOMPARE(pagesIn(kChinese), english);
+    }
+
+    void pagesAgree_data() {
+        QTest::addColumn<QString>("page");
+        for (const QString& page : pagesIn(kChinese))
+            QTest::newRow(qPrintable(page)) << page;
+    }
+
+    // A change of the English page that forgets the Chinese one is noticed at least where it changes this.
+    void pagesAgree() {
+        QFETCH(QString, page);
+        const QString english = readSource(page);
+        const QString chinese = readSource(kChinese + page);
+        QVERIFY2(!english.isEmpty(), "there is no such page in English");
+        QCOMPARE(structureDifferences(english, chinese).join(QLatin1Char('\n')), QString());
+        QCOMPARE(targetsOf(kChinese + page, pageStructure(chinese), Language::Chinese),
+                 targetsOf(page, pageStructure(english), Language::English));
+        for (const PageStructure::Section& section : pageStructure(chinese).sections) {
+            for (const QString& link : section.links + section.images) {
+                if (link.contains(QLatin1String("://")) || link.startsWith(QLatin1Char('#'))) continue;
+                const QString target = QDir(QStringLiteral(BUBBLESCOPE_MANUAL))
+                                           .filePath(kChinese + QFileInfo(page).path() + QLatin1Char('/') +
+                                                     link.section(QLatin1Char('#'), 0, 0));
+                QVERIFY2(QFile::exists(target), qPrintable(link)); // as a file, too
+            }
+        }
+        const ManualPage* shown = findManualPage(page, Language::Chinese);
+        QVERIFY(shown != nullptr);
+        QCOMPARE(shown->file, kChinese + page);
+        QVERIFY(isChinese(shown->text) && !shown->title.isEmpty());
+        // Lines are not broken within a paragraph: a space would stand there.
+        static const QRegularExpression broken(QStringLiteral("[\\p{Han}，。；：、]\\n[ \\t]*\\p{Han}"));
+        const auto match = broken.match(shown->text);
+        QVERIFY2(!match.hasMatch(),
+                 qPrintable(shown->text.mid(std::max<qsizetype>(0, match.capturedStart() - 20), 40)));
+    }
+
+    void whatDiffersIsSaid() {
+        const QString page =
+            QStringLiteral("# Bubbles\n\nSee `a` and `b`.\n\n## More\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+                           "<!-- run: x -->\n```\n$ x\n```\n<!-- end -->\n");
+        QVERIFY(structureDifferences(page, page).isEmpty());
+        const auto changed = [&page](const char* from, const char* to) {
+            QString other = page;
+            other.replace(QLatin1String(from), QLatin1String(to));
+            return structureDifferences(page, other).join(QLatin1Char('\n'));
+        };
+        QCOMPARE(changed("## More", "### More"), QStringLiteral("level of heading 2: 2 in English, 3 in Chinese"));
+        QCOMPARE(changed("## More\n", ""), QStringLiteral("level of heading 2: 2 in English, nothing in Chinese"));
+        QCOMPARE(changed("$ x", "$ y"),
+                 QStringLiteral("code block 0: ```\n$ x\n```\n in English, ```\n$ y\n```\n in Chinese"));
+        QCOMPARE(changed("run: x", "run: y"),
+                 QStringLiteral("comment 0: <!-- run: x --> in English, <!-- run: y --> in Chinese"));
+        QCOMPARE(changed("| 1 | 2 |\n", ""), QStringLiteral("rows of table 0: 3 in English, 2 in Chinese"));
+        QCOMPARE(changed("| a | b |", "| a | b | c |"),
+                 QStringLiteral("columns of table 0: 2 in English, 3 in Chinese"));
+        QCOMPARE(changed("`b`", "`c`"), QStringLiteral("only in English: b\nonly in Chinese: c"));
+    }
+
+    void linksLeadToPagesOfAllLanguages() {
+        const ManualLink page = manualLink(QStringLiteral("zh_CN/timeline.md"), QStringLiteral("traces.md"));
+        QCOMPARE(page.path, QStringLiteral("traces.md"));
+        const ManualLink below =
+            manualLink(QStringLiteral("zh_CN/schedules/1f1b.md"), QStringLiteral("../bubbles.md#气泡率"));
+        QCOMPARE(below.path, QStringLiteral("bubbles.md"));
+        QCOMPARE(below.section, QStringLiteral("气泡率"));
+        const ManualLink drawing =
+            manualLink(QStringLiteral("zh_CN/bubbles.md"), QStringLiteral("../drawings/1f1b.svg"));
+        QCOMPARE(drawing.path, QStringLiteral("drawings/1f1b.svg"));
+        const ManualLink here = manualLink(QStringLiteral("zh_CN/bubbles.md"), QStringLiteral("#位置"));
+        QCOMPARE(here.path, QStringLiteral("bubbles.md"));
+        QCOMPARE(here.section, QStringLiteral("位置"));
+        QVERIFY(
+            manualLink(QStringLiteral("zh_CN/bubbles.md"), QStringLiteral("https://ui.perfetto.dev")).path.isEmpty());
+        // In the same order in both languages; a page without a Chinese text is there in English.
+        const auto& english = manualPages();
+        const auto& chinese = manualPages(Language::Chinese);
+        QCOMPARE(chinese.size(), english.size());
+        for (std::size_t i = 0; i < english.size(); ++i)
+            QCOMPARE(chinese[i].path, english[i].path);
+        for (const ManualPage& one : chinese) {
+            const bool translated = QFile::exists(QStringLiteral(":/manual/zh_CN/") + one.path);
+            QCOMPARE(one.file, translated ? kChinese + one.path : one.path);
+            QVERIFY2(!one.text.isEmpty(), qPrintable(one.path));
+        }
+    }
+
+    void theWindowFollowsTheLanguage() {
+        MainWindow window([](const auto&, JobControl&) -> Result<Run> { return inputError("", "nothing"); }, false);
+        window.show();
+        ManualWindow& manual = window.openManual();
+        auto& browser = *manual.findChild<ManualBrowser*>();
+        auto& pages = *manual.findChild<QListWidget*>(QStringLiteral("manualPages"));
+        auto& back = *manual.findChild<QToolButton*>(QStringLiteral("manualBack"));
+        auto& search = *manual.findChild<QLineEdit*>(QStringLiteral("manualSearch"));
+        QVERIFY(manual.open(QStringLiteral("first-steps.md")));
+        QVERIFY(manual.open(QStringLiteral("index.md")));
+        QVERIFY(!isChinese(browser.toPlainText()));
+        const QString back_text = back.text();
+        const int rows = pages.count();
+
+        window.languages().choose(Language::Chinese);
+        QTRY_VERIFY(isChinese(browser.toPlainText()));
+        QCOMPARE(window.findChild<ManualWindow*>(), &manual); // the same window, where it was
+        QVERIFY(manual.isVisible());
+        QCOMPARE(manual.path(), QStringLiteral("index.md"));
+        QVERIFY(isChinese(back.text()) && isChinese(manual.windowTitle()) && isChinese(search.placeholderText()));
+        QCOMPARE(pages.count(), rows);
+        QVERIFY(isChinese(pages.item(0)->text()));
+        QCOMPARE(pages.currentItem()->data(Qt::UserRole).toString(), QStringLiteral("index.md"));
+        back.click(); // what was looked at before stays known, and is now in Chinese
+        QCOMPARE(manual.path(), QStringLiteral("first-steps.md"));
+        QVERIFY(isChinese(browser.document()->begin().text()));
+        emit browser.anchorClicked(QUrl(QStringLiteral("index.md")));
+        QCOMPARE(browser.file(), QStringLiteral("zh_CN/index.md"));
+
+        search.setText(QStringLiteral("虚构的运行"));
+        int listed = 0;
+        for (int row = 0; row < pages.count(); ++row)
+            listed += pages.item(row)->isHidden() ? 0 : 1;
+        QVERIFY(listed >= 1 && listed < pages.count());
+        QTest::keyClick(&search, Qt::Key_Return);
+        QCOMPARE(browser.textCursor().selectedText(), QStringLiteral("虚构的运行"));
+
+        window.languages().choose(Language::English);
+        QTRY_COMPARE(back.text(), back_text);
+        QVERIFY(!isChinese(browser.toPlainText()));
+        QCOMPARE(window.findChild<ManualWindow*>(), &manual);
+    }
+
+    void theSectionStaysInSight() {
+        ThemeManager themes;
+        ManualWindow window(themes, Language::English);
+        window.resize(900, 500);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        auto& browser = *window.findChild<ManualBrowser*>();
+        QVERIFY(window.open(QStringLiteral("bubbles.md")));
+        browser.verticalScrollBar()->setValue(0);
+        QCOMPARE(browser.headingsPassed(), 0); // the page's title stands below its margin
+        browser.passHeadings(4);
+        QCOMPARE(browser.headingsPassed(), 4);
+        const QString english = browser.cursorForPosition(QPoint(40, 20)).block().text();
+        QCOMPARE(english, QStringLiteral("Closed forms"));
+        window.setLanguage(Language::Chinese);
+        QCOMPARE(browser.headingsPassed(), 4);
+        window.setLanguage(Language::English);
+        QCOMPARE(browser.cursorForPosition(QPoint(40, 20)).block().text(), english);
+    }
+};
+
+QTEST_MAIN(ManualLanguagesTest)
+#include "manual_languages_test.moc"
