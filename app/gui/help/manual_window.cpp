@@ -34,6 +34,7 @@ void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
         if (table == nullptr) continue;
         QTextTableFormat format = table->format();
         format.setBorderCollapse(true);
+        format.setBorderStyle(QTextFrameFormat::BorderStyle_Solid); // else half of the lines are too light to be seen
         format.setBorderBrush(palette().color(QPalette::Mid));
         format.setCellPadding(4);
         table->setFormat(format);
