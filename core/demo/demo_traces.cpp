@@ -6,6 +6,7 @@
 #include "core/io/perfetto/write_timeline.h"
 #include "core/schedule/registry.h"
 #include "core/simulate/simulate.h"
+#include "core/timeline/move.h"
 
 #include <algorithm>
 #include <array>
@@ -75,21 +76,7 @@ Result<StepTimeline> simulateOneStep(const Schedule& schedule, const DemoPlan& p
 /// Puts a step behind those before it and closes it with the optimizer.
 void place(StepTimeline& step, int index, TimeNs begin, Jitter& jitter) {
     step.index = index;
-    const TimeNs shift = begin - step.begin;
-    for (auto& ops : step.ranks) {
-        for (TimelineOp& op : ops) {
-            op.start += shift;
-            op.end += shift;
-        }
-    }
-    for (auto& spans : step.comm) {
-        for (CommSpan& span : spans) {
-            span.start += shift;
-            span.end += shift;
-        }
-    }
-    step.begin += shift;
-    step.end += shift;
+    moveTo(step, begin);
     for (auto& ops : step.ranks) {
         const TimeNs length = scaled(kOptimizer, jitter.around(1, kJitter));
         ops.push_back({{OpKind::Optimizer, Microbatch(0), Chunk(0)}, step.end, step.end + length});

@@ -1,5 +1,6 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "core/simulate/simulate.h"
+#include "core/timeline/move.h"
 #include "core/trace/trace_builder.h"
 
 #include <QApplication>
@@ -40,16 +41,8 @@ Run makeRun(std::size_t slices) {
     const StepTimeline model = simulate(run.schedule, costs).value();
     for (int index = 0; index < 4; ++index) {
         StepTimeline step = model;
-        const TimeNs shift = (model.wall() + model.wall() / 50) * index;
         step.index = index;
-        step.begin += shift;
-        step.end += shift;
-        for (auto& ops : step.ranks) {
-            for (TimelineOp& op : ops) {
-                op.start += shift;
-                op.end += shift;
-            }
-        }
+        moveTo(step, step.begin + (model.wall() + model.wall() / 50) * index);
         run.steps.push_back(std::move(step));
     }
     std::mt19937_64 random(1);

@@ -1,20 +1,13 @@
 #include "app/gui/models/ghost.h"
 
 #include "core/timeline/blend.h"
+#include "core/timeline/move.h"
 
 namespace bubblescope::gui {
 
 Ghost Ghost::make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin) {
-    const TimeNs shift = begin - timeline.begin;
-    timeline.begin += shift;
-    timeline.end += shift;
-    for (auto& ops : timeline.ranks) {
-        for (TimelineOp& op : ops) {
-            op.start += shift;
-            op.end += shift;
-        }
-    }
     timeline.comm.clear(); // not drawn
+    moveTo(timeline, begin);
     return {std::move(name), std::move(explanation), step, std::move(timeline)};
 }
 
