@@ -291,18 +291,6 @@ bool Pyramid::few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) con
     return firstFrom(index, to.count()) - firstFrom(index, from.count()) <= pixels / kPixelsPerSlice;
 }
 
-Pyramid::Picture Pyramid::picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const {
-    Picture out;
-    if (pixels == 0 || from >= to) return out;
-    if (few(track, from, to, pixels)) {
-        out.slices = slices(track, from, to);
-        return out;
-    }
-    out.columns.resize(pixels);
-    columns(track, from, to, out.columns);
-    return out;
-}
-
 std::size_t Pyramid::bytes() const {
     std::size_t sum = tracks_.capacity() * sizeof(Index) + keys_.capacity() * sizeof(StringId);
     for (const Index& index : tracks_)

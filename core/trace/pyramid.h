@@ -45,12 +45,6 @@ public:
     /// Those that run or start in [from, to), by start, outer first.
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, TimeNs from, TimeNs to) const;
 
-    /// What to draw for [from, to) on so many pixels.
-    struct Picture {
-        std::vector<Column> columns; ///< one for each pixel, or none where the slices are wide enough to be drawn
-        std::vector<SliceId> slices;
-    };
-    [[nodiscard]] Picture picture(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
     /// Whether so few slices start in [from, to) that on so many pixels most are wide enough to be drawn one by one.
     [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 

@@ -64,11 +64,19 @@ void screen(benchmark::State& state) {
     const Pyramid pyramid = Pyramid::build(trace(), control).value();
     std::mt19937_64 random(2);
     const std::int64_t width = trace()->span().count() / state.range(0);
+    std::vector<Pyramid::Column> columns(kPixels);
     for (auto unused : state) {
         const TimeNs from{
             static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(trace()->span().count() - width + 1))};
-        for (TrackId track = 0; track < kTracks; ++track)
-            benchmark::DoNotOptimize(pyramid.picture(track, from, from + TimeNs{width}, kPixels));
+        const TimeNs to = from + TimeNs{width};
+        for (TrackId track = 0; track < kTracks; ++track) {
+            if (pyramid.few(track, from, to, kPixels)) {
+                benchmark::DoNotOptimize(pyramid.slices(track, from, to));
+            } else {
+                pyramid.columns(track, from, to, columns);
+                benchmark::DoNotOptimize(columns.data());
+            }
+        }
     }
 }
 
