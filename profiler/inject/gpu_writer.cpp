@@ -104,7 +104,7 @@ const std::string& GpuWriter::readable(const std::string& mangled) {
     if (is_new) {
         int status = 0;
         const std::unique_ptr<char, void (*)(void*)> name(
-            abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+            ::abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
         if (status == 0 && name != nullptr) place->second = name.get();
     }
     return place->second;

@@ -7,10 +7,10 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr std::string_view kCategory = "nvtx";
+constexpr std::string_view kHostCategory = "nvtx";
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
-constexpr std::size_t kMostWaiting =
+constexpr std::size_t kMostHostWaiting =
     1 << 16; ///< ranges that may be open, or have ended early, before some are given up
 
 struct FieldName {
@@ -81,7 +81,7 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
         window_.see(name, time);
         if (!window_.contains(time)) return void(++counts_.outside_window);
         ++counts_.marks;
-        return file_.instant(trackOf(stackOf(tid, record.domain)), time, kCategory, name, argsOf(record));
+        return file_.instant(trackOf(stackOf(tid, record.domain)), time, kHostCategory, name, argsOf(record));
     }
     case HostRecord::Type::CommBegin:
     case HostRecord::Type::CommEnd: return;
@@ -136,7 +136,7 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     if (!window_.contains(time)) return void(++counts_.outside_window);
     open.written = true;
     open.args = argsOf(record);
-    file_.begin(trackOf(stack), time, kCategory, open.name, open.args);
+    file_.begin(trackOf(stack), time, kHostCategory, open.name, open.args);
 }
 
 void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
@@ -162,11 +162,11 @@ void HostWriter::start(const HostRecord& record, TimeNs time) {
     started.args = argsOf(record);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {
         ++counts_.ranges;
-        lanes_.add(file_, time, early->second, kCategory, started.name, started.args);
+        lanes_.add(file_, time, early->second, kHostCategory, started.name, started.args);
         ended_early_.erase(early);
         return;
     }
-    if (started_.size() >= kMostWaiting) {
+    if (started_.size() >= kMostHostWaiting) {
         started_.erase(started_.begin());
         ++counts_.unmatched;
     }
@@ -177,18 +177,18 @@ void HostWriter::end(const HostRecord& record, TimeNs time) {
     const auto known = started_.find(record.id);
     if (known == started_.end()) {
         // Threads are drained one after the other: the begin may come yet. Or it lies before the window.
-        if (ended_early_.size() < kMostWaiting) ended_early_.emplace(record.id, time);
+        if (ended_early_.size() < kMostHostWaiting) ended_early_.emplace(record.id, time);
         return;
     }
     ++counts_.ranges;
-    lanes_.add(file_, known->second.start, time, kCategory, known->second.name, known->second.args);
+    lanes_.add(file_, known->second.start, time, kHostCategory, known->second.name, known->second.args);
     started_.erase(known);
 }
 
 void HostWriter::reopen() {
     for (auto& [key, stack] : stacks_) {
         for (const Open& open : stack.open) {
-            if (open.written) file_.begin(trackOf(stack), open.start, kCategory, open.name, open.args);
+            if (open.written) file_.begin(trackOf(stack), open.start, kHostCategory, open.name, open.args);
         }
     }
 }

@@ -11,14 +11,14 @@ namespace {
 using Value = std::variant<std::int64_t, double, std::string>;
 
 enum class Kind : std::uint8_t { None, Signed, Unsigned, Float, Letters };
-struct Type {
+struct FieldType {
     std::size_t size = 0;
     Kind kind = Kind::None;
 };
 
 /// Sizes of C's types hold for 64-bit Linux; those without a kind are skipped, those without a size end what can be
 /// placed.
-Type typeOf(std::uint64_t type) {
+FieldType typeOf(std::uint64_t type) {
     switch (type) {
     case 1: return {1, Kind::Letters}; // char
     case 2:
@@ -142,7 +142,7 @@ PayloadSchemas::Extent PayloadSchemas::extentOf(std::uint16_t domain, const Entr
     Extent extent;
     if ((entry.flags & abi::kEntryPointer) != 0) {
         extent = {8, 8};
-    } else if (const Type type = typeOf(entry.type); type.size != 0) {
+    } else if (const FieldType type = typeOf(entry.type); type.size != 0) {
         extent = {type.size, type.size};
     } else if (const auto values = enumerations_.find({domain, entry.type}); values != enumerations_.end()) {
         extent = {values->second.size, values->second.size};
@@ -197,7 +197,7 @@ void PayloadSchemas::decode(std::uint16_t domain, const Schema& schema, std::str
             extent.size > bytes.size() - entry.offset || (entry.flags & abi::kEntryPointer) != 0)
             continue;
         const std::string_view own = bytes.substr(entry.offset, extent.size);
-        const Type type = typeOf(entry.type);
+        const FieldType type = typeOf(entry.type);
         const bool array = (entry.flags & abi::kEntryArray) != 0;
         if (type.size != 0) {
             if (array && type.kind != Kind::Letters) continue;
