@@ -1,6 +1,7 @@
 #include "profiler/collect/live_engine.h"
 
 #include "core/diagnose/report.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/collect/recorded_ranks.h"
 
 #include <gmock/gmock.h>
@@ -317,8 +318,9 @@ TEST(LiveEngine, FlagsARankThatBecomesSlowWithinThreeSteps) {
 }
 
 TEST(LiveEngine, IsSilentAboutARunWithoutFaults) {
+    const int steps = test::kSanitized ? 30 : 150;
     for (const unsigned seed : {1U, 2U}) {
-        const auto wanted = fourRanks(150);
+        const auto wanted = fourRanks(steps);
         const auto run = test::makeJitteredRun(wanted, seed);
         RecordedRanks ranks(infoOf(wanted));
         Watch watch(ranks);
@@ -330,7 +332,7 @@ TEST(LiveEngine, IsSilentAboutARunWithoutFaults) {
                     << "seed " << seed << ", step " << step << ": " << event.anomaly->anomaly.message;
             }
         }
-        EXPECT_EQ(watch.engine.steps().size(), 150U);
+        EXPECT_EQ(watch.engine.steps().size(), static_cast<std::size_t>(steps));
     }
 }
 
