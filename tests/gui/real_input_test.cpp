@@ -1,0 +1,294 @@
+#include "app/gui/command_palette.h"
+#include "app/gui/main_window.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/search_bar.h"
+#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/sample_run.h"
+
+#include <QApplication>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMenu>
+#include <QProcess>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+#include <QToolTip>
+
+// The other tests hand events to widgets. Here they come as from a user: an X server moves a pointer and presses keys,
+// and whatever has the focus gets them. Skipped where there is no Xvfb or no xdotool.
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
+    return sampleRun();
+}
+
+/// What a user's hands do. Events are on their way when these return: wait for what they bring about.
+class Hands {
+public:
+    static void moveTo(const QWidget& widget, const QPoint& at) {
+        const QPoint place = widget.mapToGlobal(at);
+        say({QStringLiteral("mousemove"), QString::number(place.x()), QString::number(place.y())});
+    }
+    static void click(const QWidget& widget, const QPoint& at, int button = 1, int times = 1) {
+        moveTo(widget, at);
+        say({QStringLiteral("click"), QStringLiteral("--repeat"), QString::number(times), QStringLiteral("--delay"),
+             QStringLiteral("50"), QString::number(button)});
+    }
+    /// Up is away from the user.
+    static void wheel(const QWidget& widget, const QPoint& at, bool up) { click(widget, at, up ? 4 : 5); }
+    static void drag(const QWidget& widget, const QPoint& from, const QPoint& to) {
+        moveTo(widget, from);
+        say({QStringLiteral("mousedown"), QStringLiteral("1")});
+        for (int part = 1; part <= 8; ++part)
+            moveTo(widget, from + (to - from) * part / 8);
+        say({QStringLiteral("mouseup"), QStringLiteral("1")});
+    }
+    /// As xdotool names them: "ctrl+shift+p".
+    static void press(const char* keys) { say({QStringLiteral("key"), QString::fromLatin1(keys)}); }
+    static void hold(const char* key, bool down) {
+        say({down ? QStringLiteral("keydown") : QStringLiteral("keyup"), QString::fromLatin1(key)});
+    }
+    static void type(const char* text) {
+        say({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), QString::fromLatin1(text)});
+    }
+
+private:
+    static void say(const QStringList& words) {
+        QProcess tool;
+        tool.start(QStringLiteral("xdotool"), words);
+        if (!tool.waitForFinished(20000) || tool.exitCode() != 0) qFatal("xdotool failed");
+        QCoreApplication::processEvents();
+    }
+};
+
+/// The app's window with the sample open, in front of the keyboard.
+struct Desk {
+    MainWindow window{loadSample, false};
+    ViewState& state = window.state();
+
+    Desk() {
+        window.resize(1400, 860);
+        window.move(0, 0);
+        window.show();
+        window.activateWindow();
+        if (!QTest::qWaitForWindowActive(&window)) qFatal("the window is not active");
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("sample.pftrace")});
+        if (!loaded.wait()) qFatal("the sample did not load");
+    }
+    template <class T>
+    T& child() {
+        T* found = window.findChild<T*>();
+        if (found == nullptr) qFatal("no such child");
+        return *found;
+    }
+    TimelineView& timeline() { return child<TimelineView>(); }
+    QWidget& canvas() { return *timeline().viewport(); }
+    QPoint placeOf(const ItemRef& item) { return timeline().centreOf(item).toPoint(); }
+    [[nodiscard]] TimeRange range() { return state.range().range(); }
+};
+
+} // namespace
+
+class RealInputTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        QVERIFY(settings_.isValid());
+        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
+        QCOMPARE(QGuiApplication::platformName(), QStringLiteral("xcb"));
+    }
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void pointerSelectsAndKeysGoOnFromThere() {
+        Desk desk;
+        const ItemRef first{ItemKind::Op, 1, 0, 0};
+        Hands::click(desk.canvas(), desk.placeOf(first));
+        QTRY_COMPARE(desk.state.selection(), first);
+        Hands::press("period");
+        QTRY_COMPARE(desk.state.selection(), (ItemRef{ItemKind::Op, 1, 0, 1}));
+        Hands::press("Down");
+        QTRY_COMPARE(desk.state.selection().rank, 1);
+        Hands::press("Escape");
+        QTRY_VERIFY(!desk.state.selection());
+    }
+
+    void wheelAndDragMoveTheView() {
+        Desk desk;
+        const TimeRange before = desk.range();
+        const ItemRef item{ItemKind::Op, 1, 1, 3};
+        const QPoint at = desk.placeOf(item);
+        Hands::wheel(desk.canvas(), at, true);
+        QTRY_VERIFY(desk.range().length() < before.length());
+        QCOMPARE(desk.timeline().itemAt(at), item); // it stays under the pointer
+        const TimeRange zoomed = desk.range();
+        Hands::drag(desk.canvas(), at, at - QPoint(160, 0));
+        QTRY_VERIFY(desk.range().begin > zoomed.begin);
+        QCOMPARE(desk.range().length(), zoomed.length());
+        QVERIFY(!desk.state.selection()); // a drag is no click
+        Hands::hold("shift", true);
+        const TimeRange dragged = desk.range();
+        Hands::wheel(desk.canvas(), at, false);
+        Hands::hold("shift", false);
+        QTRY_VERIFY(desk.range().begin > dragged.begin);
+        QCOMPARE(desk.range().length(), dragged.length());
+    }
+
+    void shiftAndDragMeasure() {
+        Desk desk;
+        const QPoint from = desk.placeOf({ItemKind::Op, 1, 0, 1});
+        const QPoint to = desk.placeOf({ItemKind::Op, 1, 0, 3});
+        Hands::hold("shift", true);
+        Hands::drag(desk.canvas(), from, to);
+        Hands::hold("shift", false);
+        QTRY_VERIFY(desk.state.measured().length() > TimeNs{0});
+        QTRY_VERIFY(desk.state.measured().begin < desk.state.measured().end);
+        QVERIFY(overlap(desk.state.measured(), desk.state.session()->range({ItemKind::Op, 1, 0, 2})) > TimeNs{0});
+    }
+
+    void doubleClickZoomsToABubbleAndBackspaceGoesBack() {
+        Desk desk;
+        const TimeRange before = desk.range();
+        const ItemRef bubble{ItemKind::Bubble, 1, 3, 1};
+        Hands::click(desk.canvas(), desk.placeOf(bubble), 1, 2);
+        QTRY_COMPARE(desk.range(), padded(desk.state.session()->range(bubble), 1.0));
+        Hands::press("BackSpace");
+        QTRY_COMPARE(desk.range(), before);
+    }
+
+    void restingPointerExplainsWhatIsBelow() {
+        Desk desk;
+        const QPoint forward = desk.placeOf({ItemKind::Op, 1, 2, 1}); // F1
+        Hands::moveTo(desk.canvas(), forward - QPoint(3, 0));
+        Hands::moveTo(desk.canvas(), forward);
+        QTRY_VERIFY(QToolTip::isVisible());
+        QVERIFY(QToolTip::text().contains(QLatin1String("F1")));
+    }
+
+    void searchIsTypedAndChosen() {
+        Desk desk;
+        Hands::click(desk.canvas(), desk.placeOf({ItemKind::Op, 1, 1, 0}));
+        Hands::press("slash");
+        auto& search = desk.child<SearchBar>();
+        QTRY_VERIFY(search.isVisible() && search.line().hasFocus());
+        Hands::type("F3");
+        QTRY_COMPARE(search.line().text(), QStringLiteral("F3"));
+        QTRY_VERIFY(search.list().count() > 0);
+        Hands::press("Return");
+        const auto chosen = [&] {
+            const ItemRef item = desk.state.selection();
+            return item.kind == ItemKind::Op ? desk.state.session()->op(item).op : Op{};
+        };
+        QTRY_COMPARE(chosen().microbatch, Microbatch{3});
+        QCOMPARE(chosen().kind, OpKind::Forward);
+    }
+
+    void paletteRunsWhatIsTyped() {
+        Desk desk;
+        QVERIFY(desk.window.themes().choice() != ThemeChoice::Dark);
+        Hands::press("ctrl+shift+p");
+        CommandPalette* palette = nullptr;
+        QTRY_VERIFY((palette = desk.window.findChild<CommandPalette*>()) != nullptr && palette->isVisible());
+        QTRY_VERIFY(palette->line().hasFocus());
+        Hands::type("dark");
+        QTRY_COMPARE(palette->line().text(), QStringLiteral("dark"));
+        Hands::press("Return");
+        QTRY_COMPARE(desk.window.themes().choice(), ThemeChoice::Dark);
+    }
+
+    void menusOpenByKeyAndByPointer() {
+        Desk desk;
+        Hands::press("alt+f");
+        QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
+        Hands::press("Escape");
+        QTRY_VERIFY(QApplication::activePopupWidget() == nullptr);
+        Hands::press("Escape"); // the menu bar gives the keyboard back
+        Hands::click(desk.canvas(), desk.timeline().rowRect(2).topLeft() + QPoint(20, 20), 3);
+        QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
+        Hands::press("Escape");
+        QTRY_VERIFY(QApplication::activePopupWidget() == nullptr);
+    }
+
+    void tablesSortByTheirHeadersAndSelectByTheirRows() {
+        Desk desk;
+        QTableView& table = desk.child<BubblePanel>().table();
+        for (QWidget* dock = &table; dock != nullptr; dock = dock->parentWidget())
+            if (dock->inherits("QDockWidget")) dock->raise();
+        QTRY_VERIFY(table.isVisible());
+        QHeaderView* header = table.horizontalHeader();
+        const int column = header->logicalIndex(1);
+        const QPoint title(header->sectionViewportPosition(column) + 12, header->height() / 2);
+        Hands::click(*header->viewport(), title);
+        QTRY_COMPARE(header->sortIndicatorSection(), column);
+        const QRect cell = table.visualRect(table.model()->index(1, column));
+        Hands::click(*table.viewport(), cell.center());
+        QTRY_COMPARE(desk.state.selection().kind, ItemKind::Bubble);
+    }
+
+    void overviewIsDragged() {
+        Desk desk;
+        auto& strip = desk.child<OverviewStrip>();
+        const TimeRange before = desk.range();
+        const int middle = strip.height() / 2;
+        Hands::drag(strip, {strip.width() * 3 / 4, middle}, {strip.width() * 7 / 8, middle});
+        QTRY_VERIFY(desk.range() != before);
+        QVERIFY(desk.range().begin > before.begin);
+    }
+
+private:
+    QTemporaryDir settings_;
+};
+
+/// An X server of its own, which tells the display that it took; ended with the program.
+bool startDisplay(QProcess& server) {
+    server.start(QStringLiteral("Xvfb"),
+                 {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
+                  QStringLiteral("1440x900x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp")});
+    if (!server.waitForStarted(20000)) return false;
+    QByteArray display;
+    while (!display.contains('\n') && server.waitForReadyRead(20000))
+        display += server.readAllStandardOutput();
+    if (!display.contains('\n')) return false;
+    qputenv("DISPLAY", ":" + display.trimmed());
+    return true;
+}
+
+int main(int argc, char** argv) {
+    for (const char* program : {"Xvfb", "xdotool"}) {
+        if (QStandardPaths::findExecutable(QString::fromLatin1(program)).isEmpty()) {
+            std::printf("skipped: no %s (Debian: xvfb xdotool)\n", program);
+            return 0;
+        }
+    }
+    QProcess server;
+    if (!startDisplay(server)) {
+        std::printf("FAIL: Xvfb did not start: %s\n", server.readAllStandardError().constData());
+        return 1;
+    }
+    qputenv("QT_QPA_PLATFORM", "xcb");
+    int failed = 0;
+    {
+        const QApplication app(argc, argv);
+        RealInputTest test;
+        failed = QTest::qExec(&test, argc, argv);
+    }
+    server.terminate();
+    server.waitForFinished(5000);
+    return failed;
+}
+
+#include "real_input_test.moc"
