@@ -25,16 +25,27 @@ std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
 }
 
+/// One micro-batch of a step, or all. A step has tens of thousands of transfers, and what is selected concerns few.
+struct MicrobatchPick {
+    std::optional<Microbatch> microbatch; ///< none: all
+    std::int32_t sequence = 0;
+
+    [[nodiscard]] bool takes(Microbatch other, std::int32_t part) const {
+        return !microbatch || (*microbatch == other && sequence == part);
+    }
+};
+
 /// The recorded sides of a step's transfers.
 struct Sides {
     std::map<PayloadKey, Arrow::End> sent;
     std::map<PayloadKey, Arrow::End> received;
 };
 
-Sides sidesOf(const StepTimeline& step) {
+Sides sidesOf(const StepTimeline& step, const MicrobatchPick& pick) {
     Sides out;
     for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
         for (const CommSpan& span : step.comm[rank]) {
+            if (!pick.takes(span.microbatch, span.sequence)) continue;
             const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
             const int row = static_cast<int>(rank);
             if (span.kind == CommKind::Send) out.sent.emplace(key, Arrow::End{row, LaneKind::Send, span.start});
@@ -55,14 +66,14 @@ struct Made {
 };
 
 /// Who makes which payload: forwards those of the stage after theirs, backwards of the one before.
-std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place) {
+std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
     std::map<PayloadKey, Made> out;
     const int apart = routes(step.placement);
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         const auto& ops = step.ranks[rank];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i].op;
-            if (!takesPayload(op.kind)) continue;
+            if (!takesPayload(op.kind) || !pick.takes(op.microbatch, op.sequence)) continue;
             const Payload payload = payloadOf(op.kind);
             const int stage =
                 step.stageOf(Rank(rank), op.chunk).value + (payload == Payload::Activation ? apart : -apart);
@@ -74,8 +85,47 @@ std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place) {
     return out;
 }
 
-bool sameMicrobatch(const Op& a, Microbatch microbatch, std::int32_t sequence) {
-    return a.kind != OpKind::Optimizer && a.microbatch == microbatch && a.sequence == sequence;
+/// The micro-batch that an op or a transfer belongs to; none for the optimizer and for what is neither.
+std::optional<MicrobatchPick> microbatchOfItem(const Session& session, const ItemRef& item) {
+    if (item.kind == ItemKind::Comm) {
+        const CommSpan& span = session.comm(item);
+        return MicrobatchPick{span.microbatch, span.sequence};
+    }
+    if (item.kind != ItemKind::Op) return std::nullopt;
+    const Op& op = session.op(item).op;
+    if (op.kind == OpKind::Optimizer) return std::nullopt;
+    return MicrobatchPick{op.microbatch, op.sequence};
+}
+
+std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
+    std::vector<Arrow> out;
+    const Sides sides = sidesOf(step, pick);
+    const std::map<PayloadKey, Made> makers = makersOf(step, place, pick);
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        const auto& ops = step.ranks[rank];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            const Op& op = ops[i].op;
+            if (!takesPayload(op.kind) || !pick.takes(op.microbatch, op.sequence)) continue;
+            const Payload payload = payloadOf(op.kind);
+            const PayloadKey key{payload, op.microbatch.value, op.sequence, step.stageOf(Rank(rank), op.chunk).value};
+            const auto maker = makers.find(key);
+            const int row = static_cast<int>(rank);
+            if (maker == makers.end() || maker->second.item.rank == row) continue;
+            Arrow arrow;
+            arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
+            arrow.producer = maker->second.item;
+            arrow.consumer = {ItemKind::Op, place, row, static_cast<std::int32_t>(i)};
+            const auto sent = sides.sent.find(key);
+            const auto received = sides.received.find(key);
+            arrow.from = sent != sides.sent.end()
+                             ? sent->second
+                             : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
+            arrow.to =
+                received != sides.received.end() ? received->second : Arrow::End{row, LaneKind::Compute, ops[i].start};
+            out.push_back(arrow);
+        }
+    }
+    return out;
 }
 
 } // namespace
@@ -83,7 +133,7 @@ bool sameMicrobatch(const Op& a, Microbatch microbatch, std::int32_t sequence) {
 StepTrails::StepTrails(SessionPtr session, int step) : session_(std::move(session)), step_(step) {}
 
 const std::vector<Arrow>& StepTrails::transfers() {
-    if (!transfers_) transfers_ = findAllTransfers();
+    if (!transfers_) transfers_ = arrowsOf(session_->step(step_), step_, {});
     return *transfers_;
 }
 
@@ -107,50 +157,20 @@ const Path& StepTrails::blameOf(const ItemRef& bubble) {
     return blame_of_.value;
 }
 
-std::vector<Arrow> StepTrails::findAllTransfers() const {
-    std::vector<Arrow> out;
-    const StepTimeline& step = session_->step(step_);
-    const Sides sides = sidesOf(step);
-    const std::map<PayloadKey, Made> makers = makersOf(step, step_);
-    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        const auto& ops = step.ranks[rank];
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            const Op& op = ops[i].op;
-            if (!takesPayload(op.kind)) continue;
-            const Payload payload = payloadOf(op.kind);
-            const PayloadKey key{payload, op.microbatch.value, op.sequence, step.stageOf(Rank(rank), op.chunk).value};
-            const auto maker = makers.find(key);
-            const int row = static_cast<int>(rank);
-            if (maker == makers.end() || maker->second.item.rank == row) continue;
-            Arrow arrow;
-            arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
-            arrow.producer = maker->second.item;
-            arrow.consumer = {ItemKind::Op, step_, row, static_cast<std::int32_t>(i)};
-            const auto sent = sides.sent.find(key);
-            const auto received = sides.received.find(key);
-            arrow.from = sent != sides.sent.end()
-                             ? sent->second
-                             : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
-            arrow.to =
-                received != sides.received.end() ? received->second : Arrow::End{row, LaneKind::Compute, ops[i].start};
-            out.push_back(arrow);
-        }
-    }
-    return out;
-}
-
-std::vector<Arrow> StepTrails::findTransfers(const ItemRef& item) {
+std::vector<Arrow> StepTrails::findTransfers(const ItemRef& item) const {
     std::vector<Arrow> out;
     if (item.step != step_) return out;
-    if (item.kind == ItemKind::Comm) {
-        const ItemRef from = producer(*session_, item);
-        const ItemRef to = consumer(*session_, item);
-        std::ranges::copy_if(transfers(), std::back_inserter(out),
-                             [&](const Arrow& arrow) { return arrow.producer == from && arrow.consumer == to; });
-    } else if (item.kind == ItemKind::Op) {
-        std::ranges::copy_if(transfers(), std::back_inserter(out),
-                             [&](const Arrow& arrow) { return arrow.producer == item || arrow.consumer == item; });
-    }
+    const std::optional<MicrobatchPick> pick = microbatchOfItem(*session_, item);
+    if (!pick) return out;
+    const bool is_op = item.kind == ItemKind::Op;
+    const ItemRef from = is_op ? item : producer(*session_, item);
+    const ItemRef to = is_op ? item : consumer(*session_, item);
+    std::ranges::copy_if(arrowsOf(session_->step(step_), step_, *pick), std::back_inserter(out),
+                         [&](const Arrow& arrow) {
+                             const bool leaves = arrow.producer == from;
+                             const bool comes = arrow.consumer == to;
+                             return is_op ? leaves || comes : leaves && comes;
+                         });
     return out;
 }
 
@@ -180,28 +200,24 @@ Path StepTrails::findCriticalPath() const {
     return out;
 }
 
-Path StepTrails::findMicrobatch(const ItemRef& item) {
+Path StepTrails::findMicrobatch(const ItemRef& item) const {
     Path out;
-    if (item.step != step_ || (item.kind != ItemKind::Op && item.kind != ItemKind::Comm)) return out;
-    const bool is_op = item.kind == ItemKind::Op;
-    if (is_op && session_->op(item).op.kind == OpKind::Optimizer) return out;
-    const Microbatch microbatch = is_op ? session_->op(item).op.microbatch : session_->comm(item).microbatch;
-    const std::int32_t sequence = is_op ? session_->op(item).op.sequence : session_->comm(item).sequence;
+    if (item.step != step_) return out;
+    const std::optional<MicrobatchPick> pick = microbatchOfItem(*session_, item);
+    if (!pick) return out;
     TimeRange extent{TimeNs::max(), TimeNs::min()};
     const StepTimeline& step = session_->step(step_);
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         for (const TimelineOp& op : step.ranks[rank]) {
-            if (!sameMicrobatch(op.op, microbatch, sequence)) continue;
+            if (op.op.kind == OpKind::Optimizer || !pick->takes(op.op.microbatch, op.op.sequence)) continue;
             out.stretches.push_back({static_cast<int>(rank), {op.start, op.end}, false, false});
             extent = {std::min(extent.begin, op.start), std::max(extent.end, op.end)};
         }
     }
-    std::ranges::copy_if(transfers(), std::back_inserter(out.arrows), [&](const Arrow& arrow) {
-        return sameMicrobatch(session_->op(arrow.consumer).op, microbatch, sequence);
-    });
+    out.arrows = arrowsOf(step, step_, *pick);
     if (!out.stretches.empty())
         out.caption = TrailText::tr("Micro-batch %1: ops %2, from the first to the last %3")
-                          .arg(microbatch.value)
+                          .arg(pick->microbatch->value)
                           .arg(out.stretches.size())
                           .arg(shortTime(extent.length()));
     return out;

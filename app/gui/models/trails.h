@@ -67,10 +67,9 @@ private:
         ItemRef of;
         T value;
     };
-    [[nodiscard]] std::vector<Arrow> findTransfers(const ItemRef& item);
-    [[nodiscard]] std::vector<Arrow> findAllTransfers() const;
+    [[nodiscard]] std::vector<Arrow> findTransfers(const ItemRef& item) const;
     [[nodiscard]] Path findCriticalPath() const;
-    [[nodiscard]] Path findMicrobatch(const ItemRef& item);
+    [[nodiscard]] Path findMicrobatch(const ItemRef& item) const;
     [[nodiscard]] Path findBlame(const ItemRef& bubble);
     [[nodiscard]] TimeNs begin() const { return session_->window(step_).begin; }
     [[nodiscard]] TimeRange rangeOf(UnitIndex unit) const;
