@@ -44,6 +44,8 @@ const QString kGeometryKey = QStringLiteral("window/geometry");
 const QString kLayoutKey = QStringLiteral("window/layout");
 const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
+const QString kHiddenLanesKey = QStringLiteral("rows/hidden");
+const QString kCountersKey = QStringLiteral("rows/counters");
 const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
 
 QStringList localPaths(const QMimeData& data) {
@@ -52,6 +54,25 @@ QStringList localPaths(const QMimeData& data) {
         if (url.isLocalFile()) paths << url.toLocalFile();
     }
     return paths;
+}
+
+/// What kinds of lanes rows show is a matter of taste, not of the trace.
+RowChoice usualRows(const QSettings& settings) {
+    RowChoice rows;
+    const QStringList hidden = settings.value(kHiddenLanesKey).toStringList();
+    for (std::size_t i = 0; i < kLaneGroupCount; ++i)
+        rows.hidden[i] = hidden.contains(QLatin1String(kLaneGroupNames[i].data(), kLaneGroupNames[i].size()));
+    rows.counters = settings.value(kCountersKey).toBool();
+    return rows;
+}
+
+void saveUsualRows(QSettings& settings, const RowChoice& rows) {
+    QStringList hidden;
+    for (std::size_t i = 0; i < kLaneGroupCount; ++i) {
+        if (rows.hidden[i]) hidden << QLatin1String(kLaneGroupNames[i].data(), kLaneGroupNames[i].size());
+    }
+    settings.setValue(kHiddenLanesKey, hidden);
+    settings.setValue(kCountersKey, rows.counters);
 }
 
 } // namespace
@@ -317,6 +338,7 @@ void MainWindow::restoreSettings() {
     theme_actions_[static_cast<qsizetype>(themes_.choice())]->setChecked(true);
     restoreGeometry(settings.value(kGeometryKey).toByteArray());
     restoreState(settings.value(kLayoutKey).toByteArray(), kLayoutVersion);
+    state_.setRows(usualRows(settings));
     welcome_->setRecent(RecentFiles::load());
     welcome_->setNewcomer(!Tour::seen());
 }
@@ -327,6 +349,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
         QSettings settings;
         settings.setValue(kGeometryKey, saveGeometry());
         settings.setValue(kLayoutKey, layout_.isEmpty() ? saveState(kLayoutVersion) : layout_);
+        saveUsualRows(settings, state_.rows());
     }
     QMainWindow::closeEvent(event);
 }

@@ -197,7 +197,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
 QString helpText() {
     return OptionText::tr(
         "Usage: bubblescope-gui [options] [FILE|DIRECTORY ...]\n"
-        "Shows the pipeline bubbles of training traces.\n"
+        "Shows the pipeline bubbles of training traces. Opens sessions (.bubblescope-session.json) as well.\n"
         "\n"
         "Options:\n"
         "  --screenshot OUT.png   write a picture of the window instead of showing it\n"

@@ -407,6 +407,28 @@ private slots:
         QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->isVisible());
     }
 
+    void kindsOfLanesAreRemembered() {
+        const auto transfers = static_cast<std::size_t>(LaneGroup::Transfers);
+        {
+            MainWindow window(loadSample, true);
+            openSample(window);
+            RowChoice rows = window.state().rows();
+            rows.hidden[transfers] = true;
+            rows.counters = true;
+            rows.filter = "0"; // of this trace alone
+            window.state().setRows(rows);
+            window.close();
+        }
+        MainWindow window(loadSample, true);
+        openSample(window);
+        RowChoice usual;
+        usual.hidden[transfers] = true;
+        usual.counters = true;
+        QCOMPARE(window.state().rows(), usual);
+        window.state().setRows({});
+        window.close();
+    }
+
     void recentFilesAreNewestFirstWithoutRepeats() {
         RecentFiles::clear();
         for (int i = 0; i < 12; ++i)
