@@ -1,0 +1,134 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+class Sentence;
+
+/// What fills a place of a pattern. Refers to what it was made from; say() makes them, nobody else needs to.
+class SentenceArgument {
+public:
+    enum class Kind : std::uint8_t { Signed, Unsigned, Real, Text, Nested };
+
+    template <class Number>
+    requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool> && !std::is_same_v<Number, char>)
+        SentenceArgument(Number value) // NOLINT(google-explicit-constructor)
+        : kind_(std::is_signed_v<Number> ? Kind::Signed : Kind::Unsigned), bits_(static_cast<std::uint64_t>(value)) {}
+    SentenceArgument(double value) : kind_(Kind::Real), real_(value) {} // NOLINT(google-explicit-constructor)
+    SentenceArgument(std::string_view text)                             // NOLINT(google-explicit-constructor)
+        : kind_(Kind::Text), text_(text) {}
+    SentenceArgument(const std::string& text) : SentenceArgument(std::string_view(text)) {} // NOLINT
+    SentenceArgument(const char* text) : SentenceArgument(std::string_view(text)) {}        // NOLINT
+    SentenceArgument(const Sentence& sentence) : kind_(Kind::Nested), nested_(&sentence) {} // NOLINT
+
+    /// By a format in fmt's syntax, without its colon and braces.
+    [[nodiscard]] Sentence formatted(std::string_view format) const;
+
+private:
+    Kind kind_;
+    std::uint64_t bits_ = 0;
+    double real_ = 0;
+    std::string_view text_;
+    const Sentence* nested_ = nullptr;
+};
+
+/// A pattern in fmt's syntax that is known at compile time and fits its arguments: their number, in their order
+/// ("{}", "{:.1f}", never "{0}"), formats for numbers only. Without arguments it holds no braces.
+template <class... Arguments>
+class SentencePattern {
+public:
+    // NOLINTNEXTLINE(google-explicit-constructor): patterns are written as literals
+    consteval SentencePattern(const char* literal) : text_(literal) { check(); }
+    [[nodiscard]] constexpr std::string_view text() const { return text_; }
+
+private:
+    static void thePatternDoesNotFitItsArguments() {} // not constexpr: reaching it ends the compilation
+
+    consteval void check() const {
+        constexpr std::size_t kCount = sizeof...(Arguments);
+        constexpr std::array<bool, kCount + 1> kNumber{std::is_arithmetic_v<Arguments>..., false};
+        std::size_t places = 0;
+        for (std::size_t at = 0; at < text_.size(); ++at) {
+            if (text_[at] != '{' && text_[at] != '}') continue;
+            const bool twice = at + 1 < text_.size() && text_[at + 1] == text_[at];
+            if (twice && kCount > 0) {
+                ++at;
+                continue;
+            }
+            const std::size_t end = text_.find('}', at);
+            if (text_[at] == '}' || end == std::string_view::npos || places == kCount)
+                thePatternDoesNotFitItsArguments();
+            const std::string_view inside = text_.substr(at + 1, end - at - 1);
+            if (!inside.empty() && (inside[0] != ':' || !kNumber[places])) thePatternDoesNotFitItsArguments();
+            ++places;
+            at = end;
+        }
+        if (places != kCount) thePatternDoesNotFitItsArguments();
+    }
+
+    std::string_view text_;
+};
+
+/// Something said to people, in English and with what it takes to say it in another language: its pattern and what
+/// fills the pattern's places, as texts or sentences again. Core knows English alone; the desktop app translates.
+/// Copies are cheap but for the text.
+class Sentence {
+public:
+    Sentence() = default;
+    /// What is the same in all languages, or came from elsewhere: names, numbers, formulas, what a system reports.
+    /// Literals do not turn into sentences by themselves: they go through say(), so that none stays English unseen.
+    Sentence(std::string text) : text_(std::move(text)) {} // NOLINT(google-explicit-constructor)
+    Sentence(std::string_view pattern, std::span<const SentenceArgument> arguments);
+
+    /// A word or name out of a table of ours, to be translated; it must last as long as the program.
+    [[nodiscard]] static Sentence term(std::string_view name);
+
+    [[nodiscard]] const std::string& text() const { return text_; } ///< in English
+    [[nodiscard]] bool empty() const { return text_.empty(); }
+
+    /// Empty of what is not to be translated, and of several sentences said in one go: then the arguments are these.
+    [[nodiscard]] std::string_view pattern() const { return pattern_; }
+    [[nodiscard]] std::span<const Sentence> arguments() const;
+
+    /// Goes on with another one, as it is: blanks and commas between them are theirs.
+    Sentence& operator+=(const Sentence& more);
+
+    /// The same words, however they came about.
+    friend bool operator==(const Sentence& a, const Sentence& b) { return a.text_ == b.text_; }
+
+private:
+    friend Sentence sayCounted(SentencePattern<std::uint64_t>, SentencePattern<std::uint64_t>, std::uint64_t);
+
+    std::string text_;
+    std::string_view pattern_;
+    std::shared_ptr<const std::vector<Sentence>> arguments_;
+};
+
+/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, and can be said in other languages. Times and the
+/// like come as texts; core's own words (causes, positions) as Sentence::term(), lest they stay English.
+template <class... Arguments>
+[[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,
+                           const Arguments&... arguments) {
+    const std::array<SentenceArgument, sizeof...(Arguments)> given{SentenceArgument(arguments)...};
+    return {pattern.text(), given};
+}
+
+/// sayCounted("{} step", "{} steps", 2). Translations are found by the pattern for many; languages that need more forms
+/// than that have to ask for the number themselves.
+[[nodiscard]] Sentence sayCounted(SentencePattern<std::uint64_t> one, SentencePattern<std::uint64_t> many,
+                                  std::uint64_t count);
+
+/// "a, b, c", by the pattern "{}, {}".
+[[nodiscard]] Sentence sayListed(std::span<const Sentence> parts);
+
+} // namespace bubblescope
