@@ -113,7 +113,7 @@ Status checkFaultsOnDevice(const RunConfig& config) {
 Status checkConfig(const RunConfig& config) {
     const std::vector<ScheduleProblem> problems = validate(config.schedule);
     if (!problems.empty()) {
-        std::string message = "the schedule cannot be executed: " + problems.front().message;
+        std::string message = "the schedule cannot be executed: " + problems.front().message.text();
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }

@@ -162,8 +162,8 @@ Json anomalyJson(const Anomaly& anomaly) {
                   {"rank", anomaly.rank ? Json(anomaly.rank->value) : Json()},
                   {"step", anomaly.step ? Json(*anomaly.step) : Json()},
                   {"evidence", evidence},
-                  {"message", anomaly.message},
-                  {"suggestion", anomaly.suggestion}};
+                  {"message", anomaly.message.text()},
+                  {"suggestion", anomaly.suggestion.text()}};
     if (anomaly.cost > TimeNs{0}) entry["cost_per_step_ns"] = anomaly.cost.count();
     if (anomaly.peer) entry["peer"] = anomaly.peer->value;
     if (anomaly.replica) entry["replica"] = *anomaly.replica;

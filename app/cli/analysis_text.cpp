@@ -203,8 +203,8 @@ std::string anomaliesText(const RunReport& report) {
     std::string out;
     for (const Anomaly& anomaly : report.anomalies) {
         out += paragraph(fmt::format("  {} ({}): ", severityName(anomaly.severity), anomalyKindName(anomaly.kind)),
-                         anomaly.message);
-        out += paragraph("    -> ", anomaly.suggestion);
+                         anomaly.message.text());
+        out += paragraph("    -> ", anomaly.suggestion.text());
     }
     return out.empty() ? out : "\nFindings\n" + out;
 }

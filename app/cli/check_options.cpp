@@ -14,7 +14,8 @@ namespace bubblescope::cli {
 namespace {
 
 std::string mismatchText(const CheckRecord& check, const CheckedDevice& device) {
-    return fmt::format("aadiff: {}: {}. {}", mismatchPlace(check, device), differenceText(check), verdictText(check));
+    return fmt::format("aadiff: {}: {}. {}", mismatchPlace(check, device).text(), differenceText(check).text(),
+                       verdictText(check).text());
 }
 
 /// Ranks may find something at once.

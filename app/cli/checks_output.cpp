@@ -108,9 +108,9 @@ std::string mismatchesText(const CheckLog& log) {
     std::size_t count = 0;
     for (const CheckRecord& check : log.checks) {
         if (check.outcome != CheckOutcome::Mismatch || ++count > kMostRows) continue;
-        out += paragraph(
-            fmt::format("  {}: ", verdictName(check.verdict)),
-            fmt::format("{}: {}.", mismatchPlace(check, deviceOf(log, placeOf(check))), differenceText(check)));
+        out += paragraph(fmt::format("  {}: ", verdictName(check.verdict)),
+                         fmt::format("{}: {}.", mismatchPlace(check, deviceOf(log, placeOf(check))).text(),
+                                     differenceText(check).text()));
     }
     if (count > kMostRows) out += fmt::format("  … and {} more (--json has all)\n", count - kMostRows);
     return out.empty() ? "  No check that ended found a difference.\n" : out;
@@ -166,9 +166,9 @@ Json mismatchJson(const CheckRecord& check, const CheckedDevice& device) {
         json["ulp"] = difference.ulp ? Json(*difference.ulp) : Json();
     }
     json["interval_ns"] = {check.start.count(), check.end.count()};
-    json["message"] =
-        fmt::format("{}: {}. {}", mismatchPlace(check, device), differenceText(check), verdictText(check));
-    json["suggestion"] = verdictAdvice(check);
+    json["message"] = fmt::format("{}: {}. {}", mismatchPlace(check, device).text(), differenceText(check).text(),
+                                  verdictText(check).text());
+    json["suggestion"] = verdictAdvice(check).text();
     return json;
 }
 

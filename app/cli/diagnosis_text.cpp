@@ -93,8 +93,8 @@ std::string ladderText(const StepAccounting& account) {
     }
     std::string out = "\nWhat made the step longer (one after another; each alone; each gone from the whole)\n";
     out += table.text();
-    for (const std::string& note : accountingNotes(account))
-        out += "  " + note + "\n";
+    for (const Sentence& note : accountingNotes(account))
+        out += "  " + note.text() + "\n";
     return out;
 }
 

@@ -186,7 +186,7 @@ Json changesJson(const std::vector<Change>& changes) {
 
 std::string diffText(const Run& a, const Run& b, const RunComparison& result) {
     std::string out = sideText('A', a, result.steps_a) + sideText('B', b, result.steps_b);
-    if (!result.matching_note.empty()) out += fmt::format("  {}\n", result.matching_note);
+    if (!result.matching_note.empty()) out += fmt::format("  {}\n", result.matching_note.text());
     out += stepText(result) + orderText(result);
 
     std::vector<Change> causes;
@@ -218,7 +218,7 @@ Json diffJson(const Run& a, const Run& b, const RunComparison& result) {
     return {{"a", sideJson(a, result.steps_a)},
             {"b", sideJson(b, result.steps_b)},
             {"matched_by", kMatching[static_cast<std::size_t>(result.matching)]},
-            {"note", result.matching_note},
+            {"note", result.matching_note.text()},
             {"tested", result.tested},
             {"alpha", result.limits.alpha},
             {"least_share", result.limits.least_share},

@@ -35,7 +35,8 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     const std::string name = file.path == kStandardInput ? "standard input" : file.path.string();
     std::vector<Diagnostic> own;
     for (const Diagnostic& problem : all) {
-        if (problem.where == name || problem.where.starts_with(name + ", ")) own.push_back(problem);
+        if (const std::string& where = problem.where.text(); where == name || where.starts_with(name + ", "))
+            own.push_back(problem);
     }
     return own;
 }

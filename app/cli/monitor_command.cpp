@@ -140,7 +140,7 @@ private:
             failed_ = failed_ || isFinding(anomalyKindName(anomaly.kind));
             if (anomaly.severity == Severity::Notice) return;
             alert("anomaly", std::string(anomalyKindName(anomaly.kind)), severityName(anomaly.severity),
-                  anomaly.rank ? std::to_string(anomaly.rank->value) : "", anomaly.message, event);
+                  anomaly.rank ? std::to_string(anomaly.rank->value) : "", anomaly.message.text(), event);
         } else if (event.kind == LiveEvent::Kind::Mismatch) {
             failed_ = failed_ || isFinding(anomalyKindName(AnomalyKind::AadiffMismatch));
             alert("mismatch", "aadiff-mismatch", "serious", "", event.text, event);

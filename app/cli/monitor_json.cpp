@@ -55,7 +55,7 @@ Json stepJson(const LiveStep& step, const LiveEngine& engine) {
     constexpr std::size_t kTop = 3;
     Json anomalies = Json::array();
     for (const profiler::LiveAnomaly& anomaly : engine.anomalies()) {
-        if (anomalies.size() < kTop) anomalies.push_back(anomaly.anomaly.message);
+        if (anomalies.size() < kTop) anomalies.push_back(anomaly.anomaly.message.text());
     }
     document["anomalies"] = std::move(anomalies);
     return document;

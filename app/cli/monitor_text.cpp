@@ -96,7 +96,7 @@ std::string anomaliesText(const LiveEngine& engine) {
         const profiler::LiveAnomaly& found = engine.anomalies()[i];
         out += paragraph(
             fmt::format("  {} ({}): ", severityName(found.anomaly.severity), anomalyKindName(found.anomaly.kind)),
-            found.anomaly.message);
+            found.anomaly.message.text());
     }
     if (engine.anomalies().size() > kShown) out += fmt::format("  and {} more\n", engine.anomalies().size() - kShown);
     return out.empty() ? "No anomaly.\n" : "Anomalies:\n" + out;

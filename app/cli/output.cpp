@@ -41,7 +41,8 @@ void printError(std::string_view text) {
 
 void printProblems(const std::vector<Diagnostic>& problems) {
     for (const Diagnostic& problem : problems) {
-        printError(fmt::format("{}{}{}{}", problem.where, problem.where.empty() ? "" : ": ", problem.message,
+        printError(fmt::format("{}{}{}{}", problem.where.text(), problem.where.empty() ? "" : ": ",
+                               problem.message.text(),
                                problem.count > 1 ? fmt::format(" ({} times)", problem.count) : ""));
     }
 }
@@ -49,8 +50,10 @@ void printProblems(const std::vector<Diagnostic>& problems) {
 Json problemsJson(const std::vector<Diagnostic>& problems) {
     Json list = Json::array();
     for (const Diagnostic& problem : problems) {
-        list.push_back(
-            {{"kind", problem.kind}, {"count", problem.count}, {"where", problem.where}, {"message", problem.message}});
+        list.push_back({{"kind", problem.kind},
+                        {"count", problem.count},
+                        {"where", problem.where.text()},
+                        {"message", problem.message.text()}});
     }
     return list;
 }

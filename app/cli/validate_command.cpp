@@ -35,7 +35,7 @@ CommandResult check(const ValidateArguments& options) {
             list.push_back({{"kind", problem.kind},
                             {"rank", problem.rank.value},
                             {"index", problem.index},
-                            {"message", problem.message}});
+                            {"message", problem.message.text()}});
         }
         printJson({{"valid", problems.empty()}, {"problems", list}});
     } else if (problems.empty()) {
@@ -43,7 +43,7 @@ CommandResult check(const ValidateArguments& options) {
     } else {
         for (const ScheduleProblem& problem : problems) {
             printText(fmt::format("rank {}, op {}: {}: {}\n", problem.rank.value, problem.index, problem.kind,
-                                  problem.message));
+                                  problem.message.text()));
         }
     }
     if (!problems.empty())

@@ -3,6 +3,8 @@
 #include "app/gui/svg_device.h"
 #include "app/gui/timeline/timeline_view.h"
 
+#include <fmt/format.h>
+
 #include <QBuffer>
 #include <QFileInfo>
 #include <QImage>
@@ -67,13 +69,13 @@ Status exportView(TimelineView& view, const QString& name) {
     } else if (ending == QLatin1String("svg")) {
         bytes = asSvg(view, size);
     } else {
-        return usageError("cannot tell a kind of picture from '" + name.toStdString() + "'",
+        return usageError(fmt::format("cannot tell a kind of picture from '{}'", name.toStdString()),
                           "end the file's name with .png, .svg or .pdf");
     }
     QSaveFile file(name);
     if (!bytes.isEmpty() && file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit())
         return {};
-    return runError("cannot write " + name.toStdString() + ": " + file.errorString().toStdString(),
+    return runError(fmt::format("cannot write {}: {}", name.toStdString(), file.errorString().toStdString()),
                     "choose another place");
 }
 

@@ -20,10 +20,9 @@ void merge(std::vector<std::pair<TimeNs, TimeNs>>& spans) {
 
 } // namespace
 
-std::string CheckedDevice::text() const {
-    std::string out = device.empty() ? std::string() : "device " + device;
-    if (!host.empty()) out += (out.empty() ? "host " : " of host ") + host;
-    return out;
+Sentence CheckedDevice::text() const {
+    if (host.empty()) return device.empty() ? Sentence() : say("device {}", device);
+    return device.empty() ? say("host {}", host) : say("device {} of host {}", device, host);
 }
 
 void CheckLog::sort() {

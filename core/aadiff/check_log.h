@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/aadiff/check_record.h"
+#include "core/base/sentence.h"
 #include "core/timeline/step_timeline.h"
 
 #include <map>
@@ -32,7 +33,7 @@ struct CheckedDevice {
     std::string device; ///< "GPU-3f…": what names a GPU across restarts
 
     /// "device GPU-3f… of host node7".
-    [[nodiscard]] std::string text() const;
+    [[nodiscard]] Sentence text() const;
     friend bool operator==(const CheckedDevice&, const CheckedDevice&) = default;
 };
 

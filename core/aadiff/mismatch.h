@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/aadiff/check_log.h"
+#include "core/base/sentence.h"
 
-#include <string>
 #include <vector>
 
 namespace bubblescope {
@@ -11,14 +11,14 @@ namespace bubblescope {
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
 /// Who computed what: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
-[[nodiscard]] std::string mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
+[[nodiscard]] Sentence mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
 
 /// How the two differ: "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 flipped, 1 ulp apart";
 /// the digests alone where the tensors were not at hand.
-[[nodiscard]] std::string differenceText(const CheckRecord& check);
+[[nodiscard]] Sentence differenceText(const CheckRecord& check);
 
 /// What repeating it told, as a sentence, and what to do about it.
-[[nodiscard]] std::string verdictText(const CheckRecord& check);
-[[nodiscard]] std::string verdictAdvice(const CheckRecord& check);
+[[nodiscard]] Sentence verdictText(const CheckRecord& check);
+[[nodiscard]] Sentence verdictAdvice(const CheckRecord& check);
 
 } // namespace bubblescope

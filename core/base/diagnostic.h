@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/sentence.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,14 +13,14 @@ namespace bubblescope {
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;
-    std::string where;   ///< file, with byte offset or event index of the first occurrence
-    std::string message; ///< one sentence for people
+    Sentence where;   ///< file, with byte offset or event index of the first occurrence
+    Sentence message; ///< one sentence for people
 };
 
 /// Collects diagnostics and merges repeats of one kind in one file into a single counted entry.
 class DiagnosticLog {
 public:
-    void add(std::string kind, std::string where, std::string message, std::int64_t count = 1);
+    void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);
     [[nodiscard]] const std::vector<Diagnostic>& entries() const { return entries_; }
     [[nodiscard]] std::vector<Diagnostic> take() { return std::move(entries_); }
 

@@ -191,6 +191,15 @@ void fields(Wire& wire, Error& value) {
     auto& [kind, message, where, hint] = value;
     wire(kind, message, where, hint);
 }
+/// Other processes print sentences, in English: the text is all that travels.
+inline void fields(WireWriter& wire, const Sentence& value) {
+    wire(value.text());
+}
+inline void fields(WireReader& wire, Sentence& value) {
+    std::string text;
+    wire(text);
+    value = std::move(text);
+}
 template <class Wire>
 void fields(Wire& wire, Diagnostic& value) {
     auto& [kind, count, where, message] = value;

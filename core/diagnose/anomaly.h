@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/base/sentence.h"
 #include "core/base/time.h"
 #include "core/schedule/op.h"
 
@@ -70,8 +71,8 @@ struct Anomaly {
     std::optional<TimeInterval> when;
     TimeNs cost{0}; ///< by what a step would be shorter without it; 0 where that is not known
     std::vector<std::pair<std::string, double>> evidence; ///< times end in _ns
-    std::string message;                                  ///< what is the matter
-    std::string suggestion;                               ///< what to do about it
+    Sentence message;                                     ///< what is the matter
+    Sentence suggestion;                                  ///< what to do about it
 };
 
 } // namespace bubblescope

@@ -61,7 +61,7 @@ void noteDanglingFlows(std::vector<FlowEnds> parts, std::span<const TraceFile> f
     for (std::size_t file = 0; file < dangling.size(); ++file) {
         if (dangling[file] == 0) continue;
         log.add("dangling-flow", files[file].path.string(),
-                "arrows of which only one end is in the trace, or touches a slice, are not drawn", dangling[file]);
+                say("arrows of which only one end is in the trace, or touches a slice, are not drawn"), dangling[file]);
     }
 }
 

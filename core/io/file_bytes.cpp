@@ -112,11 +112,13 @@ Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog
     progress.beginStage(kUnpackingShare);
     BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
     if (!unpacked.fault.empty()) {
-        const std::string place = fmt::format("{}, byte {}", where, unpacked.fault_at);
+        const Sentence place = say("{}, byte {}", where, unpacked.fault_at);
         if (unpacked.bytes.size() == 0) {
-            return inputError(place, unpacked.fault, "copy the file again, or from where it was written");
+            return inputError(place.text(), unpacked.fault, "copy the file again, or from where it was written");
         }
-        log.add(unpacked.cut_off ? "truncated" : "corrupt", place, unpacked.fault + "; everything before it is read");
+        log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
+                unpacked.cut_off ? say("the packed data are cut off; everything before it is read")
+                                 : say("the packed data are damaged; everything before it is read"));
     }
     progress.beginStage(1.0);
     auto buffer = std::make_shared<ByteBuffer>(std::move(unpacked.bytes));

@@ -78,7 +78,9 @@ bool isNotesFile(const std::filesystem::path& file) {
 Result<std::vector<Note>> readNotes(const std::filesystem::path& file) {
     std::error_code failed;
     const bool there = std::filesystem::exists(file, failed);
-    if (failed) return inputError(file.string(), "cannot be looked at: " + failed.message(), "check its permissions");
+    if (failed)
+        return inputError(file.string(), fmt::format("cannot be looked at: {}", failed.message()),
+                          "check its permissions");
     if (!there) return std::vector<Note>{};
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
@@ -106,7 +108,9 @@ Status writeNotes(const std::filesystem::path& file, const std::vector<Note>& no
     if (notes.empty()) {
         std::error_code failed;
         std::filesystem::remove(file, failed);
-        if (failed) return inputError(file.string(), "cannot be removed: " + failed.message(), "check its permissions");
+        if (failed)
+            return inputError(file.string(), fmt::format("cannot be removed: {}", failed.message()),
+                              "check its permissions");
         return {};
     }
     NotesJson list = NotesJson::array();

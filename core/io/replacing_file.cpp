@@ -47,7 +47,7 @@ Status ReplacingFile::commit() {
     }
     std::error_code failed;
     std::filesystem::rename(temporary_, target_, failed);
-    if (failed) return inputError(target_.string(), "cannot be replaced: " + failed.message());
+    if (failed) return inputError(target_.string(), fmt::format("cannot be replaced: {}", failed.message()));
     committed_ = true;
     return {};
 }

@@ -1,7 +1,5 @@
 #include "core/io/slice_pairing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -80,16 +78,16 @@ bool SlicePairing::pair(TrackId track, std::vector<Mark>& marks, Finishing& job)
         if (!marks[i].is_end) {
             job.open.push_back(i);
         } else if (job.open.empty()) {
-            job.log.add("unmatched-end", fmt::format("{}, at {} ns", job.where, marks[i].time.count()),
-                        "slices end that never began; they are left out");
+            job.log.add("unmatched-end", say("{}, at {} ns", job.where, marks[i].time.count()),
+                        say("slices end that never began; they are left out"));
         } else {
             job.end_of[job.open.back()] = i;
             job.open.pop_back();
         }
     }
     for (const std::uint32_t begin : job.open) {
-        job.log.add("unmatched-begin", fmt::format("{}, slice '{}'", job.where, builder_.text(marks[begin].name)),
-                    "slices begin but never end; they are left out");
+        job.log.add("unmatched-begin", say("{}, slice '{}'", job.where, builder_.text(marks[begin].name)),
+                    say("slices begin but never end; they are left out"));
     }
     for (std::uint32_t i = 0; i < marks.size(); ++i) {
         if (job.stop.requested()) return false;

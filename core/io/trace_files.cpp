@@ -89,7 +89,7 @@ Status addFolder(const fs::path& folder, std::vector<InputFile>& files) {
         const auto bytes = entry->file_size(ignored);
         found.push_back({entry->path(), false, ignored ? 0 : bytes});
     }
-    if (failed) return inputError(folder.string(), "cannot be listed: " + failed.message());
+    if (failed) return inputError(folder.string(), fmt::format("cannot be listed: {}", failed.message()));
     if (found.empty()) {
         return inputError(folder.string(), fmt::format("holds no trace file among its {} files", seen),
                           "traces are JSON with 'traceEvents' (or an array of events) or Perfetto files, packed with "
@@ -114,7 +114,7 @@ Result<std::vector<InputFile>> findTraceFiles(const std::vector<fs::path>& paths
         const auto status = fs::status(path, failed);
         if (!fs::exists(status)) {
             return inputError(path.string(), failed && status.type() != fs::file_type::not_found
-                                                 ? "cannot be opened: " + failed.message()
+                                                 ? fmt::format("cannot be opened: {}", failed.message())
                                                  : "does not exist");
         }
         if (fs::is_directory(status)) {

@@ -1,7 +1,5 @@
 #include "core/recognise/apply_rule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -97,9 +95,9 @@ private:
             const auto step = stepAt(marks, match.start);
             if (!step) {
                 log_.add("outside-step",
-                         fmt::format("{}, '{}' at {} ns", files_[match.file].path.string(), names_.text(match.name),
-                                     match.start.count()),
-                         "ops outside of the profiler's steps are left out");
+                         say("{}, '{}' at {} ns", files_[match.file].path.string(), names_.text(match.name),
+                             match.start.count()),
+                         say("ops outside of the profiler's steps are left out"));
             }
             return step;
         }
@@ -229,7 +227,7 @@ private:
         const bool chunks_untold = found_.parts == Parts::Chunks && several_parts_;
         if (!chunks_untold || found_.comm.empty()) return;
         log_.add("unassigned-transfer", files_.front().path.string(),
-                 "transfers do not say which chunk they belong to and are left out",
+                 say("transfers do not say which chunk they belong to and are left out"),
                  static_cast<std::int64_t>(found_.comm.size()));
         found_.comm.clear();
     }

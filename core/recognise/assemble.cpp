@@ -21,12 +21,12 @@ public:
     void add(Rank rank, const Op& op) {
         if (op.kind == OpKind::Optimizer) return;
         std::uint8_t& slot = seen_[index(rank, op)];
-        if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = describe(rank, "ran", op, "twice");
+        if ((slot & bit(op.kind)) != 0 && !fault_) fault_ = say("rank {} ran {} twice", rank.value, opName(op));
         slot |= bit(op.kind);
     }
 
     /// What is wrong with the step, nothing if it is complete.
-    [[nodiscard]] std::optional<std::string> fault(bool expect_backward) const {
+    [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
         if (fault_) return fault_;
         int units = 0;
         for (int m = 0; m < layout_.microbatches; ++m) {
@@ -37,7 +37,7 @@ public:
             }
         }
         if (units == layout_.microbatches) return std::nullopt;
-        return fmt::format("{} of {} micro-batches ran", units, layout_.microbatches);
+        return say("{} of {} micro-batches ran", units, layout_.microbatches);
     }
 
 private:
@@ -67,20 +67,16 @@ private:
         return routes(layout_.placement) == 1 ||
                anyOf(microbatch, route, [&](Rank rank, const Op& op) { return seen_[index(rank, op)] != 0; });
     }
-    [[nodiscard]] std::optional<std::string> faultOnRoute(Microbatch microbatch, int route,
-                                                          bool expect_backward) const {
-        std::optional<std::string> fault;
+    [[nodiscard]] std::optional<Sentence> faultOnRoute(Microbatch microbatch, int route, bool expect_backward) const {
+        std::optional<Sentence> fault;
         anyOf(microbatch, route, [&](Rank rank, Op op) {
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;
-            fault = describe(rank, "lacks", op, "");
+            fault = say("rank {} lacks {}", rank.value, opName(op));
             return true;
         });
         return fault;
-    }
-    static std::string describe(Rank rank, std::string_view verb, const Op& op, std::string_view tail) {
-        return fmt::format("rank {} {} {}{}{}", rank.value, verb, opName(op), tail.empty() ? "" : " ", tail);
     }
     static std::optional<OpKind> missingIn(std::uint8_t seen, bool expect_backward) {
         const auto has = [seen](OpKind kind) { return (seen & bit(kind)) != 0; };
@@ -95,15 +91,14 @@ private:
 
     const Layout& layout_;
     std::vector<std::uint8_t> seen_;
-    std::optional<std::string> fault_;
+    std::optional<Sentence> fault_;
 };
 
 /// Step, then replica.
 using StepKey = std::pair<std::int64_t, std::int64_t>;
 
-std::string nameStep(StepKey key) {
-    return key.second == 0 ? fmt::format("step {}", key.first)
-                           : fmt::format("step {}, replica {}", key.first, key.second);
+Sentence nameStep(StepKey key) {
+    return key.second == 0 ? say("step {}", key.first) : say("step {}, replica {}", key.first, key.second);
 }
 
 StepTimeline emptyStep(const Layout& layout, StepKey key) {
@@ -135,8 +130,8 @@ void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, Di
     const auto peer = peerOf(comm, layout);
     if (home == layout.rank_of_home.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches ||
         comm.sequence < 0 || comm.sequence >= layout.slices) {
-        log.add("stray-transfer", fmt::format("step {}, rank {}", comm.step, comm.home),
-                "transfers of stages or micro-batches that have no ops are left out");
+        log.add("stray-transfer", say("step {}, rank {}", comm.step, comm.home),
+                say("transfers of stages or micro-batches that have no ops are left out"));
         return;
     }
     step.comm[home->second.index()].push_back({comm.kind, comm.payload,
@@ -145,11 +140,11 @@ void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, Di
                                                comm.end, static_cast<std::int32_t>(comm.sequence)});
 }
 
-void cutOverlaps(std::vector<TimelineOp>& ops, const std::string& where, DiagnosticLog& log) {
+void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, DiagnosticLog& log) {
     const auto cut = [&](TimelineOp& op, TimeNs free) {
         if (op.start >= free) return;
-        log.add("overlapping-ops", fmt::format("{}, {}", where, opName(op.op)),
-                "ops begin before the one before them on their rank ended; their beginning is cut off");
+        log.add("overlapping-ops", say("step {}, rank {}, {}", step, rank, opName(op.op)),
+                say("ops begin before the one before them on their rank ended; their beginning is cut off"));
         op.start = free;
         op.end = std::max(op.end, free);
     };
@@ -172,7 +167,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
         });
         std::stable_sort(step.comm[r].begin(), step.comm[r].end(),
                          [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
-        cutOverlaps(step.ranks[r], fmt::format("step {}, rank {}", step.index, r), log);
+        cutOverlaps(step.ranks[r], step.index, r, log);
     }
     step.fitWindow();
 }
@@ -203,7 +198,7 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
     }
 
     std::vector<StepTimeline> complete;
-    std::optional<std::string> first_fault;
+    std::optional<Sentence> first_fault;
     std::map<StepKey, std::size_t> place_of_step;
     for (auto& [key, entry] : steps) {
         const auto fault = entry.second.fault(any_backward);
@@ -212,15 +207,15 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
             complete.push_back(std::move(entry.first));
             continue;
         }
-        const std::string text = fmt::format("{}: {}", nameStep(key), *fault);
-        log.add("incomplete-step", text, "steps that miss ops, or hold one twice, are not analysed");
+        const Sentence text = say("{}: {}", nameStep(key), *fault);
+        log.add("incomplete-step", text, say("steps that miss ops, or hold one twice, are not analysed"));
         if (!first_fault) first_fault = text;
     }
     if (complete.empty()) {
-        return inputError(
-            where,
-            fmt::format("none of the {} steps is complete ({})", steps.size(), first_fault.value_or("there is none")),
-            "record at least one whole step on all pipeline ranks");
+        return inputError(where,
+                          fmt::format("none of the {} steps is complete ({})", steps.size(),
+                                      first_fault.value_or(say("there is none")).text()),
+                          "record at least one whole step on all pipeline ranks");
     }
     for (const FoundComm& comm : found.comm) {
         if (const auto place = place_of_step.find({comm.step, comm.replica}); place != place_of_step.end()) {

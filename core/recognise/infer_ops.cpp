@@ -315,17 +315,17 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     out.explanation.alternatives = std::move(fit->alternatives);
     const std::string where = files.front().path.string();
     log.add("inferred", where,
-            fmt::format("ops are not annotated: their micro-batches are told by the order of compute between sends and "
-                        "receives ({} ops on {} ranks)",
-                        out.found.ops.size(), ranks.size()));
+            say("ops are not annotated: their micro-batches are told by the order of compute between sends and "
+                "receives ({} ops on {} ranks)",
+                out.found.ops.size(), ranks.size()));
     if (unpaired > 0) {
         log.add("unpaired-ops", where,
-                "steps of a rank whose forwards and backwards are not as many as the schedule's are left out",
+                say("steps of a rank whose forwards and backwards are not as many as the schedule's are left out"),
                 unpaired);
     }
     if (unmatched > 0) {
         log.add("unmatched-transfers", where,
-                "sends and receives of a step that are not as many as the schedule's are left out", unmatched);
+                say("sends and receives of a step that are not as many as the schedule's are left out"), unmatched);
     }
     return out;
 }

@@ -25,7 +25,7 @@ Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& path
     if (!result.log.empty()) return result;
     std::string why = "no check and no digest found";
     for (const Diagnostic& problem : result.problems)
-        why += fmt::format("; {} ({} times)", problem.message, problem.count);
+        why += fmt::format("; {} ({} times)", problem.message.text(), problem.count);
     return inputError(paths.empty() ? std::string() : paths.front().string(), why,
                       "record a run with checks: 'bubblescope run --aadiff …', or the interface for other frameworks");
 }

@@ -103,7 +103,7 @@ void placeHomes(FoundOps& found, const RankPlaces& places, const std::string& wh
     std::for_each(found.comm.begin(), found.comm.end(), place);
     if (others.empty()) return;
     log.add("tensor-parallel", where,
-            "further ranks of tensor- or context-parallel groups are not shown: the first stands for its group",
+            say("further ranks of tensor- or context-parallel groups are not shown: the first stands for its group"),
             static_cast<std::int64_t>(others.size()));
 }
 
@@ -164,8 +164,8 @@ std::int64_t countOthers(const Run& run, const Schedule& observed, DiagnosticLog
     for (const StepTimeline& step : run.steps) {
         if (executedOrder(step).ranks == observed.ranks) continue;
         ++others;
-        log.add("order-changes", fmt::format("step {}", step.index),
-                "steps run their ops in another order than the first step; the first one's names the schedule");
+        log.add("order-changes", say("step {}", step.index),
+                say("steps run their ops in another order than the first step; the first one's names the schedule"));
     }
     return others;
 }
@@ -236,7 +236,7 @@ Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std
     };
     const std::size_t count = std::erase_if(checks.checks, stray) + std::erase_if(checks.digests, stray);
     if (count > 0) {
-        log.add("stray-check", where, "checks and digests of ranks or chunks that have no ops are left out",
+        log.add("stray-check", where, say("checks and digests of ranks or chunks that have no ops are left out"),
                 static_cast<std::int64_t>(count));
     }
     return checks;

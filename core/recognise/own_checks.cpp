@@ -4,8 +4,6 @@
 #include "core/recognise/own_args.h"
 #include "core/timeline/trace_names.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <iterator>
 #include <optional>
@@ -154,14 +152,13 @@ private:
         const bool sound =
             place && place->rank < kMostCount && place->replica < kMostCount && place->tensor_rank < kMostCount;
         if (sound) return true;
-        log_.add("bad-check", where(track), "checks and digests of no rank are left out");
+        log_.add("bad-check", where(track), say("checks and digests of no rank are left out"));
         return false;
     }
     bool sound(const Track& track, const RecordReader& in) {
         if (in.wrong().empty()) return true;
-        log_.add(
-            "bad-check", where(track),
-            fmt::format("checks and digests are left out whose '{}' is missing or not what it should be", in.wrong()));
+        log_.add("bad-check", where(track),
+                 say("checks and digests are left out whose '{}' is missing or not what it should be", in.wrong()));
         return false;
     }
 
@@ -172,7 +169,7 @@ private:
         CheckRecord check = checkOf(in, *place, start, end);
         if (!sound(track, in)) return;
         if (check.outcome == CheckOutcome::Equal && check.first != check.second) {
-            log_.add("bad-check", where(track), "checks that claim to be equal and have two digests are left out");
+            log_.add("bad-check", where(track), say("checks that claim to be equal and have two digests are left out"));
             return;
         }
         out_.checks.push_back(std::move(check));

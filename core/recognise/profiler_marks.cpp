@@ -53,7 +53,7 @@ std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, Diagnos
     for (const TraceFile& file : files) {
         if (!file.rank && files.size() > 1) {
             log.add("unknown-rank", file.path.string(),
-                    "files do not say which rank wrote them; they are numbered in their order");
+                    say("files do not say which rank wrote them; they are numbered in their order"));
         }
         ranks.push_back(file.rank.value_or(static_cast<std::int32_t>(ranks.size())));
     }

@@ -273,16 +273,16 @@ RuleMatches joinFinds(const RecognitionRule& rule, std::vector<RuleFinds> shares
     const std::string where = files.front().path.string();
     (void)ranksOfFiles(files, log); // tells if they are not known
     if (unlabelled > 0) {
-        log.add("unlabelled-op", where, "slices named like ops that lack their micro-batch or step are left out",
+        log.add("unlabelled-op", where, say("slices named like ops that lack their micro-batch or step are left out"),
                 unlabelled);
     }
     if (guessed) {
         log.add("guessed-ranks", where,
-                "ranges do not say their rank; processes in the order of their numbers are taken for ranks");
+                say("ranges do not say their rank; processes in the order of their numbers are taken for ranks"));
     }
     if (other_tensor_ranks > 0) {
         log.add("tensor-parallel", where,
-                "threads of further tensor-parallel ranks are not shown: the first stands for its group",
+                say("threads of further tensor-parallel ranks are not shown: the first stands for its group"),
                 other_tensor_ranks);
     }
     return all;

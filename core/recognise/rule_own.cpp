@@ -3,8 +3,6 @@
 #include "core/recognise/trace_share.h"
 #include "core/timeline/trace_names.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -48,7 +46,7 @@ std::optional<RunInfo> firstInfo(std::vector<OwnMarks::Statement> statements, st
     for (const OwnMarks::Statement& other : statements) {
         if (sameRun(statements.front().info, other.info)) continue;
         log.add("mixed-runs", files[other.file].path.string(),
-                "files of different runs were loaded together; the first one's settings are used");
+                say("files of different runs were loaded together; the first one's settings are used"));
     }
     return std::move(statements.front().info);
 }
@@ -114,7 +112,7 @@ FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> f
     found.info = firstInfo(std::move(statements), files, log);
     if (others > 0) {
         log.add("tensor-parallel", files.empty() ? "" : files.front().path.string(),
-                "further ranks of tensor-parallel groups are not shown: the first stands for its group", others);
+                say("further ranks of tensor-parallel groups are not shown: the first stands for its group"), others);
     }
     return found;
 }

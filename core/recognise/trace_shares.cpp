@@ -5,6 +5,8 @@
 #include "core/recognise/questions.h"
 #include "core/recognise/share_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -116,7 +118,8 @@ Status serveShare(ProcessTeam& team, std::span<const RecognitionRule> own_rules,
         std::string name;
         in(name);
         const auto known = responders.find(name);
-        if (known == responders.end()) return runError("a process was asked what it does not know: " + name);
+        if (known == responders.end())
+            return runError(fmt::format("a process was asked what it does not know: {}", name));
         return known->second(share, in);
     });
 }

@@ -58,9 +58,9 @@ void addMismatches(html::Page& page, const CheckLog& log) {
     for (const CheckRecord& check : log.checks) {
         if (check.outcome != CheckOutcome::Mismatch || ++count > kMost) continue;
         rows.push_back({{std::string(verdictName(check.verdict))},
-                        {mismatchPlace(check, deviceOf(log, placeOf(check)))},
-                        {differenceText(check)},
-                        {verdictText(check)}});
+                        {mismatchPlace(check, deviceOf(log, placeOf(check))).text()},
+                        {differenceText(check).text()},
+                        {verdictText(check).text()}});
     }
     if (rows.empty()) return;
     page.table({{"verdict", false}, {"where", false}, {"what", false}, {"told by repeating it", false}}, rows);

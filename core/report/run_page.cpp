@@ -98,7 +98,7 @@ private:
         page_.section("Findings");
         for (const Anomaly& anomaly : report_.anomalies) {
             page_.note(severityName(anomaly.severity), anomalyKindName(anomaly.kind),
-                       anomaly.message + " " + anomaly.suggestion);
+                       anomaly.message.text() + " " + anomaly.suggestion.text());
         }
         if (report_.anomalies.empty())
             page_.note("good", "Nothing stands out", "No anomaly beyond the thresholds was found.");
@@ -291,8 +291,8 @@ private:
                             {formatTimeDelta(rung.without)}});
         }
         page_.table({{"cause", false}, {"adds"}, {"alone"}, {"gone, saves"}}, rows);
-        for (const std::string& note : accountingNotes(account))
-            page_.paragraph(note + ".");
+        for (const Sentence& note : accountingNotes(account))
+            page_.paragraph(note.text() + ".");
     }
 
     void addBlame() {
@@ -404,8 +404,8 @@ private:
         for (const Diagnostic& problem : run_.problems) {
             rows.push_back({{problem.kind},
                             {html::number(static_cast<std::int64_t>(problem.count))},
-                            {problem.message},
-                            {problem.where}});
+                            {problem.message.text()},
+                            {problem.where.text()}});
         }
         page_.table({{"kind", false}, {"count"}, {"what", false}, {"first at", false}}, rows);
     }

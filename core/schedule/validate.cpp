@@ -3,8 +3,6 @@
 #include "core/base/bytes.h"
 #include "core/schedule/rendezvous.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
@@ -35,15 +33,15 @@ public:
     }
 
 private:
-    void add(std::string_view kind, OpIndex op, std::string message) {
+    void add(std::string_view kind, OpIndex op, Sentence message) {
         const Rank rank = graph_.rank(op);
         add(kind, rank, static_cast<std::size_t>(op - graph_.firstOf(rank)), std::move(message));
     }
-    void add(std::string_view kind, Rank rank, std::size_t index, std::string message) {
+    void add(std::string_view kind, Rank rank, std::size_t index, Sentence message) {
         problems_.push_back({std::string(kind), rank, index, std::move(message)});
     }
-    [[nodiscard]] std::string describe(OpIndex op) const {
-        return fmt::format("{} on rank {}", opName(graph_.op(op)), graph_.rank(op).value);
+    [[nodiscard]] Sentence describe(OpIndex op) const {
+        return say("{} on rank {}", opName(graph_.op(op)), graph_.rank(op).value);
     }
 
     void checkCompleteness() {
@@ -58,17 +56,17 @@ private:
             if (op.kind == OpKind::Optimizer) continue;
             if (!graph_.inRange(op)) {
                 add("out-of-range", i,
-                    fmt::format("{}: micro-batches are 0 to {}, chunks 0 to {}, sequence slices 0 to {}", describe(i),
-                                schedule_.microbatches - 1, schedule_.vpp - 1, graph_.sequenceSlices() - 1));
+                    say("{}: micro-batches are 0 to {}, chunks 0 to {}, sequence slices 0 to {}", describe(i),
+                        schedule_.microbatches - 1, schedule_.vpp - 1, graph_.sequenceSlices() - 1));
                 continue;
             }
             if (op.overlapped && graph_.partner(i) == kNoOp) {
                 add("pair", i,
-                    fmt::format("{} is half of an overlapped pair, but no other half stands next to it", describe(i)));
+                    say("{} is half of an overlapped pair, but no other half stands next to it", describe(i)));
             }
             const OpIndex first = graph_.find(op.kind, op.microbatch, graph_.stage(i), op.sequence);
             if (first != i) {
-                add("duplicate", i, fmt::format("{} does again what {} did", describe(i), describe(first)));
+                add("duplicate", i, say("{} does again what {} did", describe(i), describe(first)));
             }
         }
     }
@@ -102,30 +100,29 @@ private:
         }
         if (units != schedule_.microbatches) {
             add("missing", Rank{0}, schedule_.ranks.front().size(),
-                fmt::format("{} micro-batches run in the two directions together, not {}", units,
-                            schedule_.microbatches));
+                say("{} micro-batches run in the two directions together, not {}", units, schedule_.microbatches));
         }
     }
 
     void checkPresent(Microbatch microbatch, Stage stage, int sequence) {
         const Location at = locate(schedule_.placement, schedule_.pp, stage);
-        const auto need = [&](OpKind kind, std::string_view why) {
+        const auto need = [&](OpKind kind, const Sentence& why) {
             if (graph_.find(kind, microbatch, stage, sequence) != kMissingOp) return;
             Op op{kind, microbatch, at.chunk};
             op.sequence = sequence;
             add("missing", at.rank, schedule_.ranks[at.rank.index()].size(),
-                fmt::format("rank {} never runs {}{}", at.rank.value, opName(op), why));
+                say("rank {} never runs {}{}", at.rank.value, opName(op), why));
         };
-        need(OpKind::Forward, "");
-        need(OpKind::Backward, "");
+        need(OpKind::Forward, {});
+        need(OpKind::Backward, {});
         const OpIndex backward = graph_.find(OpKind::Backward, microbatch, stage, sequence);
         const OpIndex weight = graph_.find(OpKind::BackwardWeight, microbatch, stage, sequence);
         if (backward == kMissingOp) return;
         if (graph_.op(backward).kind == OpKind::BackwardInput) {
-            need(OpKind::BackwardWeight, ", which its I op calls for");
+            need(OpKind::BackwardWeight, say(", which its I op calls for"));
         } else if (weight != kMissingOp) {
             add("duplicate", weight,
-                fmt::format("{} repeats half of {}, a whole backward", describe(weight), describe(backward)));
+                say("{} repeats half of {}, a whole backward", describe(weight), describe(backward)));
         }
     }
 
@@ -137,7 +134,7 @@ private:
                 held += graph_.op(i).kind == OpKind::Forward ? 1 : 0;
                 if (held > *options_.memory_limit) {
                     add("memory", i,
-                        fmt::format("{} is activation {} of {} allowed", describe(i), held, *options_.memory_limit));
+                        say("{} is activation {} of {} allowed", describe(i), held, *options_.memory_limit));
                     break;
                 }
                 held -= graph_.op(i).kind == OpKind::Backward || graph_.op(i).kind == OpKind::BackwardWeight ? 1 : 0;
@@ -152,8 +149,8 @@ private:
             if (!ranks[r].over_budget) continue;
             const OpIndex op = graph_.firstOf(Rank{r}) + static_cast<OpIndex>(*ranks[r].over_budget);
             add("memory", op,
-                fmt::format("from {} on more than {} are held, {} at the most", describe(op),
-                            formatBytes(*options_.memory_budget), formatBytes(ranks[r].peak())));
+                say("from {} on more than {} are held, {} at the most", describe(op),
+                    formatBytes(*options_.memory_budget), formatBytes(ranks[r].peak())));
         }
     }
 
@@ -187,10 +184,10 @@ private:
 
         const auto cycle = findCycle(blocked.front(),
                                      [&](OpIndex op) { return head[graph_.rank(waitOf(op, head).producer).index()]; });
-        std::string message = "deadlock: ";
+        Sentence waits;
         for (const OpIndex op : cycle)
-            message += (op == cycle.front() ? "" : "; ") + waitText(waitOf(op, head));
-        add("deadlock", cycle.front(), std::move(message));
+            addWait(waits, waitText(waitOf(op, head)));
+        add("deadlock", cycle.front(), say("deadlock: {}", waits));
         return false;
     }
 
@@ -209,10 +206,11 @@ private:
             at[end.rank(graph_).index()] = end;
         const auto cycle =
             findCycle(stuck.front(), [&](const Endpoint& end) { return at[end.other().rank(graph_).index()]; });
-        std::string message = fmt::format("deadlock of {} sends: ", sendModeName(options_.sends));
-        for (std::size_t i = 0; i < cycle.size(); ++i)
-            message += (i == 0 ? "" : "; ") + waitText(cycle[i]);
-        add("deadlock", cycle.front().op(graph_), std::move(message));
+        Sentence waits;
+        for (const Endpoint& end : cycle)
+            addWait(waits, waitText(end));
+        add("deadlock", cycle.front().op(graph_),
+            say("deadlock of {} sends: {}", Sentence::term(sendModeName(options_.sends)), waits));
     }
 
     /// From what one rank waits for to what that waits for, until one comes up twice: that is the cycle.
@@ -227,30 +225,34 @@ private:
         return {again, path.end()};
     }
 
-    [[nodiscard]] std::string waitText(const Endpoint& end) const {
+    static void addWait(Sentence& waits, const Sentence& wait) {
+        waits = waits.empty() ? wait : say("{}; {}", waits, wait);
+    }
+
+    [[nodiscard]] Sentence waitText(const Endpoint& end) const {
         const int here = end.rank(graph_).value;
         const int there = end.other().rank(graph_).value;
         const std::string op = opName(graph_.op(end.op(graph_)));
         const std::string peer_op = opName(graph_.op(end.other().op(graph_)));
-        const std::string_view what = graph_.op(end.consumer).kind == OpKind::Forward ? "activation" : "gradient";
+        const Sentence what = graph_.op(end.consumer).kind == OpKind::Forward ? say("activation") : say("gradient");
         if (end.send) {
-            return fmt::format("rank {} sends the {} of {} and waits for rank {} to receive it, before {}", here, what,
-                               op, there, peer_op);
+            return say("rank {} sends the {} of {} and waits for rank {} to receive it, before {}", here, what, op,
+                       there, peer_op);
         }
-        return fmt::format("rank {} waits to receive the {} for {} from rank {}, sent after {}", here, what, op, there,
-                           peer_op);
+        return say("rank {} waits to receive the {} for {} from rank {}, sent after {}", here, what, op, there,
+                   peer_op);
     }
 
-    [[nodiscard]] std::string waitText(const Wait& wait) const {
+    [[nodiscard]] Sentence waitText(const Wait& wait) const {
         const auto [op, producer] = wait;
         const Rank rank = graph_.rank(producer);
         if (graph_.partner(op) != kNoOp && graph_.partner(op) == producer) {
-            return fmt::format("{} waits for its own other half, {}", describe(op), describe(producer));
+            return say("{} waits for its own other half, {}", describe(op), describe(producer));
         }
         if (rank == graph_.rank(op)) {
-            return fmt::format("{} waits for {}, which comes after it", describe(op), describe(producer));
+            return say("{} waits for {}, which comes after it", describe(op), describe(producer));
         }
-        return fmt::format("{} waits for {}", describe(op), describe(producer));
+        return say("{} waits for {}", describe(op), describe(producer));
     }
 
     const Schedule& schedule_;
@@ -263,14 +265,13 @@ private:
 std::vector<ScheduleProblem> shapeProblems(const Schedule& schedule) {
     if (schedule.pp < 1 || schedule.microbatches < 1 || schedule.vpp < 1 ||
         schedule.ranks.size() != static_cast<std::size_t>(schedule.pp)) {
-        return {
-            {"rank-count", Rank{0}, 0,
-             fmt::format("{} lists of ops for pp {}, microbatches {}, vpp {}; pp lists and positive sizes are needed",
-                         schedule.ranks.size(), schedule.pp, schedule.microbatches, schedule.vpp)}};
+        return {{"rank-count", Rank{0}, 0,
+                 say("{} lists of ops for pp {}, microbatches {}, vpp {}; pp lists and positive sizes are needed",
+                     schedule.ranks.size(), schedule.pp, schedule.microbatches, schedule.vpp)}};
     }
     if (schedule.vpp % routes(schedule.placement) != 0) {
         return {{"chunk-count", Rank{0}, 0,
-                 fmt::format("two pipelines side by side need an even number of chunks a rank, not {}", schedule.vpp)}};
+                 say("two pipelines side by side need an even number of chunks a rank, not {}", schedule.vpp)}};
     }
     return {};
 }
@@ -302,7 +303,7 @@ Error whyNotExecutable(const Schedule& schedule, SendMode sends) {
     options.sends = sends;
     const auto problems = validate(schedule, options);
     assert(!problems.empty());
-    return inputError("schedule " + schedule.name, problems.front().message,
+    return inputError("schedule " + schedule.name, problems.front().message.text(),
                       "`bubblescope validate` lists every problem");
 }
 

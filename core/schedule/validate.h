@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/base/sentence.h"
 #include "core/cost/memory_model.h"
 #include "core/cost/transfer_model.h"
 #include "core/schedule/dependency.h"
@@ -17,7 +18,7 @@ struct ScheduleProblem {
     std::string kind; ///< rank-count, chunk-count, out-of-range, pair, duplicate, missing, memory, deadlock
     Rank rank;
     std::size_t index = 0; ///< in the rank's list; its length where an op is missing
-    std::string message;
+    Sentence message;
 };
 
 struct ValidateOptions {

@@ -2,8 +2,6 @@
 
 #include "core/base/stoppable.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <functional>
 #include <numeric>
@@ -43,7 +41,7 @@ bool TraceFinisher::dropFarOffsets(std::vector<TimeNs>& offsets) {
         if (isWithinReach(TimeNs{ranges[file].first} + offset) && isWithinReach(TimeNs{ranges[file].second} + offset))
             continue;
         log_.add("bad-time", trace_.files_[file].path.string(),
-                 "the base time that the file states does not fit its times and is not used");
+                 say("the base time that the file states does not fit its times and is not used"));
         offsets[file] = TimeNs{0};
     }
     return true;
@@ -171,7 +169,7 @@ bool TraceFinisher::spillOverlaps() {
         auto lane = std::find_if(lanes.begin(), lanes.end(), fits);
         if (lane == lanes.end() && lanes.size() == kMaxLanes) {
             log_.add("crowded", trace_.files_[trace_.tracks_[home].file].path.string(),
-                     fmt::format("more than {} slices of one thread overlap; the rest share a row", kMaxLanes));
+                     say("more than {} slices of one thread overlap; the rest share a row", kMaxLanes));
             lane = lanes.end() - 1;
         } else if (lane == lanes.end()) {
             Track extra = trace_.tracks_[home];
@@ -203,10 +201,10 @@ bool TraceFinisher::spillOverlaps() {
 
 void TraceFinisher::reportOverlaps(TrackId home, SliceId first, std::int64_t count) {
     if (count == 0 || trace_.tracks_[home].may_overlap) return;
-    log_.add("overlap",
-             fmt::format("{}, slice '{}'", trace_.files_[trace_.tracks_[home].file].path.string(),
-                         trace_.text(trace_.name_[first])),
-             "slices of one thread overlap without nesting; they are shown on rows of their own", count);
+    log_.add(
+        "overlap",
+        say("{}, slice '{}'", trace_.files_[trace_.tracks_[home].file].path.string(), trace_.text(trace_.name_[first])),
+        say("slices of one thread overlap without nesting; they are shown on rows of their own"), count);
 }
 
 template <class T>

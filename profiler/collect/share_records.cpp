@@ -369,8 +369,8 @@ void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         args.push_back({"end_ns", anomaly.when->end.count()});
     }
     args.push_back({"cost_ns", anomaly.cost.count()});
-    args.push_back({"message", std::string_view(anomaly.message)});
-    args.push_back({"suggestion", std::string_view(anomaly.suggestion)});
+    args.push_back({"message", std::string_view(anomaly.message.text())});
+    args.push_back({"suggestion", std::string_view(anomaly.suggestion.text())});
     for (const auto& [name, value] : anomaly.evidence)
         args.push_back({names.emplace_back(std::string(kEvidence) + name), value});
     args.push_back({"found_at", std::int64_t{found.found_at}});

@@ -182,7 +182,7 @@ ClosedStep StepBoard::finish(int index, OpenStep step) {
     DiagnosticLog log;
     auto assembled = assembleSteps(found, layoutOf(info_, found), "the stream", log);
     for (const Diagnostic& problem : log.entries()) {
-        if (problem.kind == "incomplete-step" && closed.fault.empty()) closed.fault = problem.where;
+        if (problem.kind == "incomplete-step" && closed.fault.empty()) closed.fault = problem.where.text();
     }
     if (!assembled.ok()) return closed;
     closed.timelines = std::move(assembled).value();

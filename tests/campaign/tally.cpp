@@ -48,7 +48,7 @@ std::string describe(const Job& job, const RunReport& report) {
         job.fault.size, job.fault.rank.value, job.fault.rank.value, job.fault.peer.value, job.fault.chunk.value,
         opName(job.fault.op), job.fault.step, job.cost);
     for (const Anomaly& anomaly : report.anomalies)
-        text += fmt::format("\n  {}: {}", anomalyKindName(anomaly.kind), anomaly.message);
+        text += fmt::format("\n  {}: {}", anomalyKindName(anomaly.kind), anomaly.message.text());
     return text;
 }
 

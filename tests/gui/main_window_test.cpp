@@ -342,7 +342,7 @@ private slots:
         MainWindow window(
             [](const auto&, JobControl&) -> Result<Run> {
                 Run run = sampleRun();
-                run.problems.push_back({"truncated", 1, "rank0", "cut off"});
+                run.problems.push_back({"truncated", 1, say("rank0"), say("cut off")});
                 return run;
             },
             false);

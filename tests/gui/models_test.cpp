@@ -90,7 +90,7 @@ private slots:
 
     void problemsModel() {
         Run run = sampleRun();
-        run.problems.push_back({"truncated", 3, "rank0 byte 12", "the last packet is cut off"});
+        run.problems.push_back({"truncated", 3, say("rank0 byte 12"), say("the last packet is cut off")});
         ProblemsModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         model.show(makeSession(std::move(run), JobControl()).value());

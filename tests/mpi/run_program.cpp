@@ -205,7 +205,7 @@ int bubbles(ProcessTeam& team, std::vector<Schedule> of) {
         if (!team.isRoot()) continue;
         const auto loaded = loadRun({config.out_dir}, control);
         if (!loaded.ok()) return wrong(team, loaded.error().text());
-        if (!loaded.value().problems.empty()) return wrong(team, loaded.value().problems.front().message);
+        if (!loaded.value().problems.empty()) return wrong(team, loaded.value().problems.front().message.text());
         const std::string difference = differenceOf(loaded.value(), config);
         if (!difference.empty()) return wrong(team, nameOf(config) + ", " + difference);
     }

@@ -248,7 +248,7 @@ TEST(OracleVerdicts, EveryOrderOfEveryProgramIsJudged) {
                 ++good;
             } else if (problems.back().kind == "deadlock") {
                 ++deadlocks[row.file];
-                EXPECT_NE(problems.back().message.find(" waits for "), std::string::npos);
+                EXPECT_NE(problems.back().message.text().find(" waits for "), std::string::npos);
             } else {
                 ++wrong[fmt::format("{} {}", row.file, row.key)];
             }
@@ -263,7 +263,7 @@ TEST(OracleVerdicts, PaddlesStaticVppShowsItsCycle) {
     const auto problems = validate(makeSchedule({"interleaved", "paddle-static", 4, 5, 3}).value());
     ASSERT_EQ(problems.size(), 1U);
     EXPECT_EQ(problems.front().kind, "deadlock");
-    const std::string& message = problems.front().message;
+    const std::string& message = problems.front().message.text();
     EXPECT_EQ(message, "deadlock: F4.2 on rank 0 waits for F4.1 on rank 3; B0.1 on rank 3 waits for B0.2 on rank 0");
 }
 
@@ -277,7 +277,7 @@ TEST(OracleVerdicts, PyTorchsOffByOneIsNamed) {
         const auto says = [&](const std::string& kind, const std::string& part) {
             return std::ranges::any_of(problems, [&](const ScheduleProblem& problem) {
                 return problem.kind == kind && problem.rank.value == last &&
-                       problem.message.find(part) != std::string::npos;
+                       problem.message.text().find(part) != std::string::npos;
             });
         };
         EXPECT_TRUE(says("missing", fmt::format("rank {} never runs F0.0", last))) << one.at("params").dump();

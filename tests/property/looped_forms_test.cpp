@@ -54,8 +54,8 @@ TEST(LoopedForms, PaddlesStaticOrderIsShownToDeadlock) {
     const auto problems = validate(schedule);
     ASSERT_EQ(problems.size(), 1u);
     EXPECT_EQ(problems[0].kind, "deadlock");
-    EXPECT_NE(problems[0].message.find("F4.2"), std::string::npos) << problems[0].message;
-    EXPECT_NE(problems[0].message.find("B0.1"), std::string::npos) << problems[0].message;
+    EXPECT_NE(problems[0].message.text().find("F4.2"), std::string::npos) << problems[0].message.text();
+    EXPECT_NE(problems[0].message.text().find("B0.1"), std::string::npos) << problems[0].message.text();
     EXPECT_FALSE(simulate(schedule, CostModel{}).ok());
 }
 

@@ -30,7 +30,7 @@ int expectAllRun(const ScheduleFamily& family, std::string_view flavor) {
                 ++accepted;
                 const auto problems = validate(schedule.value());
                 EXPECT_TRUE(problems.empty()) << family.name << " " << flavor << " p=" << p << " m=" << m << " v=" << v
-                                              << ": " << problems.front().message;
+                                              << ": " << problems.front().message.text();
                 EXPECT_TRUE(simulate(schedule.value(), costs).ok());
             }
         }

@@ -1,11 +1,14 @@
 #include "app/gui/lab/lab_window.h"
 
 #include "app/gui/charts/memory_chart.h"
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/form_fields.h"
 #include "app/gui/panels/table_style.h"
 #include "app/gui/timeline/timeline_view.h"
+
+#include <fmt/format.h>
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -204,7 +207,7 @@ void LabWindow::finish(Result<LabResult> result) {
         result_.reset();
         palette.setColor(QPalette::WindowText, themes_.theme().bad);
         headline_->setPalette(palette);
-        headline_->setText(sentence(fromUtf8(result.error().text())));
+        headline_->setText(sentence(errorText(result.error())));
         emit computed();
         return;
     }
@@ -215,8 +218,8 @@ void LabWindow::finish(Result<LabResult> result) {
         tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
             .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
-    headline_->setToolTip(fromUtf8(result_->form.domain + result_->form.note));
-    export_->setToolTip(fromUtf8(result_->no_csv));
+    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
+    export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);
     memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
     if (table_->rowCount() == 0) table_->insertRow(0);
@@ -259,7 +262,8 @@ Status LabWindow::exportCsv(const QString& path) const {
     QFile file(path);
     const auto size = static_cast<qint64>(result_->csv.size());
     if (!file.open(QIODevice::WriteOnly) || file.write(result_->csv.data(), size) != size || !file.flush())
-        return runError("cannot write " + path.toStdString(), "check that its directory exists and is writable");
+        return runError(fmt::format("cannot write {}", path.toStdString()),
+                        "check that its directory exists and is writable");
     return {};
 }
 
@@ -270,7 +274,7 @@ void LabWindow::chooseFile() {
     dialog->setDefaultSuffix(QStringLiteral("csv"));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
         const Status written = exportCsv(path);
-        if (!written.ok()) headline_->setText(fromUtf8(written.error().text()));
+        if (!written.ok()) headline_->setText(errorText(written.error()));
     });
     dialog->open();
 }

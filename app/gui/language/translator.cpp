@@ -11,15 +11,30 @@ static void linkTranslations() {
 
 namespace bubblescope::gui {
 
-bool TableTranslator::loadTable(const QString& language) {
+namespace {
+
+QJsonObject tableOf(const QString& language) {
     linkTranslations();
-    texts_.clear();
     QFile file(QStringLiteral(":/translations/%1.json").arg(language));
-    if (!file.open(QIODevice::ReadOnly)) return false;
-    const QJsonObject table = QJsonDocument::fromJson(file.readAll()).object();
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    return QJsonDocument::fromJson(file.readAll()).object();
+}
+
+} // namespace
+
+bool TableTranslator::loadTable(const QString& language) {
+    texts_.clear();
+    const QJsonObject table = tableOf(language);
     for (auto text = table.begin(); text != table.end(); ++text)
         texts_.insert(text.key().toUtf8(), text.value().toString());
     return !texts_.isEmpty();
+}
+
+QList<QByteArray> TableTranslator::textsOf(const QString& language) {
+    QList<QByteArray> texts;
+    for (const QString& text : tableOf(language).keys())
+        texts << text.toUtf8();
+    return texts;
 }
 
 QString TableTranslator::translate(const char*, const char* source, const char*, int) const {

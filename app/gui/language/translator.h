@@ -15,6 +15,8 @@ public:
 
     /// From the program's resources. False where there is no such table, or it is no JSON object of texts.
     bool loadTable(const QString& language);
+    /// The English texts of a language's table.
+    [[nodiscard]] static QList<QByteArray> textsOf(const QString& language);
     [[nodiscard]] bool isEmpty() const override { return texts_.isEmpty(); }
     [[nodiscard]] QString translate(const char* context, const char* source, const char* disambiguation,
                                     int n) const override;

@@ -1,5 +1,6 @@
 #include "app/gui/live/live_models.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/live/live_text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/format.h"
@@ -72,7 +73,7 @@ QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
     }
     const QString text = alertText(alert, *picture_);
     if (role == Qt::DisplayRole || !alert.anomaly) return text;
-    return text + QLatin1Char('\n') + fromUtf8(alert.anomaly->suggestion);
+    return text + QLatin1Char('\n') + translated(alert.anomaly->suggestion);
 }
 
 QVariant LiveAlertModel::headerData(int section, Qt::Orientation orientation, int role) const {

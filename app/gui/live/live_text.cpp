@@ -1,5 +1,6 @@
 #include "app/gui/live/live_text.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/format.h"
 
@@ -122,7 +123,7 @@ Severity severityOf(const LiveAlert& alert) {
 
 QString alertText(const LiveAlert& alert, const LiveSnapshot& picture) {
     switch (alert.kind) {
-    case LiveAlert::Kind::Anomaly: return sentence(fromUtf8(alert.anomaly->message));
+    case LiveAlert::Kind::Anomaly: return sentence(translated(alert.anomaly->message));
     case LiveAlert::Kind::Mismatch: return sentence(fromUtf8(alert.text));
     case LiveAlert::Kind::RankLate: break;
     case LiveAlert::Kind::RankGone: break;

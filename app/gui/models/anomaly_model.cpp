@@ -1,5 +1,6 @@
 #include "app/gui/models/anomaly_model.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 
 #include <QCoreApplication>
@@ -92,7 +93,7 @@ QVariant AnomalyModel::data(const QModelIndex& index, int role) const {
     case KindColumn: return anomalyKindText(anomaly.kind);
     case Where: return anomalyPlace(anomaly);
     case Cost: return anomaly.cost > TimeNs{0} ? shortTime(anomaly.cost) : QString();
-    default: return sentence(fromUtf8(anomaly.message));
+    default: return sentence(translated(anomaly.message));
     }
 }
 
@@ -105,7 +106,7 @@ QVariant AnomalyModel::headerData(int section, Qt::Orientation orientation, int 
     case KindColumn: return tr("Kind");
     case Where: return tr("Where");
     case Cost: return tr("Costs a step");
-    case Message: return tr("What is the matter");
+    case Message: return tr("Finding");
     default: return {};
     }
 }

@@ -1,5 +1,6 @@
 #include "app/gui/models/anomaly_target.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 
 namespace bubblescope::gui {
@@ -102,7 +103,7 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     const AnomalyTarget target = targetOf(*state.session(), anomaly, state.step());
     state.showStep(target.step);
     state.select(target.item);
-    state.highlight(target.highlights, fromUtf8(anomaly.message));
+    state.highlight(target.highlights, translated(anomaly.message));
     // What concerns one op or moment fills the view; what goes through the whole step is shown in it.
     if (target.item && (anomaly.op || anomaly.peer)) {
         state.zoomTo(target.item);

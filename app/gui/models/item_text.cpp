@@ -1,5 +1,6 @@
 #include "app/gui/models/item_text.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/navigation.h"
 #include "app/gui/models/trails.h"
@@ -83,8 +84,9 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
 QString comparisonNote(const StepAnalysis& analysis, const FormComparison& comparison) {
     switch (comparison.kind) {
     case FormComparison::Kind::NoForm:
-        return analysis.form_note.empty() ? ItemWords::tr("This schedule has no closed form here.")
-                                          : ItemWords::tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
+        return analysis.form_note.empty()
+                   ? ItemWords::tr("This schedule has no closed form here.")
+                   : ItemWords::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
     case FormComparison::Kind::NotInForm: return ItemWords::tr("The closed form has no bubble at this position.");
     case FormComparison::Kind::Several:
         return ItemWords::tr("Several bubbles share this position; the closed form is for all of them together.");
@@ -210,10 +212,10 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     if (!check.tensor.empty()) out.facts.push_back({ItemWords::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
-        out.facts.push_back({ItemWords::tr("Difference"), fromUtf8(differenceText(check)), {}});
+        out.facts.push_back({ItemWords::tr("Difference"), translated(differenceText(check)), {}});
         out.facts.push_back(
-            {ItemWords::tr("Verdict"), checkVerdictText(check.verdict), fromUtf8(verdictAdvice(check))});
-        out.note = sentence(fromUtf8(verdictText(check)));
+            {ItemWords::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
+        out.note = sentence(translated(verdictText(check)));
     }
     return out;
 }

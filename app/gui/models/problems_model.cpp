@@ -1,5 +1,6 @@
 #include "app/gui/models/problems_model.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 
 namespace bubblescope::gui {
@@ -26,8 +27,8 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
     switch (index.column()) {
     case Count: return QVariant::fromValue<qlonglong>(problem.count);
-    case Message: return fromUtf8(problem.message);
-    case Where: return fromUtf8(problem.where);
+    case Message: return translated(problem.message);
+    case Where: return translated(problem.where);
     default: return fromUtf8(problem.kind);
     }
 }

@@ -1,5 +1,7 @@
 #include "app/gui/models/row_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -105,7 +107,7 @@ Result<RowFilter> parseRowFilter(std::string_view text) {
         const auto axis = equals == std::string_view::npos ? std::nullopt : axisNamed(word.substr(0, equals));
         const bool known = axis ? addSpans(word.substr(equals + 1), filter.at[*axis])
                                 : equals == std::string_view::npos && addSpans(word, filter.ranks);
-        if (!known) return usageError("'" + std::string(word) + "' names no ranks", kFilterHint);
+        if (!known) return usageError(fmt::format("'{}' names no ranks", word), kFilterHint);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "app/gui/models/search.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/anomaly_target.h"
 #include "app/gui/models/format.h"
@@ -90,7 +91,7 @@ private:
     void addAnomalies() {
         const auto& anomalies = session_.report.anomalies;
         for (std::size_t i = 0; i < anomalies.size() && !full(); ++i) {
-            const QString message = sentence(fromUtf8(anomalies[i].message));
+            const QString message = sentence(translated(anomalies[i].message));
             const QString kind = anomalyKindText(anomalies[i].kind);
             if (!message.contains(text_, Qt::CaseInsensitive) && !kind.contains(text_, Qt::CaseInsensitive)) continue;
             hits_.push_back({sentence(kind), message, {}, -1, -1, static_cast<int>(i)});

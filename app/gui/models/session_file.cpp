@@ -89,7 +89,7 @@ public:
     }
     [[nodiscard]] bool there() const { return !json_->is_null(); }
     void fail(const std::string& what) const {
-        if (status_->ok()) *status_ = inputError({}, "its " + path_ + " " + what, kWayOut);
+        if (status_->ok()) *status_ = inputError({}, fmt::format("its {} {}", path_, what), kWayOut);
     }
 
 private:

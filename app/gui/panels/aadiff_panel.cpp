@@ -1,5 +1,6 @@
 #include "app/gui/panels/aadiff_panel.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/check_results.h"
@@ -131,7 +132,7 @@ void AadiffPanel::refresh() {
 
 void AadiffPanel::finish(Result<CheckPlan> plan) {
     if (!plan.ok()) {
-        headline_->setText(sentence(fromUtf8(plan.error().text())));
+        headline_->setText(sentence(errorText(plan.error())));
     } else {
         plan_ = std::move(plan).value();
         const QString soon = plan_->full ? tr("all of them within %1 steps").arg(*plan_->full)

@@ -1,6 +1,7 @@
 #include "app/gui/panels/accounting_panel.h"
 
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/piece_legend.h"
@@ -145,8 +146,8 @@ void AccountingPanel::describe() {
     const StepAccounting& account =
         state_.session()->report.diagnoses[static_cast<std::size_t>(state_.step())].accounting;
     QStringList notes;
-    for (const std::string& note : accountingNotes(account))
-        notes << sentence(fromUtf8(note)) + QLatin1Char('.');
+    for (const Sentence& note : accountingNotes(account))
+        notes << tr("%1.").arg(sentence(translated(note)));
     const QString text = tr("Step %1: %2, of which %3 without anything but the schedule's own bubble. Click a piece to "
                             "see where it lies.")
                              .arg(state_.session()->step(state_.step()).index)

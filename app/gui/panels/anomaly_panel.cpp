@@ -1,5 +1,6 @@
 #include "app/gui/panels/anomaly_panel.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_target.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/table_style.h"
@@ -67,6 +68,8 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
     header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // where there is little room, the beginning shows
     header.setTextElideMode(Qt::ElideRight);
+    // In a narrow panel the table scrolls sideways before the last heading is cut off.
+    header.setMinimumSectionSize(header.sectionSizeHint(AnomalyModel::Message));
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(table_);
@@ -152,8 +155,8 @@ void AnomalyPanel::showDetails() {
     const QString place = anomalyPlace(*anomaly);
     const QString kind = sentence(anomalyKindText(anomaly->kind));
     title_->setText(place.isEmpty() ? kind : tr("%1: %2").arg(kind, place));
-    message_->setText(sentence(fromUtf8(anomaly->message)));
-    suggestion_->setText(fromUtf8(anomaly->suggestion));
+    message_->setText(sentence(translated(anomaly->message)));
+    suggestion_->setText(translated(anomaly->suggestion));
     evidence_->setText(evidenceTable(*anomaly));
 }
 

@@ -1,5 +1,6 @@
 #include "app/gui/panels/bubble_panel.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/table_style.h"
 
@@ -127,7 +128,7 @@ void BubblePanel::refresh() {
     next_->setEnabled(state_.step() + 1 < session->stepCount());
     const StepAnalysis& analysis = session->analysis(state_.step());
     note_->setText(analysis.form ? tr("Closed form from this step's typical op times. Select a row to see its bubbles.")
-                                 : tr("No closed form: %1.").arg(fromUtf8(analysis.form_note)));
+                                 : tr("No closed form: %1.").arg(translatedText(analysis.form_note)));
     note_->setToolTip(note_->text());
     followSelection();
 }

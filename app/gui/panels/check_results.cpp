@@ -1,5 +1,6 @@
 #include "app/gui/panels/check_results.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/table_style.h"
@@ -133,13 +134,13 @@ void CheckResults::showMismatches() {
     table_->setRowCount(static_cast<int>(mismatches_.size()));
     for (int row = 0; row < table_->rowCount(); ++row) {
         const CheckRecord& check = checks[mismatches_[static_cast<std::size_t>(row)]];
-        const QStringList texts{checkVerdictText(check.verdict), QString::number(check.rank.value),
-                                QString::number(check.step),     fromUtf8(opName(check.op)),
-                                QString::number(check.layer),    fromUtf8(check.tensor),
-                                fromUtf8(differenceText(check))};
+        const QStringList texts{checkVerdictText(check.verdict),  QString::number(check.rank.value),
+                                QString::number(check.step),      fromUtf8(opName(check.op)),
+                                QString::number(check.layer),     fromUtf8(check.tensor),
+                                translated(differenceText(check))};
         for (int column = 0; column < texts.size(); ++column) {
             auto* item = new QTableWidgetItem(texts[column]);
-            item->setToolTip(column == VerdictResult ? sentence(fromUtf8(verdictText(check))) : texts[column]);
+            item->setToolTip(column == VerdictResult ? sentence(translated(verdictText(check))) : texts[column]);
             table_->setItem(row, column, item);
         }
     }

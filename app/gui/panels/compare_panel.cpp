@@ -1,5 +1,6 @@
 #include "app/gui/panels/compare_panel.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/table_style.h"
 
@@ -106,7 +107,7 @@ void ComparePanel::compareWith(const QStringList& paths) {
 void ComparePanel::finish(Result<ComparisonPtr> result) {
     if (!result.ok()) {
         if (result.error().kind == ErrorKind::Cancelled) return;
-        headline_->setText(sentence(fromUtf8(result.error().text())));
+        headline_->setText(sentence(errorText(result.error())));
         headline_->setToolTip(headline_->text());
         if (comparison_ == nullptr) paths_.clear();
         emit failed(result.error());
@@ -157,7 +158,7 @@ QString ComparePanel::notes() const {
                         .arg(result.steps_b)
                         .arg(result.compared_groups)
                         .arg(result.compared_ops)};
-    if (!result.matching_note.empty()) out << sentence(fromUtf8(result.matching_note));
+    if (!result.matching_note.empty()) out << sentence(translated(result.matching_note));
     if (!result.order_changes.empty())
         out << tr("The order of ops differs, on %1 of the ranks.").arg(result.order_changes.size());
     return out.join(QLatin1Char('\n'));

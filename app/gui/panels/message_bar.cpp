@@ -1,5 +1,6 @@
 #include "app/gui/panels/message_bar.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 
 #include <QHBoxLayout>
@@ -14,9 +15,7 @@ namespace {
 
 /// Core's messages start in lower case, since on the command line something precedes them.
 QString asSentence(const std::string& message) {
-    QString text = fromUtf8(message);
-    if (!text.isEmpty()) text[0] = text[0].toUpper();
-    return text;
+    return sentence(translatedText(message));
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "app/gui/panels/rows_bar.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/row_plan.h"
 #include "app/gui/panels/elided_label.h"
@@ -82,7 +83,7 @@ void RowsBar::showRows() {
 void RowsBar::tell() {
     if (!state_.session()) return;
     const Result<RowFilter> filter = parseRowFilter(line_->text().toStdString());
-    if (!filter.ok()) return result_->setText(sentence(fromUtf8(filter.error().text())));
+    if (!filter.ok()) return result_->setText(sentence(errorText(filter.error())));
     const std::vector<RowFacts> facts = rowFacts(*state_.session(), -1);
     const auto shown = std::ranges::count_if(
         facts, [&](const RowFacts& fact) { return filter.value().accepts(fact.rank, fact.place); });

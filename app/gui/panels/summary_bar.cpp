@@ -1,5 +1,6 @@
 #include "app/gui/panels/summary_bar.h"
 
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
@@ -142,7 +143,7 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     QString shown;
     QStringList messages;
     for (const Anomaly& anomaly : anomalies) {
-        messages << fromUtf8(anomaly.message + " " + anomaly.suggestion);
+        messages << translated(say("{} {}", anomaly.message, anomaly.suggestion));
         if (!shown.isEmpty()) continue;
         shown = anomalyKindText(anomaly.kind);
         if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
@@ -167,7 +168,7 @@ void SummaryBar::refreshStep(const Session& session) {
             QLatin1Char('\n') +
             tr("In brackets: the closed form, bubble per rank %1.").arg(fromUtf8(analysis.form->bubble_expression));
     } else if (!analysis.form_note.empty()) {
-        explanation += QLatin1Char('\n') + tr("No closed form: %1.").arg(fromUtf8(analysis.form_note));
+        explanation += QLatin1Char('\n') + tr("No closed form: %1.").arg(translatedText(analysis.form_note));
         if (analysis.at_least)
             explanation += QLatin1Char('\n') +
                            tr("At these op times the step takes at least %1.").arg(exactTime(*analysis.at_least));

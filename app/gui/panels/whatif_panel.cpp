@@ -1,6 +1,7 @@
 #include "app/gui/panels/whatif_panel.h"
 
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "core/schedule/registry.h"
 
@@ -323,7 +324,7 @@ void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
     if (!result.ok()) {
         answer_.reset();
         headline_->setText(tr("That cannot be told"));
-        note_->setText(sentence(fromUtf8(result.error().text())));
+        note_->setText(sentence(errorText(result.error())));
         chart_->setBars({});
         ghost_->setEnabled(false);
     } else {
@@ -331,7 +332,7 @@ void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
         model_ = answer_->model;
         showNumbers(answer_->prediction);
         ghost_->setEnabled(answer_->timeline.has_value());
-        ghost_->setToolTip(fromUtf8(answer_->no_timeline));
+        ghost_->setToolTip(translatedText(answer_->no_timeline));
     }
     showGhost();
     emit answered();
@@ -402,7 +403,7 @@ void WhatIfPanel::suggest() {
 void WhatIfPanel::showAdvice(Result<Advice> advice) {
     forgetAdvice();
     if (!advice.ok()) {
-        note_->setText(sentence(fromUtf8(advice.error().text())));
+        note_->setText(sentence(errorText(advice.error())));
     } else if (advice.value().suggestions.empty()) {
         note_->setText(tr("None of %1 orders that were tried gains half a percent.").arg(advice.value().tried));
     } else {

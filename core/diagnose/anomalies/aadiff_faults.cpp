@@ -1,8 +1,5 @@
 #include "core/aadiff/mismatch.h"
-#include "core/base/counted.h"
 #include "core/diagnose/anomalies/input.h"
-
-#include <fmt/format.h>
 
 #include <map>
 #include <string>
@@ -52,11 +49,11 @@ Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const Chec
         if (check.difference->ulp) anomaly.evidence.emplace_back("ulp", static_cast<double>(*check.difference->ulp));
     }
     anomaly.message =
-        fmt::format("{}: {}. {}", mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
-                    differenceText(check), verdictText(check));
+        say("{}: {}. {}", mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
+            differenceText(check), verdictText(check));
     if (mismatches.count > 1) {
-        anomaly.message += fmt::format(" It is the first of {} of this kind, the last in step {}.", mismatches.count,
-                                       mismatches.last_step);
+        anomaly.message +=
+            say(" It is the first of {} of this kind, the last in step {}.", mismatches.count, mismatches.last_step);
     }
     anomaly.suggestion = verdictAdvice(check);
     return anomaly;
@@ -92,12 +89,13 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
                         {"aborted", static_cast<double>(replays.aborted)},
                         {"skipped", static_cast<double>(replays.skipped)}};
     anomaly.message =
-        fmt::format("of {} units of work {} {} covered by no check in {}: for {} one was planned and given "
-                    "up, for {} none was planned. What they compute is unknown, not fine.",
-                    total, never + not_yet, never + not_yet == 1 ? "is" : "are",
-                    counted(static_cast<std::size_t>(coverage.steps), "step"), not_yet, never);
-    anomaly.suggestion = "More steps cover more; 'bubblescope aadiff plan' says how many full coverage takes, and what "
-                         "its bubbles can never hold. Smaller layers fit more bubbles.";
+        say("of {} units of work {} covered by no check in {}: for {} one was planned and given "
+            "up, for {} none was planned. What they compute is unknown, not fine.",
+            total, sayCounted("{} is", "{} are", static_cast<std::uint64_t>(never + not_yet)),
+            sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)), not_yet, never);
+    anomaly.suggestion =
+        say("More steps cover more; 'bubblescope aadiff plan' says how many full coverage takes, and what "
+            "its bubbles can never hold. Smaller layers fit more bubbles.");
     found.push_back(std::move(anomaly));
 }
 

@@ -1,9 +1,6 @@
-#include "core/base/counted.h"
 #include "core/bubble/step_order.h"
 #include "core/diagnose/anomalies/input.h"
 #include "core/diagnose/statistics/robust.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -42,12 +39,13 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
                         {"steps", static_cast<double>(shares.size())},
                         {"bubble_rate", step.rates.over_makespan},
                         {"expected_bubble_rate", step.form ? step.form->bubble_rate : 0}};
-    anomaly.message = fmt::format("ranks idle {} ({:.1f} % of a step) longer than the closed form allows at these op "
-                                  "times, in the median of {}.",
-                                  formatTime(*excess), 100 * share, counted(shares.size(), "step"));
+    anomaly.message = say("ranks idle {} ({:.1f} % of a step) longer than the closed form allows at these op "
+                          "times, in the median of {}.",
+                          formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
     const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
-    anomaly.suggestion = caused ? "The findings that name a cost are its causes."
-                                : "Unequal ops, transfers and waits are its causes: compare stages and transfer times.";
+    anomaly.suggestion = caused ? say("The findings that name a cost are its causes.")
+                                : say("Unequal ops, transfers and waits are its causes: compare stages and transfer "
+                                      "times.");
     found.push_back(std::move(anomaly));
 }
 
@@ -180,13 +178,14 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
         anomaly.evidence = {{"blocked_ns", static_cast<double>(worst->second.count())},
                             {"places", static_cast<double>(places.size())},
                             {"steps", static_cast<double>(per_step.size())}};
-        anomaly.message = fmt::format(
+        anomaly.message = say(
             "rank {} waited for the input of {} before it ran {}, whose input was there: {} of step {} ({:.1f} %), and "
             "the like in {} of {} steps.",
             rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
             100 * input.share(worst->second, worst->first), per_step.size(), input.run.steps.size());
-        anomaly.suggestion = "Post that receive later, or without blocking, and wait for it just before the op that "
-                             "needs it.";
+        anomaly.suggestion =
+            say("Post that receive later, or without blocking, and wait for it just before the op that "
+                "needs it.");
         found.push_back(std::move(anomaly));
     }
 }

@@ -5,8 +5,6 @@
 #include "core/diagnose/statistics/robust.h"
 #include "core/recognise/trace_shares.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -160,11 +158,11 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
                             {"gap_share", share},
                             {"idle_per_step_ns", static_cast<double>(idle.count())},
                             {"ops", static_cast<double>(gaps.shares.size())}};
-        anomaly.message = fmt::format("the device of rank {} idles for {:.0f} % of the time inside the ops of chunk {} "
-                                      "({} a step): the host launches kernels more slowly than they run.",
-                                      rank.value, 100 * share, chunk.value, formatTime(idle));
-        anomaly.suggestion = "Record CUDA graphs, compile the model, or fuse small kernels; look for synchronising "
-                             "calls in the ops.";
+        anomaly.message = say("the device of rank {} idles for {:.0f} % of the time inside the ops of chunk {} "
+                              "({} a step): the host launches kernels more slowly than they run.",
+                              rank.value, 100 * share, chunk.value, formatTime(idle));
+        anomaly.suggestion = say("Record CUDA graphs, compile the model, or fuse small kernels; look for synchronising "
+                                 "calls in the ops.");
         found.push_back(std::move(anomaly));
     }
 }

@@ -2,8 +2,6 @@
 #include "core/recognise/name_parts.h"
 #include "core/schedule/validate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -31,12 +29,13 @@ AnomalyKind kindOf(const std::string& problem) {
     return AnomalyKind::OutOfPlaceOp;
 }
 
-std::string_view suggestionOf(AnomalyKind kind) {
+Sentence suggestionOf(AnomalyKind kind) {
     if (kind == AnomalyKind::MissingOp)
-        return "If the job ran on, the record was lost: give the recorder larger buffers, or record fewer categories.";
+        return say(
+            "If the job ran on, the record was lost: give the recorder larger buffers, or record fewer categories.");
     if (kind == AnomalyKind::DuplicateOp)
-        return "Check that no file was loaded twice and that each op is annotated once.";
-    return "Check the annotations, and the clocks if the files come from several hosts.";
+        return say("Check that no file was loaded twice and that each op is annotated once.");
+    return say("Check the annotations, and the clocks if the files come from several hosts.");
 }
 
 /// What a rank runs in `usual` and not in `order`.
@@ -70,7 +69,7 @@ void tellProblems(const StepTimeline& step, const Schedule& usual, const Schedul
                 anomaly.op = missing.front();
         }
         anomaly.evidence = {{"index", static_cast<double>(problem.index)}};
-        anomaly.message = fmt::format("step {}: {}", step.index, problem.message);
+        anomaly.message = say("step {}: {}", step.index, problem.message);
         anomaly.suggestion = suggestionOf(anomaly.kind);
         found.push_back(std::move(anomaly));
     }
@@ -97,13 +96,14 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
         const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
         anomaly.evidence = {{"index", static_cast<double>(index)},
                             {"step_longer_ns", static_cast<double>(longer.count())}};
-        anomaly.message =
-            fmt::format("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
-                        "took {} than the typical one.",
-                        step.index, r, opName(*seen), index, opName(*expected),
-                        longer.count() >= 0 ? formatTime(longer) + " longer" : formatTime(-longer) + " less");
-        anomaly.suggestion = "Orders that are decided at run time differ with what arrives first; fix the order, or "
-                             "look for what arrived late.";
+        anomaly.message = say("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
+                              "took {}.",
+                              step.index, r, opName(*seen), index, opName(*expected),
+                              longer.count() >= 0 ? say("{} longer than the typical one", formatTime(longer))
+                                                  : say("{} less than the typical one", formatTime(-longer)));
+        anomaly.suggestion =
+            say("Orders that are decided at run time differ with what arrives first; fix the order, or "
+                "look for what arrived late.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -112,7 +112,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
 void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     Anomaly anomaly;
     anomaly.severity = Severity::Serious;
-    std::string_view text = problem.where;
+    std::string_view text = problem.where.text();
     const std::size_t at = text.find(": rank ");
     std::string_view head = text.substr(0, at);
     if (takeWord(head, "step ")) {
@@ -126,11 +126,10 @@ void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
     if (takeWord(text, " lacks ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
-    anomaly.message =
-        problem.count == 1
-            ? fmt::format("A step is left out because it misses ops or holds one twice: {}.", problem.where)
-            : fmt::format("{} steps are left out because they miss ops or hold one twice; the first is {}.",
-                          problem.count, problem.where);
+    anomaly.message = problem.count == 1
+                          ? say("A step is left out because it misses ops or holds one twice: {}.", problem.where)
+                          : say("{} steps are left out because they miss ops or hold one twice; the first is {}.",
+                                problem.count, problem.where);
     anomaly.suggestion = suggestionOf(anomaly.kind);
     found.push_back(std::move(anomaly));
 }
@@ -172,12 +171,11 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     anomaly.rank = departure.rank;
     anomaly.op = departure.observed;
     anomaly.evidence = {{"index", static_cast<double>(departure.index)}};
-    anomaly.message =
-        fmt::format("the order is no known schedule's: it is closest to {} and leaves it at op {} of rank "
-                    "{}, which runs {} where {} is due.",
-                    input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
-                    opName(departure.expected));
-    anomaly.suggestion = "If it should be that schedule, look at how ranks choose their next op.";
+    anomaly.message = say("the order is no known schedule's: it is closest to {} and leaves it at op {} of rank "
+                          "{}, which runs {} where {} is due.",
+                          input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
+                          opName(departure.expected));
+    anomaly.suggestion = say("If it should be that schedule, look at how ranks choose their next op.");
     found.push_back(std::move(anomaly));
 }
 

@@ -3,8 +3,6 @@
 #include "core/diagnose/statistics/change_point.h"
 #include "core/recognise/trace_shares.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -44,12 +42,14 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
                             {"after_ns", change.after},
                             {"ratio", ratio},
                             {"probability", change.probability}};
-        anomaly.message = fmt::format("steps take {} from step {} on, {:.1f} % {} than the {} before.",
-                                      formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
-                                      100 * std::abs(ratio - 1), longer ? "more" : "less",
-                                      formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
-        anomaly.suggestion = longer ? "See which rank, link or op changed then; if all did, look at the input's sizes."
-                                    : "Nothing to do, unless it was meant to stay.";
+        anomaly.message =
+            say("steps take {} from step {} on, {} than the {} before.",
+                formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
+                longer ? say("{:.1f} % more", 100 * (ratio - 1)) : say("{:.1f} % less", 100 * (1 - ratio)),
+                formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
+        anomaly.suggestion =
+            longer ? say("See which rank, link or op changed then; if all did, look at the input's sizes.")
+                   : say("Nothing to do, unless it was meant to stay.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -76,11 +76,10 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
                         {"bound_ns", static_cast<double>(worst->fit.bound.count())},
                         {"drift_ppm", worst->fit.drift * 1e6},
                         {"residual_ns", static_cast<double>(clocks.residual.count())}};
-    anomaly.message =
-        fmt::format("the clock of rank {} is {} off the first rank's, give or take {}; all times were put "
-                    "on one clock before the analysis.",
-                    worst->rank.value, formatTimeDelta(worst->fit.offset), formatTime(worst->fit.bound));
-    anomaly.suggestion = "Synchronise the hosts' clocks (PTP, or NTP with a near server) for a smaller error.";
+    anomaly.message = say("the clock of rank {} is {} off the first rank's, give or take {}; all times were put "
+                          "on one clock before the analysis.",
+                          worst->rank.value, formatTimeDelta(worst->fit.offset), formatTime(worst->fit.bound));
+    anomaly.suggestion = say("Synchronise the hosts' clocks (PTP, or NTP with a near server) for a smaller error.");
     found.push_back(std::move(anomaly));
 }
 
@@ -107,12 +106,12 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
                         {"worst_ns", static_cast<double>(worst.count())},
                         {"bound_ns", static_cast<double>(bound.count())}};
     anomaly.message =
-        fmt::format("{} before {}; the worst, on rank {} from rank {} in step {}, by {}, where clocks are known to {}.",
-                    count == 1 ? "a receive ends" : fmt::format("{} receives end", count),
-                    count == 1 ? "its send starts" : "their sends start", anomaly.rank->value, anomaly.peer->value,
-                    *anomaly.step, formatTime(worst), formatTime(bound));
-    anomaly.suggestion = "Let clocks be aligned (--clocks align); if that was done, sends and receives are matched "
-                         "wrongly in the trace.";
+        say("{}; the worst, on rank {} from rank {} in step {}, by {}, where clocks are known to {}.",
+            count == 1 ? say("a receive ends before its send starts")
+                       : say("{} receives end before their sends start", count),
+            anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
+    anomaly.suggestion = say("Let clocks be aligned (--clocks align); if that was done, sends and receives are matched "
+                             "wrongly in the trace.");
     found.push_back(std::move(anomaly));
 }
 
@@ -133,10 +132,11 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
         anomaly.kind = AnomalyKind::LostRecords;
         anomaly.severity = Severity::Warning;
         anomaly.evidence = {{"count", static_cast<double>(problem.count)}};
-        anomaly.message = fmt::format("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
-                                      problem.count == 1 ? "once" : fmt::format("{} times", problem.count));
-        anomaly.suggestion = "Times around it may be wrong. Record with larger buffers, and let the recorder finish "
-                             "before the job ends.";
+        anomaly.message = say("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
+                              problem.count == 1 ? say("once") : say("{} times", problem.count));
+        anomaly.suggestion =
+            say("Times around it may be wrong. Record with larger buffers, and let the recorder finish "
+                "before the job ends.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -169,10 +169,11 @@ void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
         anomaly.severity = Severity::Warning;
         anomaly.rank = Rank{*global};
         anomaly.evidence = {{"peak_bytes", peak}, {"estimate_bytes", estimate}, {"ratio", peak / estimate}};
-        anomaly.message = fmt::format("rank {} peaks at {:.0f} bytes, {:.2f} times its estimate of {:.0f}.", *global,
-                                      peak, peak / estimate, estimate);
-        anomaly.suggestion = "Check the memory model's sizes; fragmentation and buffers of the communication library "
-                             "are not in it.";
+        anomaly.message = say("rank {} peaks at {:.0f} bytes, {:.2f} times its estimate of {:.0f}.", *global, peak,
+                              peak / estimate, estimate);
+        anomaly.suggestion =
+            say("Check the memory model's sizes; fragmentation and buffers of the communication library "
+                "are not in it.");
         found.push_back(std::move(anomaly));
     }
 }

@@ -4,8 +4,6 @@
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -94,14 +92,15 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
         if (!input.worthTelling(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
-        anomaly.message = fmt::format(
+        anomaly.message = say(
             "transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would be {} "
             "shorter ({:.1f} %) if they were like the others.",
             anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))}),
             typical(transfers) / std::max(1.0, usual), formatTime(TimeNs{static_cast<std::int64_t>(usual)}),
             formatTime(cost), 100 * input.share(cost, s));
-        anomaly.suggestion = "Look at that direction of the link: its adapter, cable and switch port, other traffic, "
-                             "and whether it goes the way it should.";
+        anomaly.suggestion =
+            say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
+                "and whether it goes the way it should.");
         found.push_back(std::move(anomaly));
     }
 }
@@ -152,14 +151,14 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         Anomaly anomaly =
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
         anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
-        anomaly.message = fmt::format(
+        anomaly.message = say(
             "transfers from rank {} to rank {} took {} in the first third of the steps and take {} in the last ({:.1f} "
             "times); step {} would be {} shorter ({:.1f} %) if they had not changed.",
             anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
             formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),
             candidate.after / std::max(1.0, candidate.before), input.run.steps[s].index, formatTime(cost),
             100 * input.share(cost, s));
-        anomaly.suggestion = "Find out what else uses that link, and look at its error counters.";
+        anomaly.suggestion = say("Find out what else uses that link, and look at its error counters.");
         found.push_back(std::move(anomaly));
     }
 }

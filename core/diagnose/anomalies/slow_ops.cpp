@@ -4,8 +4,6 @@
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -71,16 +69,16 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const OpRo
         if (of_pair) name += "+" + opName(op.op);
         others += of_pair ? 0 : 1;
     }
-    const std::string more = others == 0   ? std::string{}
-                             : others == 1 ? " and another op there was slow too"
-                                           : fmt::format(" and {} more ops there were slow too", others);
-    anomaly.message =
-        fmt::format("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
-                    "shorter ({:.1f} %) without that.",
-                    step.index, name, row.rank.value, formatTime(worst.duration()), ratio, formatTime(usual), more,
-                    formatTime(cost), 100 * input.share(cost, row.step));
-    anomaly.suggestion = "Once is chance (garbage collection, a page fault, another process); if it comes back, look "
-                         "at what else ran on that host at that time.";
+    const Sentence more = others == 0   ? Sentence()
+                          : others == 1 ? say(" and another op there was slow too")
+                                        : say(" and {} more ops there were slow too", others);
+    anomaly.message = say("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
+                          "shorter ({:.1f} %) without that.",
+                          step.index, name, row.rank.value, formatTime(worst.duration()), ratio, formatTime(usual),
+                          more, formatTime(cost), 100 * input.share(cost, row.step));
+    anomaly.suggestion =
+        say("Once is chance (garbage collection, a page fault, another process); if it comes back, look "
+            "at what else ran on that host at that time.");
     return anomaly;
 }
 
@@ -103,11 +101,10 @@ void tellWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& 
     anomaly.evidence = {{"ops", static_cast<double>(ops)},
                         {"ranks", static_cast<double>(ranks)},
                         {"step_longer_ns", static_cast<double>(longer.count())}};
-    anomaly.message =
-        fmt::format("in step {}, the first that was recorded, {} ops on {} ranks were slow; the step took "
-                    "{} longer than the typical one.",
-                    input.run.steps.front().index, ops, ranks, formatTime(longer));
-    anomaly.suggestion = "Warm-up, as it seems: record some steps later if it is in the way.";
+    anomaly.message = say("in step {}, the first that was recorded, {} ops on {} ranks were slow; the step took "
+                          "{} longer than the typical one.",
+                          input.run.steps.front().index, ops, ranks, formatTime(longer));
+    anomaly.suggestion = say("Warm-up, as it seems: record some steps later if it is in the way.");
     found.push_back(std::move(anomaly));
 }
 

@@ -4,8 +4,6 @@
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -112,16 +110,18 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
                         {"ratio", slow.ratio},
                         {"excess_per_step_ns", excess},
                         {"chance", slow.chance}};
-    anomaly.message = fmt::format(
-        "rank {}, chunk {} (stage {}{}) takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
-        "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
-        slow.rank.value, slow.chunk.value, slow.stage.value, last ? ", the last" : "",
-        formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
-        formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
-        100 * input.share(cost, input.typical_step));
-    anomaly.suggestion = last ? "Give the last stage fewer layers, for the head and the loss weigh as some layers "
-                                "('bubblescope partition' finds a split)."
-                              : "Move layers to other stages, or look at the device.";
+    const Sentence place =
+        last ? say("rank {}, chunk {} (stage {}, the last)", slow.rank.value, slow.chunk.value, slow.stage.value)
+             : say("rank {}, chunk {} (stage {})", slow.rank.value, slow.chunk.value, slow.stage.value);
+    anomaly.message =
+        say("{} takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
+            "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
+            place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
+            formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
+            100 * input.share(cost, input.typical_step));
+    anomaly.suggestion = last ? say("Give the last stage fewer layers, for the head and the loss weigh as some layers "
+                                    "('bubblescope partition' finds a split).")
+                              : say("Move layers to other stages, or look at the device.");
     return anomaly;
 }
 

@@ -5,8 +5,6 @@
 #include "core/diagnose/statistics/robust.h"
 #include "core/diagnose/statistics/tests.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,13 +15,13 @@
 namespace bubblescope {
 namespace {
 
-std::string nameRank(int replica, Rank rank, int replicas) {
-    return replicas == 1 ? fmt::format("rank {}", rank.value)
-                         : fmt::format("rank {} of replica {}", rank.value, replica);
+Sentence nameRank(int replica, Rank rank, int replicas) {
+    return replicas == 1 ? say("rank {}", rank.value) : say("rank {} of replica {}", rank.value, replica);
 }
 
-constexpr std::string_view kLookAtDevice = "Look at that rank's device and host: clock speed, temperature, other "
-                                           "processes, memory errors.";
+Sentence lookAtDevice() {
+    return say("Look at that rank's device and host: clock speed, temperature, other processes, memory errors.");
+}
 
 /// The step of a replica nearest to the middle of its steps in [from, to), by index into the run's steps.
 std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, std::size_t from) {
@@ -118,11 +116,11 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         Anomaly& anomaly = slowdown->anomaly;
         anomaly.replica = key.first;
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[i]}};
-        anomaly.message = fmt::format("{} takes {:.2f} times what the same rank of the other replicas takes for the "
-                                      "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
-                                      nameRank(key.first, key.second, samples.replicas()), ratio,
-                                      formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
-        anomaly.suggestion = kLookAtDevice;
+        anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
+                              "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
+                              nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
+                              100 * input.share(anomaly.cost, slowdown->step));
+        anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }
 }
@@ -175,13 +173,13 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             anomaly.step = input.run.steps[first].index;
             anomaly.evidence = {
                 {"ratio", ratio}, {"from_step", input.run.steps[first].index}, {"probability", change.probability}};
-            anomaly.message = fmt::format(
+            anomaly.message = say(
                 "{} is {:.2f} times as slow from step {} on as it was before, while the other ranks are not; a step "
                 "would be {} shorter ({:.1f} %) at its former speed.",
                 nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
                 formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
-            anomaly.suggestion = fmt::format("Find out what happened to it before step {}. {}",
-                                             input.run.steps[first].index, kLookAtDevice);
+            anomaly.suggestion =
+                say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
             break; // the first time; what came later shows in the step times
         }
@@ -239,12 +237,11 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         anomaly.rank = Rank{r};
         anomaly.cost = cost;
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
-        anomaly.message =
-            fmt::format("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
-                        "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
-                        "them.",
-                        r, vpp, ratio, formatTime(cost), 100 * input.share(cost, input.typical_step));
-        anomaly.suggestion = kLookAtDevice;
+        anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
+                              "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
+                              "them.",
+                              r, vpp, ratio, formatTime(cost), 100 * input.share(cost, input.typical_step));
+        anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }
 }

@@ -20,18 +20,18 @@ Matching howToMatch(const Schedule& a, const Schedule& b) {
     return a.stages() == b.stages() ? Matching::ByStage : Matching::InTotal;
 }
 
-std::string matchingNote(Matching matching, const Schedule& a, const Schedule& b) {
+Sentence matchingNote(Matching matching, const Schedule& a, const Schedule& b) {
     if (matching == Matching::ByRank) {
         if (a.microbatches == b.microbatches) return {};
-        return fmt::format("m is {} in one and {} in the other: step times and idle times are of different work",
-                           a.microbatches, b.microbatches);
+        return say("m is {} in one and {} in the other: step times and idle times are of different work",
+                   a.microbatches, b.microbatches);
     }
     const auto shape = [](const Schedule& s) {
-        return fmt::format("p = {}, v = {}, {} placement", s.pp, s.vpp, placementName(s.placement));
+        return say("p = {}, v = {}, {} placement", s.pp, s.vpp, Sentence::term(placementName(s.placement)));
     };
-    return fmt::format("one has {}, the other {}: {}", shape(a), shape(b),
-                       matching == Matching::ByStage ? "ops are compared stage by stage, not one by one"
-                                                     : "only steps and idle time can be compared");
+    return say("one has {}, the other {}: {}", shape(a), shape(b),
+               matching == Matching::ByStage ? say("ops are compared stage by stage, not one by one")
+                                             : say("only steps and idle time can be compared"));
 }
 
 /// Measures of every compared step of a run.

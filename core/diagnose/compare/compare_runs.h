@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/sentence.h"
 #include "core/diagnose/compare/measures.h"
 #include "core/recognise/run.h"
 
@@ -44,8 +45,8 @@ struct OrderChange {
 struct RunComparison {
     CompareLimits limits; ///< that were asked for
     Matching matching = Matching::ByRank;
-    std::string matching_note; ///< why ops are not matched one by one; empty where they are
-    std::size_t steps_a = 0;   ///< compared ones: all but a run's first, and those that a replica lacks
+    Sentence matching_note;  ///< why ops are not matched one by one; empty where they are
+    std::size_t steps_a = 0; ///< compared ones: all but a run's first, and those that a replica lacks
     std::size_t steps_b = 0;
     bool tested = false;                    ///< false: too few steps to tell a change from chance
     Change step;                            ///< the step time, changed or not

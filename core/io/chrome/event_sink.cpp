@@ -28,8 +28,8 @@ std::string_view withoutDuration(std::string_view name) {
 
 } // namespace
 
-std::string EventPlace::text() const {
-    return fmt::format("{}, byte {}", where, offset);
+Sentence EventPlace::text() const {
+    return say("{}, byte {}", where, offset);
 }
 
 void EventSink::begin(const EventBatch& batch) {
@@ -60,10 +60,11 @@ void EventSink::add(const Event& event) {
     if (event.empty()) return;
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
     if (event.phase == 0)
-        return log_.add("no-phase", place(), "entries without a phase are no events and are left out");
+        return log_.add("no-phase", place(), say("entries without a phase are no events and are left out"));
     const bool usable = event.time && isWithinReach(*event.time) && isWithinReach(event.duration.value_or(TimeNs{0}));
     if (!usable) {
-        return log_.add(event.has_time ? "bad-time" : "no-time", place(), "events without a usable time are left out");
+        return log_.add(event.has_time ? "bad-time" : "no-time", place(),
+                        say("events without a usable time are left out"));
     }
     switch (event.phase) {
     case 'X': complete(event); break;
@@ -89,7 +90,7 @@ void EventSink::add(const Event& event) {
     case 't':
     case 'f': flow(event); break;
     case 'C': counter(event); break;
-    default: log_.add("unknown-phase", place(), "events of phases that are not shown are left out");
+    default: log_.add("unknown-phase", place(), say("events of phases that are not shown are left out"));
     }
 }
 
@@ -101,7 +102,7 @@ TimeNs EventSink::timeOf(const Event& event) {
     if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000 || !category.ends_with("pipeline timeline"))
         return *event.time;
     log_.add("milliseconds", EventPlace{where_, event.offset}.text(),
-             "times are milliseconds, not microseconds as the format wants; they are read as such");
+             say("times are milliseconds, not microseconds as the format wants; they are read as such"));
     return *event.time * 1000;
 }
 
@@ -126,12 +127,12 @@ bool EventSink::lostItsTimes(const Event& event) const {
 void EventSink::complete(const Event& event) {
     if (lostItsTimes(event)) {
         return log_.add("zero-time", EventPlace{where_, event.offset}.text(),
-                        "device events whose times were lost (start and duration are 0) are left out");
+                        say("device events whose times were lost (start and duration are 0) are left out"));
     }
     TimeNs duration = event.duration.value_or(TimeNs{0});
     if (duration < TimeNs{0}) {
         log_.add("negative-duration", EventPlace{where_, event.offset}.text(),
-                 "events that end before they start are shown without duration");
+                 say("events that end before they start are shown without duration"));
         duration = TimeNs{0};
     }
     const TrackId track = trackFor(event);

@@ -22,7 +22,7 @@ struct EventPlace {
     const std::string& where;
     std::uint64_t offset = 0;
 
-    [[nodiscard]] std::string text() const;
+    [[nodiscard]] Sentence text() const;
 };
 
 /// Puts the events of one file into the trace: finds their tracks, pairs begins with ends, keeps names of

@@ -42,7 +42,7 @@ public:
 private:
     enum class End { Whole, Damaged, Stopped };
 
-    [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, scanner_.offset()); }
+    [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, scanner_.offset()); }
     End object();
     End field(std::string_view key);
     End events();
@@ -91,7 +91,8 @@ Status Reader::read() {
 
 Status Reader::judge(End end) const {
     if (!has_events_) {
-        if (end == End::Damaged) return inputError(here(), "the JSON is cut off or damaged before the first event");
+        if (end == End::Damaged)
+            return inputError(here().text(), "the JSON is cut off or damaged before the first event");
         if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
             return scheduleError(where_);
         return inputError(where_, fmt::format("is JSON, but not a trace: no 'traceEvents' among its keys ({})", keys_),
@@ -102,17 +103,17 @@ Status Reader::judge(End end) const {
         return inputError(where_, fmt::format("is JSON, but not a trace: none of its {} entries is an event", entries_),
                           std::string(kNotATraceHint));
     }
-    if (end == End::Damaged) return inputError(here(), "the JSON is cut off or damaged before the first event");
+    if (end == End::Damaged) return inputError(here().text(), "the JSON is cut off or damaged before the first event");
     return inputError(where_, "is an empty trace: it holds no event");
 }
 
 Reader::End Reader::damaged() {
     const bool at_end = scanner_.atEnd();
-    const std::string place = here();
+    const Sentence place = here();
     if (at_end || !entryHere()) {
-        log_.add("truncated", place, "the JSON ends too early; everything before it is read");
+        log_.add("truncated", place, say("the JSON ends too early; everything before it is read"));
     } else {
-        log_.add("corrupt", place, "the JSON is damaged; everything before it is read");
+        log_.add("corrupt", place, say("the JSON is damaged; everything before it is read"));
     }
     return End::Damaged;
 }
@@ -143,7 +144,7 @@ Reader::End Reader::field(std::string_view key) {
         if (base && isWithinReach(TimeNs{*base}))
             builder_.setFileOffset(builder_.currentFile(), TimeNs{*base});
         else
-            log_.add("bad-time", here(), "baseTimeNanoseconds is no usable time and is passed over");
+            log_.add("bad-time", here(), say("baseTimeNanoseconds is no usable time and is passed over"));
     } else if (key == "distributedInfo") {
         kineto_ = true;
         const auto rank = findJsonArg(*value, "rank");
@@ -246,14 +247,14 @@ void Reader::releaseBehind() {
 
 void Reader::badEvent(std::size_t begin) {
     log_.add("bad-event", EventPlace{where_, begin}.text(),
-             "entries that are no valid JSON objects, or absurdly long, are left out");
+             say("entries that are no valid JSON objects, or absurdly long, are left out"));
     ++entries_;
 }
 
 void Reader::add(const EventBatch& batch) {
     if (batch.mended && !batch.events.empty()) {
         log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
-                 "texts that are no UTF-8 are shown with '?' where they are not");
+                 say("texts that are no UTF-8 are shown with '?' where they are not"));
     }
     sink_.begin(batch);
     for (const Event& event : batch.events) {

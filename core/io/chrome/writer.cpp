@@ -118,7 +118,7 @@ private:
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 if (!std::isfinite(series.values[i])) {
                     log_.add("no-number", out_.target().string(),
-                             "values of counters that are no numbers are left out");
+                             say("values of counters that are no numbers are left out"));
                     continue;
                 }
                 begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name));
@@ -146,8 +146,8 @@ private:
             if (!time) {
                 log_.add("loose-flow", out_.target().string(),
                          point.slice == kNoId
-                             ? "ends of arrows that touch no slice are left out"
-                             : "ends of arrows at slices that the format cannot point at are left out");
+                             ? say("ends of arrows that touch no slice are left out")
+                             : say("ends of arrows at slices that the format cannot point at are left out"));
                 continue;
             }
             event(trace_.sliceTracks()[point.slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);

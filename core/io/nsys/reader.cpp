@@ -162,8 +162,8 @@ bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>
     });
     if (end == Database::End::Stopped) return false;
     if (end == Database::End::Damaged) {
-        log_.add("corrupt", fmt::format("{}, table {}", where_, table),
-                 "the table is damaged; its rows before the damage are read");
+        log_.add("corrupt", say("{}, table {}", where_, table),
+                 say("the table is damaged; its rows before the damage are read"));
     }
     return true;
 }
@@ -271,8 +271,8 @@ bool Reader::readNvtx() {
             return;
         }
         if (row.integer(1) == 0) { // NULL, or what old exporters put in its place
-            log_.add("unmatched-begin", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
-                     "slices begin but never end; they are left out");
+            log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
+                     say("slices begin but never end; they are left out"));
             return;
         }
         // Ranges that are started and ended, not pushed and popped, need not nest.
@@ -283,13 +283,13 @@ bool Reader::readNvtx() {
 void Reader::addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category,
                       ArgSetId args) {
     if (!isWithinReach(TimeNs{start}) || !isWithinReach(TimeNs{end})) {
-        log_.add("bad-time", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
-                 "events without a usable time are left out");
+        log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
+                 say("events without a usable time are left out"));
         return;
     }
     if (end < start) {
-        log_.add("negative-duration", fmt::format("{}, slice '{}'", where_, builder_.text(name)),
-                 "events that end before they start are shown without duration");
+        log_.add("negative-duration", say("{}, slice '{}'", where_, builder_.text(name)),
+                 say("events that end before they start are shown without duration"));
         end = start;
     }
     builder_.addSlice({track, TimeNs{start}, TimeNs{end} - TimeNs{start}, name, category, args});

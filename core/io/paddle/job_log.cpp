@@ -2,8 +2,6 @@
 
 #include "core/io/chrome/decimal.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <optional>
 
@@ -81,8 +79,8 @@ Status readJobLog(std::string_view text, const std::string& where, TraceBuilder&
         const std::string_view line = text.substr(at, text.find('\n', at) - at);
         const auto job = parseJob(line);
         if (!job) {
-            log.add("bad-event", fmt::format("{}, byte {}", where, at),
-                    "lines of the job profiler that cannot be read are left out");
+            log.add("bad-event", say("{}, byte {}", where, at),
+                    say("lines of the job profiler that cannot be read are left out"));
             continue;
         }
         ++jobs;

@@ -41,7 +41,7 @@ public:
     Status read(LoadProgress& progress);
 
 private:
-    [[nodiscard]] std::string here() const { return fmt::format("{}, byte {}", where_, offset_); }
+    [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
     void tellEnd(PacketBatch::End end);
@@ -98,20 +98,21 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
 }
 
 void Reader::addBadPacket() {
-    log_.add("bad-packet", here(), "packets that cannot be decoded are left out");
+    log_.add("bad-packet", here(), say("packets that cannot be decoded are left out"));
 }
 
 void Reader::tellEnd(PacketBatch::End end) {
     switch (end) {
     case PacketBatch::End::Whole: break;
     case PacketBatch::End::NoPacket:
-        log_.add("corrupt", here(), "the file does not go on with a packet; the rest is not read");
+        log_.add("corrupt", here(), say("the file does not go on with a packet; the rest is not read"));
         break;
     case PacketBatch::End::BadLength:
-        log_.add("corrupt", here(), "a packet's length cannot be read; the rest is not read");
+        log_.add("corrupt", here(), say("a packet's length cannot be read; the rest is not read"));
         break;
     case PacketBatch::End::Cut:
-        log_.add("truncated", here(), "the file ends inside a packet, as after a crash; everything before it is read");
+        log_.add("truncated", here(),
+                 say("the file ends inside a packet, as after a crash; everything before it is read"));
     }
 }
 
@@ -142,7 +143,7 @@ void Reader::packed(std::string_view bytes) {
     if (!unpacked) return addBadPacket();
     unpacked_bytes_ += unpacked->size();
     if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
-        return log_.add("bad-packet", here(), "packets that unpack to more than any trace's are left out");
+        return log_.add("bad-packet", here(), say("packets that unpack to more than any trace's are left out"));
     }
     PacketBatch inner;
     try {
@@ -170,11 +171,12 @@ bool Reader::putOnClock(const Packet& packet, const SequenceState& state, bool c
         clock = *usual;
     const bool known = clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
     if (known && !isWithinReach(time) && counts) {
-        log_.add("bad-time", here(), "events without a usable time are left out");
+        log_.add("bad-time", here(), say("events without a usable time are left out"));
         return false;
     }
     if (!known && counts) {
-        log_.add("unrelated-clock", here(), "events on a clock that no snapshot relates to the trace's are left out");
+        log_.add("unrelated-clock", here(),
+                 say("events on a clock that no snapshot relates to the trace's are left out"));
     }
     return known;
 }
@@ -208,7 +210,8 @@ void Reader::packet(const Packet& packet, const PacketBatch& batch) {
         if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, time, state);
         if (!has_event) return;
         if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
-            return log_.add("lost-names", here(), "events whose names were lost with earlier packets are left out");
+            return log_.add("lost-names", here(),
+                            say("events whose names were lost with earlier packets are left out"));
         }
         event(batch.events[packet.event], time, batch.lists, state);
     } catch (const protozero::exception&) {
@@ -220,7 +223,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.interned) state.addInterned(*extras.interned, builder_);
     if (extras.defaults) state.setDefaults(*extras.defaults);
     if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
-    if (extras.other_data) log_.add("unknown-packet", here(), "packets of kinds that are not shown are left out");
+    if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
 }
@@ -252,12 +255,12 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
     case fields::event::kTypeCounter:
         if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
         break;
-    default: log_.add("unknown-event", here(), "track events of unknown type are left out");
+    default: log_.add("unknown-event", here(), say("track events of unknown type are left out"));
     }
 }
 
 StringId Reader::known(StringId text) {
-    if (text == 0) log_.add("unknown-name", here(), "events refer to texts that the file does not hold");
+    if (text == 0) log_.add("unknown-name", here(), say("events refer to texts that the file does not hold"));
     return text;
 }
 

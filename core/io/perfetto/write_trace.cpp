@@ -101,7 +101,7 @@ private:
         std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> ids;
         for (const FlowPoint& point : trace_.flowPoints()) {
             if (point.slice == kNoId) {
-                log_.add("loose-flow", out_.target().string(), "ends of arrows that touch no slice are left out");
+                log_.add("loose-flow", out_.target().string(), say("ends of arrows that touch no slice are left out"));
                 continue;
             }
             const std::uint32_t file = point.global ? UINT32_MAX : trace_.tracks()[point.track].file;

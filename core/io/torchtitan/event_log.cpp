@@ -129,8 +129,9 @@ Status readEventLog(std::string_view text, const std::string& where, TraceBuilde
                 ++events;
             } else {
                 const bool cut = end == text.size();
-                log.add(cut ? "truncated" : "bad-event", fmt::format("{}, byte {}", where, at),
-                        cut ? "the last line is cut off and left out" : "lines that are no event are left out");
+                log.add(cut ? "truncated" : "bad-event", say("{}, byte {}", where, at),
+                        cut ? say("the last line is cut off and left out")
+                            : say("lines that are no event are left out"));
             }
         }
         at = end + 1;

@@ -239,7 +239,7 @@ TEST_F(CheckFiles, TellWhatIsCoveredAndWhatIsNot) {
     const auto unchecked = std::ranges::find(report.anomalies, AnomalyKind::AadiffUnchecked, &Anomaly::kind);
     ASSERT_NE(unchecked, report.anomalies.end());
     EXPECT_EQ(unchecked->severity, Severity::Warning);
-    EXPECT_THAT(unchecked->message, HasSubstr("of 16 units of work 15 are covered by no check in 2 steps"));
+    EXPECT_THAT(unchecked->message.text(), HasSubstr("of 16 units of work 15 are covered by no check in 2 steps"));
     EXPECT_THAT(runPage(loaded.value(), report, {}), HasSubstr("Checks in bubbles"));
     EXPECT_THAT(runPage(loaded.value(), report, {}), HasSubstr("of idle, in checks"));
 }
@@ -280,12 +280,13 @@ TEST_F(CheckFiles, MakeMismatchesFindings) {
     for (const Anomaly& anomaly : found) {
         const bool code = anomaly.rank->value == static_cast<int>(Verdict::Everywhere);
         EXPECT_EQ(anomaly.severity, code ? Severity::Warning : Severity::Serious);
-        EXPECT_THAT(anomaly.message, HasSubstr("3 of 4096 elements, the first at 17: 3f800000 and 3f800001, bit 0 "
-                                               "flipped, 1 ulp apart"));
+        EXPECT_THAT(anomaly.message.text(),
+                    HasSubstr("3 of 4096 elements, the first at 17: 3f800000 and 3f800001, bit 0 "
+                              "flipped, 1 ulp apart"));
         EXPECT_EQ(anomaly.step, 1);
-        EXPECT_EQ(anomaly.message.find("the first of 2") != std::string::npos,
+        EXPECT_EQ(anomaly.message.text().find("the first of 2") != std::string::npos,
                   anomaly.rank->value == static_cast<int>(Verdict::Device));
-        EXPECT_EQ(anomaly.suggestion.find("hardware") != std::string::npos, code);
+        EXPECT_EQ(anomaly.suggestion.text().find("hardware") != std::string::npos, code);
     }
     EXPECT_THAT(runPage(loaded.value(), report, {}), HasSubstr("suspect the hardware"));
 }
@@ -300,12 +301,12 @@ TEST(Mismatch, NamesDeviceAndBits) {
     check.tensor = "weight gradient";
     check.first = 1;
     check.second = 2;
-    EXPECT_EQ(mismatchPlace(check, {"node7", "GPU-3f"}),
+    EXPECT_EQ(mismatchPlace(check, {"node7", "GPU-3f"}).text(),
               "step 7, rank 2 of replica 1 (device GPU-3f of host node7), W3.1 of layer 5, weight gradient");
-    EXPECT_THAT(differenceText(check), HasSubstr("digests 0000000000000001 and 0000000000000002"));
+    EXPECT_THAT(differenceText(check).text(), HasSubstr("digests 0000000000000001 and 0000000000000002"));
     check.difference = TensorDifference{8, 1, 0, 0x7fc00000, 0x3fc00000, std::nullopt};
     EXPECT_EQ(flippedBits(*check.difference), std::vector<int>{30});
-    EXPECT_THAT(differenceText(check), HasSubstr("bit 30 flipped, one of them not a number"));
+    EXPECT_THAT(differenceText(check).text(), HasSubstr("bit 30 flipped, one of them not a number"));
 }
 
 TEST(FaultOdds, FollowThePublishedRates) {

@@ -64,12 +64,12 @@ TEST(Result, PropagatesTheFirstError) {
 
 TEST(DiagnosticLog, CountsRepeatsAndKeepsTheFirstPlace) {
     DiagnosticLog log;
-    log.add("truncated", "a", "cut off");
-    log.add("truncated", "b", "cut off");
-    log.add("truncated", "c", "cut off elsewhere", 3);
+    log.add("truncated", std::string("a"), say("cut off"));
+    log.add("truncated", std::string("b"), say("cut off"));
+    log.add("truncated", std::string("c"), say("cut off elsewhere"), 3);
     ASSERT_EQ(log.entries().size(), 2U);
     EXPECT_EQ(log.entries()[0].count, 2);
-    EXPECT_EQ(log.entries()[0].where, "a");
+    EXPECT_EQ(log.entries()[0].where.text(), "a");
     EXPECT_EQ(log.entries()[1].count, 3);
 }
 

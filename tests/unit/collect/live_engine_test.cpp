@@ -306,7 +306,7 @@ TEST(LiveEngine, FlagsARankThatBecomesSlowWithinThreeSteps) {
             watch.feedAll();
             for (const LiveEvent& event : watch.after(1s)) {
                 if (event.kind != Kind::AnomalyFound) continue;
-                EXPECT_GE(event.anomaly->found_at, kOnset) << event.anomaly->anomaly.message;
+                EXPECT_GE(event.anomaly->found_at, kOnset) << event.anomaly->anomaly.message.text();
                 const bool it_is = event.anomaly->anomaly.kind == AnomalyKind::Straggler;
                 if (it_is && event.anomaly->anomaly.rank == Rank{2}) flagged = event.anomaly->found_at;
             }
@@ -329,7 +329,7 @@ TEST(LiveEngine, IsSilentAboutARunWithoutFaults) {
             watch.feedAll();
             for (const LiveEvent& event : watch.after(1s)) {
                 EXPECT_NE(event.kind, Kind::AnomalyFound)
-                    << "seed " << seed << ", step " << step << ": " << event.anomaly->anomaly.message;
+                    << "seed " << seed << ", step " << step << ": " << event.anomaly->anomaly.message.text();
             }
         }
         EXPECT_EQ(watch.engine.steps().size(), static_cast<std::size_t>(steps));

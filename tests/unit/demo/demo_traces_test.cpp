@@ -61,7 +61,7 @@ TEST_F(Demos, EveryOneIsReadAsItWasMade) {
 
 TEST_F(Demos, TheBalancedOneHasNothingWrong) {
     open("balanced");
-    EXPECT_TRUE(report_.anomalies.empty()) << report_.anomalies.front().message;
+    EXPECT_TRUE(report_.anomalies.empty()) << report_.anomalies.front().message.text();
 }
 
 TEST_F(Demos, TheSlowLastStageIsFound) {
@@ -85,7 +85,7 @@ TEST_F(Demos, ChecksRunInBubblesAndOneFindsAFlippedBit) {
     ASSERT_NE(flipped, nullptr);
     EXPECT_EQ(flipped->rank, Rank{2});
     EXPECT_EQ(flipped->step, 4);
-    EXPECT_THAT(flipped->message, HasSubstr("bit 9 flipped"));
+    EXPECT_THAT(flipped->message.text(), HasSubstr("bit 9 flipped"));
     ASSERT_TRUE(report_.coverage.has_value());
     EXPECT_GT(report_.coverage->unitsThatAre(Covered::Yes), 0);
     // No check is in the way of an op.

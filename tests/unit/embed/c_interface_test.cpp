@@ -205,11 +205,11 @@ TEST(CInterface, TellsAFlippedBitAndItsPlace) {
     const RunReport report = diagnoseRun(run.value()).value();
     const auto found = std::ranges::find(report.anomalies, AnomalyKind::AadiffMismatch, &Anomaly::kind);
     ASSERT_NE(found, report.anomalies.end());
-    EXPECT_THAT(found->message, HasSubstr("step 1, rank 2 (device GPU-42"));
-    EXPECT_THAT(found->message, HasSubstr("of layer 5, output"));
-    EXPECT_THAT(found->message,
+    EXPECT_THAT(found->message.text(), HasSubstr("step 1, rank 2 (device GPU-42"));
+    EXPECT_THAT(found->message.text(), HasSubstr("of layer 5, output"));
+    EXPECT_THAT(found->message.text(),
                 HasSubstr("1 of 4 elements, the first at 2: 40400000 and 40400001, bit 0 flipped, 1 ulp"));
-    EXPECT_THAT(found->message, HasSubstr("transient"));
+    EXPECT_THAT(found->message.text(), HasSubstr("transient"));
 
     const auto a = loadChecks({folder.file("clean")}, control);
     const auto b = loadChecks({folder.file("struck")}, control);

@@ -164,7 +164,7 @@ TEST_F(ChromeReader, NamesThePlaceWhereAFileIsCutOff) {
     const Trace& trace = read(whole + R"({"ph":"X","name":"b","pi)");
     EXPECT_EQ(trace.sliceCount(), 1U);
     ASSERT_EQ(problems("truncated"), 1);
-    EXPECT_THAT(traces_.problems[0].where, HasSubstr("byte " + std::to_string(whole.size())));
+    EXPECT_THAT(traces_.problems[0].where.text(), HasSubstr("byte " + std::to_string(whole.size())));
 }
 
 // Whatever is cut off, what stood whole before the cut is there and nothing else is.

@@ -163,7 +163,7 @@ TEST_F(PerfettoReader, StopsWhereZerosFollowAsAfterAPowerCut) {
     const std::string bytes = smallFile();
     EXPECT_EQ(read(bytes + std::string(100, '\0')).sliceCount(), 2U);
     ASSERT_EQ(problems("corrupt"), 1);
-    EXPECT_THAT(traces_.problems[0].where, HasSubstr("byte " + std::to_string(bytes.size())));
+    EXPECT_THAT(traces_.problems[0].where.text(), HasSubstr("byte " + std::to_string(bytes.size())));
 }
 
 TEST_F(PerfettoReader, SurvivesACutAtEveryByte) {

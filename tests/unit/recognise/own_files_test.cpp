@@ -146,7 +146,7 @@ TEST_F(OwnFiles, OfEveryFamilyComeBackUnderTheirName) {
                 JobControl control;
                 const auto run = loadRun({folder.path()}, control);
                 ASSERT_TRUE(run.ok()) << run.error().text();
-                EXPECT_TRUE(run.value().problems.empty()) << run.value().problems.front().message;
+                EXPECT_TRUE(run.value().problems.empty()) << run.value().problems.front().message.text();
                 EXPECT_FALSE(run.value().departure.has_value());
                 EXPECT_EQ(run.value().schedule.name, schedule.value().name);
                 EXPECT_EQ(run.value().schedule.flavor, schedule.value().flavor);
@@ -194,7 +194,8 @@ TEST_F(OwnFiles, OfTwoPipelinesKeepOnlyCompleteSteps) {
     ASSERT_EQ(run.value().steps.size(), 1U);
     EXPECT_EQ(run.value().steps.front().index, 1);
     EXPECT_THAT(run.value().problems,
-                testing::Contains(testing::Field(&Diagnostic::where, HasSubstr("rank 0 lacks B1.1"))));
+                testing::Contains(testing::Field(&Diagnostic::where,
+                                                 testing::Property(&Sentence::text, HasSubstr("rank 0 lacks B1.1")))));
 }
 
 TEST_F(OwnFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {

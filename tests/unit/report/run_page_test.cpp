@@ -19,7 +19,7 @@ Run slowStageRun() {
     wanted.op_factor = [](int, Rank rank, const Op&) { return rank.value == 3 ? 2.5 : 1.0; };
     auto run = makeJitteredRun(wanted, 5);
     run.files = {"folder/trace.json"};
-    run.problems = {{"spilled", 3, "folder/trace.json:12", "slices overlap"}};
+    run.problems = {{"spilled", 3, say("folder/trace.json:12"), say("slices overlap")}};
     return run;
 }
 

@@ -116,7 +116,7 @@ TEST(RunPipeline, ReplicasAreToldApartInTheTrace) {
     JobControl control;
     const Result<bubblescope::Run> loaded = loadRun({dir.path()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
-    EXPECT_TRUE(loaded.value().problems.empty()) << loaded.value().problems.front().message;
+    EXPECT_TRUE(loaded.value().problems.empty()) << loaded.value().problems.front().message.text();
     EXPECT_EQ(loaded.value().schedule.pp, 3);
     EXPECT_EQ(loaded.value().schedule.name, "1f1b");
     EXPECT_EQ(loaded.value().info.value().dp, 2);

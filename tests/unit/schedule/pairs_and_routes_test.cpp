@@ -50,7 +50,7 @@ std::vector<ScheduleProblem> only(const Schedule& schedule, std::string_view kin
     auto problems = validate(schedule);
     EXPECT_FALSE(problems.empty());
     for (const auto& problem : problems)
-        EXPECT_EQ(problem.kind, kind) << problem.message;
+        EXPECT_EQ(problem.kind, kind) << problem.message.text();
     return problems;
 }
 
@@ -104,9 +104,9 @@ TEST(Pairs, APairThatWaitsForItsOwnHalfIsADeadlock) {
         if (backward_first) std::swap(schedule.ranks[0][0], schedule.ranks[0][1]);
         const auto problems = only(schedule, "deadlock");
         ASSERT_EQ(problems.size(), 1U);
-        EXPECT_NE(problems[0].message.find("B0.0 on rank 0 waits for its own other half, F0.0 on rank 0"),
+        EXPECT_NE(problems[0].message.text().find("B0.0 on rank 0 waits for its own other half, F0.0 on rank 0"),
                   std::string::npos)
-            << problems[0].message;
+            << problems[0].message.text();
         EXPECT_FALSE(simulate(schedule, pairCosts(1, 1)).ok());
     }
 }
@@ -118,10 +118,10 @@ TEST(Pairs, ADeadlockNamesTheHalfThatWaits) {
                {{op("F0"), op("F1", true), op("B0", true), op("B1")}, {op("F0"), op("F1"), op("B0"), op("B1")}});
     const auto problems = only(schedule, "deadlock");
     ASSERT_EQ(problems.size(), 1U);
-    EXPECT_NE(problems[0].message.find("B0.0 on rank 0 waits for B0.0 on rank 1"), std::string::npos)
-        << problems[0].message;
-    EXPECT_NE(problems[0].message.find("F1.0 on rank 1 waits for F1.0 on rank 0"), std::string::npos)
-        << problems[0].message;
+    EXPECT_NE(problems[0].message.text().find("B0.0 on rank 0 waits for B0.0 on rank 1"), std::string::npos)
+        << problems[0].message.text();
+    EXPECT_NE(problems[0].message.text().find("F1.0 on rank 1 waits for F1.0 on rank 0"), std::string::npos)
+        << problems[0].message.text();
 }
 
 TEST(Pairs, ChartAndOrderShowThem) {
@@ -165,13 +165,15 @@ TEST(Routes, AMicrobatchIsMissingWhereNoneRunsTheOtherWay) {
     Schedule one_way = twoWay("0", "1");
     for (auto& ops : one_way.ranks)
         std::erase_if(ops, [](const Op& o) { return o.chunk.value == 1; });
-    EXPECT_NE(
-        only(one_way, "missing").front().message.find("1 micro-batches run in the two directions together, not 2"),
-        std::string::npos);
+    EXPECT_NE(only(one_way, "missing")
+                  .front()
+                  .message.text()
+                  .find("1 micro-batches run in the two directions together, not 2"),
+              std::string::npos);
 
     Schedule half_way = twoWay("0", "1");
     half_way.ranks[0].erase(half_way.ranks[0].begin() + 1); // F1.1 of rank 0
-    EXPECT_EQ(only(half_way, "missing").front().message, "rank 0 never runs F1.1");
+    EXPECT_EQ(only(half_way, "missing").front().message.text(), "rank 0 never runs F1.1");
 }
 
 TEST(Routes, TwoPipelinesNeedAnEvenNumberOfChunks) {
@@ -207,11 +209,11 @@ TEST(SequenceSlices, EachSliceHasItsOwnProducers) {
 TEST(SequenceSlices, MissingAndDuplicateSlicesAreNamed) {
     Schedule missing = sliced();
     missing.ranks[1].erase(missing.ranks[1].begin() + 1);
-    EXPECT_EQ(only(missing, "missing").front().message, "rank 1 never runs F0.0:1");
+    EXPECT_EQ(only(missing, "missing").front().message.text(), "rank 1 never runs F0.0:1");
 
     Schedule twice = sliced();
     twice.ranks[0].push_back(op("B0.0:1"));
-    EXPECT_EQ(only(twice, "duplicate").front().message, "B0.0:1 on rank 0 does again what B0.0:1 on rank 0 did");
+    EXPECT_EQ(only(twice, "duplicate").front().message.text(), "B0.0:1 on rank 0 does again what B0.0:1 on rank 0 did");
 }
 
 TEST(SequenceSlices, ChartShowsThem) {

@@ -26,9 +26,9 @@ TEST(Validate, SwappedOpsOnOneRankAreADeadlockWithItself) {
     ASSERT_EQ(problems.size(), 1U);
     EXPECT_EQ(problems[0].kind, "deadlock");
     EXPECT_EQ(problems[0].rank, Rank{1});
-    EXPECT_NE(problems[0].message.find("B0.0 on rank 1 waits for F0.0 on rank 1, which comes after it"),
+    EXPECT_NE(problems[0].message.text().find("B0.0 on rank 1 waits for F0.0 on rank 1, which comes after it"),
               std::string::npos)
-        << problems[0].message;
+        << problems[0].message.text();
 }
 
 TEST(Validate, CycleAcrossRanksIsShownOpByOp) {
@@ -43,10 +43,10 @@ TEST(Validate, CycleAcrossRanksIsShownOpByOp) {
     const auto problems = validate(schedule);
     ASSERT_EQ(problems.size(), 1U);
     EXPECT_EQ(problems[0].kind, "deadlock");
-    EXPECT_NE(problems[0].message.find("B0.0 on rank 0 waits for B0.0 on rank 1"), std::string::npos)
-        << problems[0].message;
-    EXPECT_NE(problems[0].message.find("F1.0 on rank 1 waits for F1.0 on rank 0"), std::string::npos)
-        << problems[0].message;
+    EXPECT_NE(problems[0].message.text().find("B0.0 on rank 0 waits for B0.0 on rank 1"), std::string::npos)
+        << problems[0].message.text();
+    EXPECT_NE(problems[0].message.text().find("F1.0 on rank 1 waits for F1.0 on rank 0"), std::string::npos)
+        << problems[0].message.text();
 }
 
 TEST(Validate, FindsMissingDuplicateAndForeignOps) {

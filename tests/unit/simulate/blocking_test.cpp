@@ -57,7 +57,7 @@ TEST(BlockingSends, DeadlockOf1F1BIsShownSendBySend) {
     EXPECT_EQ(found[0].kind, "deadlock");
     EXPECT_EQ(found[0].rank, Rank{0});
     EXPECT_EQ(found[0].index, 1U);
-    EXPECT_EQ(found[0].message,
+    EXPECT_EQ(found[0].message.text(),
               "deadlock of blocking sends: rank 0 sends the activation of F1.0 and waits for rank 1 to receive it, "
               "before F1.0; rank 1 sends the gradient of B0.0 and waits for rank 0 to receive it, before B0.0");
     const auto step = simulate(order, blocking(costs(1, 1), SendMode::Blocking));
@@ -91,7 +91,7 @@ TEST(BlockingSends, OneAtATimeARingOfSendersIsStuck) {
     const auto found = problems(order, SendMode::Blocking);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].kind, "deadlock");
-    EXPECT_TRUE(problems(order, SendMode::Batched).empty()) << problems(order, SendMode::Batched)[0].message;
+    EXPECT_TRUE(problems(order, SendMode::Batched).empty()) << problems(order, SendMode::Batched)[0].message.text();
 }
 
 TEST(BlockingSends, OtherProblemsComeFirst) {
@@ -99,7 +99,7 @@ TEST(BlockingSends, OtherProblemsComeFirst) {
     std::swap(order.ranks[1][0], order.ranks[1][1]);
     const auto found = problems(order, SendMode::Blocking);
     ASSERT_EQ(found.size(), 1U);
-    EXPECT_EQ(found[0].message.rfind("deadlock: ", 0), 0U) << found[0].message;
+    EXPECT_EQ(found[0].message.text().rfind("deadlock: ", 0), 0U) << found[0].message.text();
     order.ranks[1].pop_back();
     EXPECT_EQ(problems(order, SendMode::Blocking)[0].kind, "missing");
 }

@@ -1,0 +1,137 @@
+#include "app/gui/language/sentence_text.h"
+
+#include "app/gui/language/translator.h"
+#include "app/gui/models/format.h"
+
+#include <QCoreApplication>
+#include <QRegularExpression>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Empty where the language has none.
+QString translationOf(const QByteArray& pattern) {
+    const QString found = QCoreApplication::translate("Core", pattern.constData());
+    return found == QString::fromUtf8(pattern) ? QString() : found;
+}
+
+/// Fills places like "{1}"; doubled braces stand for themselves.
+QString filled(const QString& translation, qsizetype arguments, const std::function<QString(qsizetype)>& argument) {
+    if (arguments == 0) return translation;
+    static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(\\d+)\\}"));
+    QString out;
+    qsizetype from = 0;
+    for (auto found = place.globalMatch(translation); found.hasNext();) {
+        const QRegularExpressionMatch match = found.next();
+        out += QStringView(translation).mid(from, match.capturedStart() - from);
+        from = match.capturedEnd();
+        const qsizetype index = match.captured(1).toLongLong();
+        if (match.captured(1).isEmpty()) {
+            out += match.captured().front();
+        } else if (index < arguments) {
+            out += argument(index);
+        }
+    }
+    out += QStringView(translation).mid(from);
+    return out;
+}
+
+/// A pattern as what its texts look like.
+struct Shape {
+    QByteArray pattern;
+    QRegularExpression texts;
+    qsizetype letters = 0; ///< of its own
+    qsizetype length = 0;  ///< with all else of its own
+};
+
+std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
+    constexpr qsizetype kFewestLetters = 4; // "{}: {}" fits everything
+    static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(?::[^}]*)?\\}"));
+    std::vector<Shape> shapes;
+    for (const QByteArray& key : patterns) {
+        const QString pattern = QString::fromUtf8(key);
+        QString texts;
+        Shape shape;
+        shape.pattern = key;
+        qsizetype from = 0;
+        bool any = false;
+        const auto literal = [&](const QString& part) {
+            texts += QRegularExpression::escape(part);
+            shape.letters += std::count_if(part.begin(), part.end(), [](QChar c) { return c.isLetter(); });
+            shape.length += part.size();
+        };
+        for (auto found = place.globalMatch(pattern); found.hasNext();) {
+            const QRegularExpressionMatch match = found.next();
+            literal(pattern.mid(from, match.capturedStart() - from));
+            from = match.capturedEnd();
+            const bool brace = match.captured() == QLatin1String("{{") || match.captured() == QLatin1String("}}");
+            if (brace) literal(match.captured().left(1));
+            if (!brace) texts += QStringLiteral("(.*?)");
+            any = any || !brace;
+        }
+        literal(pattern.mid(from));
+        if (!any || shape.letters < kFewestLetters) continue;
+        shape.texts = QRegularExpression(QRegularExpression::anchoredPattern(texts),
+                                         QRegularExpression::DotMatchesEverythingOption);
+        shapes.push_back(std::move(shape));
+    }
+    std::ranges::stable_sort(shapes, [](const Shape& a, const Shape& b) {
+        return std::pair(a.letters, a.length) > std::pair(b.letters, b.length);
+    });
+    return shapes;
+}
+
+QString translatedWords(const QString& english, int depth) {
+    constexpr int kDeepest = 4;
+    if (const QString whole = translationOf(english.toUtf8()); !whole.isEmpty() || depth > kDeepest)
+        return whole.isEmpty() ? english : whole;
+    static const std::vector<Shape> shapes = shapesOf(TableTranslator::textsOf(QStringLiteral("zh_CN")));
+    for (const Shape& shape : shapes) {
+        const QRegularExpressionMatch match = shape.texts.match(english);
+        if (!match.hasMatch()) continue;
+        const QString translation = translationOf(shape.pattern);
+        if (translation.isEmpty()) return english; // the language is English
+        return filled(translation, match.lastCapturedIndex(), [&](qsizetype index) {
+            return translatedWords(match.captured(static_cast<int>(index) + 1), depth + 1);
+        });
+    }
+    return english;
+}
+
+} // namespace
+
+QString translated(const Sentence& sentence) {
+    const std::span<const Sentence> arguments = sentence.arguments();
+    if (sentence.pattern().empty()) {
+        if (arguments.empty()) return fromUtf8(sentence.text());
+        QString out;
+        for (const Sentence& part : arguments)
+            out += translated(part);
+        return out;
+    }
+    const QString translation =
+        translationOf(QByteArray(sentence.pattern().data(), static_cast<qsizetype>(sentence.pattern().size())));
+    if (translation.isEmpty()) return fromUtf8(sentence.text());
+    return filled(translation, static_cast<qsizetype>(arguments.size()),
+                  [&](qsizetype index) { return translated(arguments[static_cast<std::size_t>(index)]); });
+}
+
+QString translatedText(const std::string& english) {
+    return translatedWords(fromUtf8(english), 0);
+}
+
+QString errorText(const Error& error) {
+    const auto words = [](const std::string& english) { return Sentence(translatedText(english).toStdString()); };
+    Sentence said = words(error.message);
+    if (!error.hint.empty()) said = say("{} ({})", said, words(error.hint));
+    return translated(error.where.empty() ? said : say("{}: {}", error.where, said));
+}
+
+} // namespace bubblescope::gui
