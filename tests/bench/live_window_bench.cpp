@@ -1,10 +1,13 @@
 // How long the desktop app's main thread is kept by a run that is watched: ranks write steps as fast as is asked for,
 // the window follows, and every event that the main thread handles is measured by the processor's time that it takes,
-// so that what else runs on the machine does not count.
+// so that what else runs on the machine does not count. Events that paint are told apart from all others, which are
+// what keeps the app from answering.
 //
-//   bench_live_window [--pp N] [--microbatches N] [--slices-per-second N] [--seconds N]
+//   bench_live_window [--pp N] [--microbatches N] [--slices-per-second N] [--seconds N] [--panel NAME]
+//                     [--tell N]
 //
-// Prints a JSON document. QT_QPA_PLATFORM=offscreen needs no display.
+// --panel brings another panel to the front than that of the watch. Prints a JSON document; with --tell, below it, the
+// N kinds of events that took most. QT_QPA_PLATFORM=offscreen needs no display.
 
 #include "app/gui/main_window.h"
 #include "core/schedule/registry.h"
@@ -13,16 +16,21 @@
 #include "tests/support/scratch_folder.h"
 
 #include <QApplication>
+#include <QMetaEnum>
 #include <QTimer>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -44,17 +52,31 @@ public:
     bool notify(QObject* receiver, QEvent* event) override {
         if (depth_ > 0 || !measuring) return QApplication::notify(receiver, event);
         ++depth_;
+        // Both may be gone afterwards.
+        const std::string what = receiver->metaObject()->className();
+        const QEvent::Type type = event->type();
         const double began = threadMilliseconds();
         const bool taken = QApplication::notify(receiver, event);
-        took.push_back(threadMilliseconds() - began);
+        add(what, type, threadMilliseconds() - began);
         --depth_;
         return taken;
     }
 
     bool measuring = false;
-    std::vector<double> took;
+    std::vector<double> painting; ///< milliseconds of each event
+    std::vector<double> others;
+    std::map<std::string, std::vector<double>> kinds; ///< all of them, by receiver and type
 
 private:
+    void add(const std::string& receiver, QEvent::Type type, double milliseconds) {
+        constexpr double kSomething = 0.2; // what takes no time at all is no frame
+        if (milliseconds < kSomething) return;
+        const bool paints = type == QEvent::UpdateRequest || type == QEvent::Paint || type == QEvent::Expose;
+        (paints ? painting : others).push_back(milliseconds);
+        const char* const name = QMetaEnum::fromType<QEvent::Type>().valueToKey(type);
+        kinds[receiver + " " + (name != nullptr ? name : std::to_string(type))].push_back(milliseconds);
+    }
+
     int depth_ = 0;
 };
 
@@ -63,9 +85,12 @@ struct Load {
     int microbatches = 32;
     long slices_per_second = 100'000;
     long seconds = 20;
+    std::string panel;    ///< in front; empty = as it comes
+    std::size_t tell = 0; ///< kinds of events
 };
 
-/// Writes the same step again and again, at the times at which it would have ended now, until told to stop.
+/// Writes the same step again and again until told to stop: one behind the other, each at the time at which it would
+/// have ended now, with ops as short as the wanted rate makes them.
 std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, const std::atomic<bool>& stop) {
     ScheduleSpec spec;
     spec.name = "1f1b";
@@ -80,20 +105,30 @@ std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, cons
     std::vector<RankSpool> spools;
     for (int rank = 0; rank < load.pp; ++rank)
         spools.push_back(RankSpool::create(dir, info, Rank{rank}, readClocks(), thisHost()).value());
+    std::size_t slices = 0;
+    for (std::size_t rank = 0; rank < spools.size(); ++rank)
+        slices += shape.ranks[rank].size() + shape.comm[rank].size();
+    const double wall = 1e9 * static_cast<double>(slices) / static_cast<double>(load.slices_per_second);
+    const double scale = wall / static_cast<double>(shape.wall().count());
+    TimeNs free_from{0};
     std::int64_t written = 0;
     const TimeNs began = readClocks().monotonic;
     for (int step = 0; !stop; ++step) {
-        const TimeNs shift = readClocks().monotonic - shape.end;
+        const TimeNs begin = std::max(free_from, readClocks().monotonic - TimeNs{static_cast<std::int64_t>(wall)});
+        free_from = begin + TimeNs{static_cast<std::int64_t>(wall)};
+        const auto put = [&](TimeNs& time) {
+            time = begin + TimeNs{static_cast<std::int64_t>(scale * static_cast<double>((time - shape.begin).count()))};
+        };
         for (std::size_t rank = 0; rank < spools.size(); ++rank) {
             std::vector<SliceRecord> batch;
             for (TimelineOp op : shape.ranks[rank]) {
-                op.start += shift;
-                op.end += shift;
+                put(op.start);
+                put(op.end);
                 batch.push_back(SliceRecord::of(op, shape.stageOf(Rank{rank}, op.op.chunk), step));
             }
             for (CommSpan span : shape.comm[rank]) {
-                span.start += shift;
-                span.end += shift;
+                put(span.start);
+                put(span.end);
                 batch.push_back(SliceRecord::of(span, step));
             }
             written += static_cast<std::int64_t>(batch.size());
@@ -108,8 +143,28 @@ std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, cons
     return written;
 }
 
-double quantile(std::vector<double>& sorted, double share) {
+double quantile(const std::vector<double>& sorted, double share) {
     return sorted.empty() ? 0 : sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+double sum(const std::vector<double>& times) {
+    return std::accumulate(times.begin(), times.end(), 0.0);
+}
+
+std::string figures(std::vector<double> times) {
+    std::ranges::sort(times);
+    return fmt::format(R"({{"count":{},"p50_ms":{:.2f},"p95_ms":{:.2f},"worst_ms":{:.2f}}})", times.size(),
+                       quantile(times, 0.5), quantile(times, 0.95), times.empty() ? 0 : times.back());
+}
+
+void tellKinds(const TimedApplication& application, std::size_t most) {
+    std::vector<std::pair<double, std::string>> sums;
+    for (const auto& [kind, times] : application.kinds)
+        sums.emplace_back(sum(times), kind);
+    std::ranges::sort(sums, std::greater());
+    sums.resize(std::min(sums.size(), most));
+    for (const auto& [all, kind] : sums)
+        fmt::print("{:9.1f} ms  {}  {}\n", all, kind, figures(application.kinds.at(kind)));
 }
 
 int measure(TimedApplication& application, const Load& load) {
@@ -130,6 +185,7 @@ int measure(TimedApplication& application, const Load& load) {
     QObject::connect(&window.state(), &gui::ViewState::sessionChanged, &application, [&] {
         if (begun || !window.state().session()) return;
         begun = true;
+        if (!load.panel.empty() && !window.showPanel(QString::fromStdString(load.panel))) std::abort();
         QTimer::singleShot(1000, &application, [&] { application.measuring = true; });
         QTimer::singleShot(1000 + 1000 * static_cast<int>(load.seconds), &application, &QApplication::quit);
     });
@@ -137,20 +193,17 @@ int measure(TimedApplication& application, const Load& load) {
     application.measuring = false;
     stop = true;
     writer.join();
-    const auto heard = window.live().picture()->counts.slices;
-    std::vector<double>& took = application.took;
-    // What takes no time at all is no frame.
-    constexpr double kSomething = 0.2;
-    std::erase_if(took, [](double ms) { return ms < kSomething; });
-    std::ranges::sort(took);
-    double all = 0;
-    for (const double ms : took)
-        all += ms;
-    std::printf("{\"slices_per_second\":%ld,\"written\":%lld,\"heard\":%lld,\"sessions\":%d,\"events\":%zu,"
-                "\"main_thread_share\":%.3f,\"event_p50_ms\":%.2f,\"event_p95_ms\":%.2f,\"event_worst_ms\":%.2f}\n",
-                load.slices_per_second, static_cast<long long>(written), static_cast<long long>(heard), sessions,
-                took.size(), all / (1e3 * static_cast<double>(load.seconds)), quantile(took, 0.5), quantile(took, 0.95),
-                took.empty() ? 0 : took.back());
+    const profiler::LiveCounts counts = window.live().picture()->counts;
+    std::vector<double> all = application.painting;
+    all.insert(all.end(), application.others.begin(), application.others.end());
+    fmt::print(
+        R"({{"slices_per_second":{},"written":{},"heard":{},"steps":{},"incomplete":{},"sessions":{},"main_thread_share":{:.3f},)"
+        R"("events":{},"painting":{},"others":{}}})"
+        "\n",
+        load.slices_per_second, written, counts.slices, counts.steps, counts.incomplete, sessions,
+        sum(all) / (1e3 * static_cast<double>(load.seconds)), figures(all), figures(application.painting),
+        figures(application.others));
+    tellKinds(application, load.tell);
     return 0;
 }
 
@@ -164,6 +217,8 @@ int main(int argc, char** argv) {
         if (name == "--pp") load.pp = static_cast<int>(value);
         if (name == "--microbatches") load.microbatches = static_cast<int>(value);
         if (name == "--slices-per-second") load.slices_per_second = std::max(1L, value);
+        if (name == "--panel") load.panel = argv[i + 1];
+        if (name == "--tell") load.tell = static_cast<std::size_t>(std::max(0L, value));
         if (name == "--seconds") load.seconds = std::max(1L, value);
     }
     TimedApplication application(argc, argv);
