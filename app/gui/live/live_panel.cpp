@@ -4,6 +4,7 @@
 #include "app/gui/live/live_strip.h"
 #include "app/gui/live/live_text.h"
 #include "app/gui/models/anomaly_target.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 #include "app/gui/theme/chart_colours.h"
 
@@ -56,7 +57,8 @@ std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) 
 LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), live_(live), state_(state), strip_(new LiveStrip(live, state, themes, this)),
       alerts_(new LiveAlertModel(this)), ranks_(new LiveRankModel(this)), tabs_(new QTabWidget(this)),
-      alert_table_(addTable("liveAlerts", tr("What happened"))), rank_table_(addTable("liveRanks", tr("Ranks"))) {
+      alert_table_(addTable("liveAlerts", tr("What happened"))), rank_table_(addTable("liveRanks", tr("Ranks"))),
+      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("livePanel"));
     alert_table_->setModel(alerts_);
     alert_table_->setItemDelegate(new StateDelegate(
@@ -90,7 +92,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     column->setContentsMargins(0, 0, 0, 0);
     column->addWidget(splitter);
 
-    connect(&live_, &LiveController::changed, this, &LivePanel::refresh);
+    connect(&live_, &LiveController::changed, fill_, &FillWhenSeen::ask);
     connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToAlert(index.row()); });
     connect(strip_, &LiveStrip::stepGone, this,
             [this](int number) { emit note(tr("Of step %1 only time and bubbles are kept").arg(number)); });

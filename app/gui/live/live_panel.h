@@ -11,6 +11,7 @@ class QTableView;
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
 class LiveAlertModel;
 class LiveRankModel;
 class LiveStrip;
@@ -39,6 +40,7 @@ private:
     QTabWidget* tabs_;
     QTableView* alert_table_;
     QTableView* rank_table_;
+    FillWhenSeen* fill_;
 };
 
 } // namespace bubblescope::gui

@@ -1,7 +1,7 @@
 #include "app/gui/live/live_strip.h"
 
 #include "app/gui/live/live_text.h"
-#include "app/gui/models/anomaly_model.h"
+#include "app/gui/panels/fill_when_seen.h"
 
 #include <algorithm>
 #include <limits>
@@ -36,11 +36,13 @@ std::vector<StepChart::Mark> marksOf(const LiveSnapshot& picture) {
 } // namespace
 
 LiveStrip::LiveStrip(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
-    : StepChart(themes, parent), live_(live), state_(state) {
+    : StepChart(themes, parent), live_(live), state_(state), fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("liveStrip"));
     setAccessibleName(tr("Steps of the run as they come"));
-    connect(&live_, &LiveController::changed, this, &LiveStrip::refresh);
-    connect(&state_, &ViewState::stepChanged, this, &LiveStrip::markCurrent);
+    connect(&live_, &LiveController::changed, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (!fill_->due()) markCurrent();
+    });
     connect(this, &StepChart::stepChosen, this, &LiveStrip::choose);
     connect(this, &StepChart::rangeChosen, this, [this](int, int last) { choose(last); });
     refresh();

@@ -5,6 +5,8 @@
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
+
 /// Time and bubble rate of all steps of a watched run as they come, with alerts as marks. A click shows a step on the
 /// timeline, while it is still there in full.
 class LiveStrip : public StepChart {
@@ -25,6 +27,7 @@ private:
     LiveController& live_;
     ViewState& state_;
     LiveSnapshotPtr shown_;
+    FillWhenSeen* fill_;
 };
 
 } // namespace bubblescope::gui

@@ -24,6 +24,7 @@ public:
 
     /// `step` is the place in Run::steps; a null session empties the table.
     void show(SessionPtr session, int step);
+    [[nodiscard]] bool shows(const SessionPtr& session, int step) const { return session == session_ && step == step_; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;

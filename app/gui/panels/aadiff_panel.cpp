@@ -5,6 +5,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/check_results.h"
 #include "app/gui/panels/elided_label.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 
 #include <QComboBox>
@@ -32,8 +33,9 @@ enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, Check
 
 AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), what_(new QComboBox(this)), pages_(new QStackedWidget(this)),
-      results_(new CheckResults(state, themes, this)), margin_(new QSpinBox(this)), headline_(new ElidedLabel(this)),
-      map_(new HeatMap(themes, this)), table_(new QTableWidget(0, ColumnCount, this)) {
+      results_(new CheckResults(state, themes, this)), fill_(new FillWhenSeen(*this, [this] { chooseView(); })),
+      margin_(new QSpinBox(this)), headline_(new ElidedLabel(this)), map_(new HeatMap(themes, this)),
+      table_(new QTableWidget(0, ColumnCount, this)) {
     setObjectName(QStringLiteral("aadiffPanel"));
     headline_->setObjectName(QStringLiteral("aadiffHeadline"));
     headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -80,13 +82,17 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     pages_->addWidget(splitter);
     column->addWidget(pages_, 1);
 
-    connect(&state_, &ViewState::sessionChanged, this, &AadiffPanel::chooseView);
+    connect(&state_, &ViewState::sessionChanged, this, [this] {
+        job_.cancel();
+        plan_.reset(); // of another run, whatever the table still says unseen
+        fill_->ask();
+    });
     connect(what_, &QComboBox::currentIndexChanged, this, &AadiffPanel::showView);
     connect(margin_, &QSpinBox::valueChanged, this, &AadiffPanel::refresh);
     connect(table_, &QTableWidget::cellClicked, this, &AadiffPanel::goToSlot);
     connect(table_, &QTableWidget::cellActivated, this, &AadiffPanel::goToSlot);
     connect(map_, &HeatMap::clicked, this, &AadiffPanel::goToUnit);
-    chooseView();
+    fill_->ask();
 }
 
 /// A new run is shown by what it checked, if it did.
@@ -103,15 +109,9 @@ void AadiffPanel::showView() {
     refresh();
 }
 
-void AadiffPanel::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
-    if (stale_) refresh();
-}
-
 void AadiffPanel::refresh() {
     plan_.reset();
     job_.cancel();
-    stale_ = true;
     showSlots();
     showCoverage();
     headline_->clear();
@@ -122,8 +122,6 @@ void AadiffPanel::refresh() {
         headline_->setToolTip(headline_->text());
         return;
     }
-    if (!isVisible()) return;
-    stale_ = false;
     headline_->setText(tr("Planning …"));
     job_.start([session = state_.session(),
                 margin = margin_->value() / 100.0](JobControl&) { return planForRun(*session, margin); },

@@ -19,6 +19,7 @@ class QTableWidget;
 namespace bubblescope::gui {
 
 class CheckResults;
+class FillWhenSeen;
 
 /// What came of a run's A/A checks, and what checks its bubbles could hold: slots, the plan, and how soon each op of
 /// each chunk is checked. A run without checks shows the plan alone, and says that nothing was checked. A click on a
@@ -33,9 +34,6 @@ public:
 
 signals:
     void planned();
-
-protected:
-    void showEvent(QShowEvent* event) override;
 
 private:
     void chooseView();
@@ -52,10 +50,10 @@ private:
     ViewState& state_;
     BackgroundJob job_;
     std::optional<CheckPlan> plan_;
-    bool stale_ = true;
     QComboBox* what_; ///< the run's own checks or the plan
     QStackedWidget* pages_;
     CheckResults* results_;
+    FillWhenSeen* fill_;
     QSpinBox* margin_;
     QLabel* headline_;
     HeatMap* map_;

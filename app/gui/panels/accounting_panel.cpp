@@ -4,6 +4,7 @@
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/piece_legend.h"
 #include "app/gui/theme/chart_colours.h"
 #include "core/diagnose/accounting/notes.h"
@@ -35,7 +36,7 @@ QString pieceText(const AccountPiece& piece) {
 
 AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
-      note_(new QLabel(this)) {
+      note_(new QLabel(this)), fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("accountingPanel"));
     chart_->setObjectName(QStringLiteral("accountingChart"));
     chart_->setAccessibleName(tr("Where the time went"));
@@ -61,8 +62,8 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
                     [this](int row, int part) { return words(row, part); });
     connect(chart_, &BarChart::clicked, this, &AccountingPanel::choose);
     connect(view_, &QComboBox::currentIndexChanged, this, &AccountingPanel::fill);
-    connect(&state_, &ViewState::sessionChanged, this, &AccountingPanel::showSession);
-    connect(&state_, &ViewState::stepChanged, this, &AccountingPanel::showStep);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::stepChanged, fill_, &FillWhenSeen::ask);
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
         if (state_.highlights().empty()) chart_->setMarked(-1, -1);
     });
@@ -74,7 +75,19 @@ bool AccountingPanel::bySteps() const {
     return view_->currentIndex() > 0;
 }
 
+BarChart& AccountingPanel::chart() {
+    fill_->settle();
+    return *chart_;
+}
+
+/// Of the session and the step that are in view, as much as is not shown yet.
+void AccountingPanel::refresh() {
+    if (!state_.session() || shown_.lock() != state_.session()) return showSession();
+    if (shown_step_ != state_.step()) showStep();
+}
+
 void AccountingPanel::showSession() {
+    shown_ = state_.session();
     {
         const QSignalBlocker quiet(view_);
         view_->clear();
@@ -89,6 +102,7 @@ void AccountingPanel::showSession() {
 }
 
 void AccountingPanel::showStep() {
+    shown_step_ = state_.step();
     if (bySteps()) {
         chart_->setCurrent(state_.step());
         describe();
@@ -107,6 +121,7 @@ TimeNs AccountingPanel::timeIn(const Row& row, const AccountPiece& piece) const 
 }
 
 void AccountingPanel::fill() {
+    shown_step_ = state_.step();
     rows_.clear();
     std::vector<Bar> bars;
     std::vector<bool> used(accountPieces().size(), false);

@@ -14,6 +14,7 @@ class QLabel;
 namespace bubblescope::gui {
 
 class BarChart;
+class FillWhenSeen;
 
 /// Where the ranks' time went: a bar a rank in the current step, or a bar a step for one rank or all. A click on a
 /// piece marks on the timeline where it lies.
@@ -23,7 +24,8 @@ class AccountingPanel : public QWidget {
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    [[nodiscard]] BarChart& chart() { return *chart_; }
+    /// Filled, also where nobody sees it.
+    [[nodiscard]] BarChart& chart();
 
 signals:
     void filled(const std::vector<bubblescope::AccountPiece>& pieces);
@@ -35,6 +37,7 @@ private:
         std::optional<int> rank;
     };
     [[nodiscard]] bool bySteps() const;
+    void refresh();
     void showSession();
     void showStep();
     void fill();
@@ -48,7 +51,10 @@ private:
     BarChart* chart_;
     QComboBox* view_;
     QLabel* note_;
+    FillWhenSeen* fill_;
     std::vector<Row> rows_;
+    std::weak_ptr<const Session> shown_;
+    int shown_step_ = -1;
 };
 
 /// "forward", "exposed communication".

@@ -3,6 +3,7 @@
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_target.h"
 #include "app/gui/models/format.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 #include "app/gui/theme/chart_colours.h"
 
@@ -52,7 +53,8 @@ QString evidenceTable(const Anomaly& anomaly) {
 
 AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), themes_(themes), model_(new AnomalyModel(this)),
-      sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)) {
+      sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)),
+      fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("anomalyPanel"));
     table_->setObjectName(QStringLiteral("anomalyTable"));
     table_->setAccessibleName(tr("Anomalies"));
@@ -82,7 +84,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
-    connect(&state_, &ViewState::sessionChanged, this, &AnomalyPanel::showSession);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
     connect(&themes_, &ThemeManager::changed, this, &AnomalyPanel::applyTheme);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AnomalyPanel::showDetails);
     connect(table_, &QTableView::activated, this, &AnomalyPanel::go);
@@ -128,6 +130,11 @@ QWidget* AnomalyPanel::buildDetails() {
     column->addStretch(1);
     details_->setWidget(content);
     return details_;
+}
+
+QTableView& AnomalyPanel::table() {
+    fill_->settle();
+    return *table_;
 }
 
 void AnomalyPanel::showSession() {

@@ -14,6 +14,8 @@ class QTableView;
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
+
 /// What a user should look at, worst first: a table, and beside it the chosen one in full with its evidence and what to
 /// do about it. Going to one shows it on the timeline.
 class AnomalyPanel : public QWidget {
@@ -22,7 +24,8 @@ class AnomalyPanel : public QWidget {
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    [[nodiscard]] QTableView& table() { return *table_; }
+    /// Filled, also where nobody sees it.
+    [[nodiscard]] QTableView& table();
 
 signals:
     /// The user wants to know what the step would take without this; see changeFor().
@@ -41,6 +44,7 @@ private:
     AnomalyModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
+    FillWhenSeen* fill_;
     QScrollArea* details_ = nullptr;
     QLabel* title_ = nullptr;
     QLabel* message_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 
 #include <QHBoxLayout>
@@ -46,7 +47,8 @@ private:
 BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), model_(new BubbleTableModel(this)), table_(new QTableView(this)),
       step_(new QSpinBox(this)), step_count_(new QLabel(this)), note_(new QLabel(this)),
-      previous_(new QToolButton(this)), next_(new QToolButton(this)) {
+      previous_(new QToolButton(this)), next_(new QToolButton(this)),
+      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("bubblePanel"));
     step_->setObjectName(QStringLiteral("stepSelector"));
     step_->setAccessibleName(tr("Step"));
@@ -86,9 +88,13 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     column->addLayout(bar);
     column->addWidget(table_, 1);
 
-    connect(&state_, &ViewState::sessionChanged, this, &BubblePanel::refresh);
-    connect(&state_, &ViewState::stepChanged, this, &BubblePanel::refresh);
-    connect(&state_, &ViewState::selectionChanged, this, &BubblePanel::followSelection);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (!model_->shows(state_.session(), state_.step())) fill_->ask();
+    });
+    connect(&state_, &ViewState::selectionChanged, this, [this] {
+        if (!fill_->due()) followSelection();
+    });
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (!following_ && current.isValid()) showRow(current.row());
@@ -108,6 +114,16 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
 void BubblePanel::stepBy(int direction) {
     state_.showStep(state_.step() + direction);
+}
+
+QTableView& BubblePanel::table() {
+    fill_->settle();
+    return *table_;
+}
+
+const BubbleTableModel& BubblePanel::model() {
+    fill_->settle();
+    return *model_;
 }
 
 void BubblePanel::refresh() {

@@ -13,6 +13,8 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
+
 /// The bubble table with the step selector. Choosing a row shows its bubbles on the timeline; choosing a
 /// bubble there marks its row here.
 class BubblePanel : public QWidget {
@@ -21,8 +23,9 @@ class BubblePanel : public QWidget {
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    [[nodiscard]] QTableView& table() { return *table_; }
-    [[nodiscard]] const BubbleTableModel& model() const { return *model_; }
+    /// Filled, also where nobody sees it.
+    [[nodiscard]] QTableView& table();
+    [[nodiscard]] const BubbleTableModel& model();
 
 private:
     void refresh();
@@ -38,6 +41,7 @@ private:
     QLabel* note_;
     QToolButton* previous_;
     QToolButton* next_;
+    FillWhenSeen* fill_;
     bool following_ = false; ///< a change of the row comes from the timeline
 };
 

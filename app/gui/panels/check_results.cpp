@@ -3,6 +3,7 @@
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 #include "core/aadiff/mismatch.h"
 
@@ -22,7 +23,8 @@ constexpr std::size_t kMostResults = 2000; ///< a run that departs everywhere sa
 } // namespace
 
 CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), state_(state), map_(new HeatMap(themes, this)), table_(new QTableWidget(0, 7, this)) {
+    : QWidget(parent), state_(state), map_(new HeatMap(themes, this)), table_(new QTableWidget(0, 7, this)),
+      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
     map_->setObjectName(QStringLiteral("checkCoverage"));
     map_->setAccessibleName(tr("What the run's checks covered, by rank and kind of op"));
     table_->setObjectName(QStringLiteral("checkMismatches"));
@@ -43,7 +45,7 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
-    connect(&state_, &ViewState::sessionChanged, this, &CheckResults::refresh);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
     connect(map_, &HeatMap::clicked, this, &CheckResults::goToCell);
     const auto choose = [this](int at) {
         if (at >= 0 && static_cast<std::size_t>(at) < mismatches_.size())

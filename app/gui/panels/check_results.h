@@ -11,6 +11,8 @@ class QTableWidget;
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
+
 /// What came of the checks that a run made in its bubbles: a map of what they covered, and each difference they found
 /// with its verdict. A click goes to the check on the timeline.
 class CheckResults : public QWidget {
@@ -38,6 +40,7 @@ private:
     std::vector<std::size_t> mismatches_; ///< places in CheckLog::checks, a row each
     HeatMap* map_;
     QTableWidget* table_;
+    FillWhenSeen* fill_;
 };
 
 } // namespace bubblescope::gui

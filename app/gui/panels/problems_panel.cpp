@@ -1,5 +1,6 @@
 #include "app/gui/panels/problems_panel.h"
 
+#include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 
 #include <QHeaderView>
@@ -18,7 +19,8 @@ ProblemsPanel::ProblemsPanel(ViewState& state, QWidget* parent) : QTableView(par
     horizontalHeader()->setSectionResizeMode(ProblemsModel::Count, QHeaderView::ResizeToContents);
     horizontalHeader()->setSectionResizeMode(ProblemsModel::Kind, QHeaderView::ResizeToContents);
     setColumnWidth(ProblemsModel::Where, 280);
-    connect(&state, &ViewState::sessionChanged, this, [this, problems, &state] { problems->show(state.session()); });
+    auto* fill = new FillWhenSeen(*this, [problems, &state] { problems->show(state.session()); });
+    connect(&state, &ViewState::sessionChanged, fill, &FillWhenSeen::ask);
 }
 
 } // namespace bubblescope::gui

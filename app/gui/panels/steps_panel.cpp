@@ -1,6 +1,7 @@
 #include "app/gui/panels/steps_panel.h"
 
 #include "app/gui/models/format.h"
+#include "app/gui/panels/fill_when_seen.h"
 
 #include <algorithm>
 #include <limits>
@@ -34,9 +35,11 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
 } // namespace
 
 StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : StepChart(themes, parent), state_(state) {
-    connect(&state_, &ViewState::sessionChanged, this, &StepsPanel::showSession);
-    connect(&state_, &ViewState::stepChanged, this, [this] { setCurrent(state_.step()); });
+    : StepChart(themes, parent), state_(state), fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (!fill_->due()) setCurrent(state_.step());
+    });
     connect(this, &StepChart::stepChosen, &state_, &ViewState::showStep);
     connect(this, &StepChart::rangeChosen, &state_, &ViewState::showSteps);
     showSession();

@@ -5,6 +5,8 @@
 
 namespace bubblescope::gui {
 
+class FillWhenSeen;
+
 /// Wall time and bubble rate of all steps with the changes that the report found. A click shows a step on the timeline,
 /// a drag shows several.
 class StepsPanel : public StepChart {
@@ -17,6 +19,7 @@ private:
     void showSession();
 
     ViewState& state_;
+    FillWhenSeen* fill_;
 };
 
 } // namespace bubblescope::gui

@@ -3,6 +3,7 @@
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
+#include "app/gui/panels/fill_when_seen.h"
 #include "core/schedule/registry.h"
 
 #include <QCheckBox>
@@ -35,7 +36,7 @@ enum BarPiece : int { Remains, Saved, Added };
 } // namespace
 
 WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), state_(state), themes_(themes) {
+    : QWidget(parent), state_(state), themes_(themes), fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("whatIfPanel"));
     auto* choices = new QWidget(this);
     auto* column = new QVBoxLayout(choices);
@@ -59,9 +60,15 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
-    connect(&state_, &ViewState::sessionChanged, this, &WhatIfPanel::showSession);
+    connect(&state_, &ViewState::sessionChanged, this, [this] {
+        job_.cancel();
+        advice_job_.cancel();
+        model_ = nullptr;
+        answer_.reset(); // of another run, whatever the panel still says unseen
+        fill_->ask();
+    });
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (answer_) ask(); // what is said of the step in view
+        if (answer_ && !fill_->due()) ask(); // what is said of the step in view
     });
     connect(&state_, &ViewState::ghostChanged, this, [this] {
         if (!state_.ghost() || state_.ghost()->name != tr("what if")) ghost_->setChecked(false);
@@ -207,11 +214,7 @@ QWidget* WhatIfPanel::buildResult() {
 }
 
 void WhatIfPanel::showSession() {
-    job_.cancel();
-    advice_job_.cancel();
     forgetAdvice();
-    model_ = nullptr;
-    answer_.reset();
     list_->clear();
     list_->hide();
     fillTargets();
@@ -265,6 +268,7 @@ void WhatIfPanel::addChange(const QString& change) {
 }
 
 void WhatIfPanel::askFor(const QString& change) {
+    fill_->settle(); // what is put off would forget the question
     list_->clear();
     const QSignalBlocker no_target(target_);
     const QSignalBlocker no_schedule(schedule_);

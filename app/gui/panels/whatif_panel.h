@@ -20,6 +20,7 @@ class QVBoxLayout;
 namespace bubblescope::gui {
 
 class BarChart;
+class FillWhenSeen;
 
 /// What a step would take if something were otherwise: changes chosen on the left, their result on the right as soon as
 /// they are chosen, on the timeline as a ghost.
@@ -59,6 +60,7 @@ private:
 
     ViewState& state_;
     ThemeManager& themes_;
+    FillWhenSeen* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
     WhatIfModelPtr model_;
