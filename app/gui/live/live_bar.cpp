@@ -3,6 +3,7 @@
 #include "app/gui/live/live_text.h"
 #include "app/gui/live/run_process.h"
 #include "app/gui/models/format.h"
+#include "app/gui/panels/steady_text.h"
 #include "app/gui/theme/chart_colours.h"
 
 #include <QEvent>
@@ -97,7 +98,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     connect(&live_, &LiveController::changed, this, &LiveBar::refresh);
     connect(&live_, &LiveController::activeChanged, this, &LiveBar::refresh);
     connect(&live_, &LiveController::followingChanged, this, &LiveBar::refresh);
-    connect(&state_, &ViewState::sessionChanged, this, &LiveBar::refresh);
+    connect(&state_, &ViewState::sessionChanged, this, &LiveBar::refreshFollow);
     connect(&themes_, &ThemeManager::changed, this, &LiveBar::applyTheme);
     applyTheme();
     refresh();
@@ -127,11 +128,11 @@ void LiveBar::refresh() {
     const bool any = picture && picture->info;
     setVisible(live_.active() || any || process_.running());
     const LiveState state = liveState(picture.get(), live_.active());
-    status_->setText(liveStateText(state));
+    setSteadyText(*status_, liveStateText(state));
     name_->setText(live_.target().name());
     name_->setToolTip(live_.target().folders.join(QLatin1Char('\n')));
-    ranks_->setText(any ? ranksText(*picture) : QString());
-    records_->setText(any ? recordsText(*picture) : QString());
+    setSteadyText(*ranks_, any ? ranksText(*picture) : QString());
+    setSteadyText(*records_, any ? recordsText(*picture) : QString());
     records_->setToolTip(picture ? recordsDetails(*picture) : QString());
     const bool lost = any && lostRecords(picture->counts) > 0;
     QPalette colours = themes_.theme().palette;

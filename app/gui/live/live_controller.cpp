@@ -3,6 +3,7 @@
 #include <QThreadPool>
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -134,7 +135,8 @@ void LiveController::turn() {
 }
 
 void LiveController::take(LiveSnapshotPtr picture) {
-    picture_ = std::move(picture);
+    LiveSnapshotPtr before = std::exchange(picture_, std::move(picture));
+    SessionPtr seen = state_.session();
     if (following_ && !parked_) show(false);
     emit changed();
     for (const LiveAlert& alert : picture_->alerts) {
@@ -142,6 +144,8 @@ void LiveController::take(LiveSnapshotPtr picture) {
         next_alert_ = alert.number + 1;
         emit alerted(alert);
     }
+    // What nobody needs any more is many small pieces of memory, and giving them back takes its time.
+    QThreadPool::globalInstance()->start([before = std::move(before), seen = std::move(seen)] {});
     rest();
 }
 

@@ -132,6 +132,7 @@ ItemRef ViewState::sameItem(const Session& later) const {
 }
 
 void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
+    const bool selected = static_cast<bool>(selection_);
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = session_->stepCount() - 1;
@@ -146,7 +147,7 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     emit sessionChanged();
     emit range_.changed();
     emit stepChanged();
-    emit selectionChanged();
+    if (selected) emit selectionChanged();
 }
 
 TimeRange ViewState::stepView(int step) const {

@@ -6,6 +6,7 @@
 #include <QPainter>
 
 #include <array>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -27,7 +28,8 @@ Legend::Legend(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_
 }
 
 void Legend::show(const Session* session) {
-    entries_.clear();
+    const std::vector<Entry> before = std::exchange(entries_, {});
+    const int chunks_before = chunks_;
     chunks_ = session != nullptr ? std::max(1, session->run.schedule.vpp) : 1;
     setToolTip(chunks_ > 1 ? tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1) : QString());
     std::array<bool, 5> used{};
@@ -44,6 +46,7 @@ void Legend::show(const Session* session) {
         if (session->lanes.uses(LaneKind::Bubble)) entries_.push_back({Role::Bubble, tr("bubble")});
         if (session->lanes.uses(LaneKind::Check)) entries_.push_back({Role::Check, tr("check")});
     }
+    if (entries_ == before && chunks_ == chunks_before) return;
     updateGeometry();
     update();
 }

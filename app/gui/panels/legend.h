@@ -27,6 +27,8 @@ private:
     struct Entry {
         Role role;
         QString text;
+
+        friend bool operator==(const Entry&, const Entry&) = default;
     };
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;

@@ -76,7 +76,7 @@ void RowsBar::showRows() {
     const QString filter = QString::fromStdString(state_.rows().filter);
     line_->setText(filter);
     setVisible(state_.session() != nullptr && !filter.isEmpty());
-    tell();
+    if (!isHidden()) tell();
 }
 
 /// What the text would show, before it does.

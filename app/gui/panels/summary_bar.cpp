@@ -5,6 +5,7 @@
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/legend.h"
+#include "app/gui/panels/steady_text.h"
 #include "core/schedule/registry.h"
 
 #include <QEvent>
@@ -52,6 +53,7 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     figures_[FindingFigure].box->setCursor(Qt::PointingHandCursor);
     figures_[FindingFigure].box->installEventFilter(this);
     // The one text of any length: it takes what room there is, and widens no window.
+    figures_[FindingFigure].box->layout()->setAlignment(figures_[FindingFigure].value, {});
     figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     figures_[FindingFigure].value->setMinimumWidth(kLeastFinding);
     row->setStretchFactor(figures_[FindingFigure].box, 1);
@@ -62,7 +64,9 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
         legend_->show(state_.session().get());
         refresh();
     });
-    connect(&state_, &ViewState::stepChanged, this, &SummaryBar::refresh);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (shown_.lock() != state_.session() || shown_step_ != state_.step()) refresh();
+    });
     connect(&themes_, &ThemeManager::changed, this, &SummaryBar::applyTheme);
     applyTheme();
     refresh();
@@ -79,8 +83,8 @@ SummaryBar::Figure SummaryBar::addFigure(QHBoxLayout& row) {
     auto* column = new QVBoxLayout(figure.box);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(1);
-    column->addWidget(figure.name);
-    column->addWidget(figure.value);
+    column->addWidget(figure.name, 0, Qt::AlignLeft);
+    column->addWidget(figure.value, 0, Qt::AlignLeft);
     row.addWidget(figure.box);
     return figure;
 }
@@ -97,14 +101,20 @@ void SummaryBar::elideFinding() {
 }
 
 void SummaryBar::set(const Figure& figure, const QString& name, const QString& value, const QString& explanation) {
-    figure.name->setText(name);
-    figure.value->setText(value);
+    setSteadyText(*figure.name, name);
+    if (&figure == &figures_[FindingFigure]) {
+        figure.value->setText(value);
+    } else {
+        setSteadyText(*figure.value, value);
+    }
     figure.box->setToolTip(explanation);
     figure.box->setVisible(!value.isEmpty());
 }
 
 void SummaryBar::refresh() {
     setVisible(state_.session() != nullptr);
+    shown_ = state_.session();
+    shown_step_ = state_.step();
     if (!state_.session()) return;
     refreshSchedule(*state_.session());
     refreshStep(*state_.session());

@@ -36,7 +36,7 @@ private:
         QWidget* box;
     };
     Figure addFigure(QHBoxLayout& row);
-    static void set(const Figure& figure, const QString& name, const QString& value, const QString& explanation = {});
+    void set(const Figure& figure, const QString& name, const QString& value, const QString& explanation = {});
     void refresh();
     void refreshSchedule(const Session& session);
     void refreshStep(const Session& session);
@@ -49,6 +49,8 @@ private:
     std::vector<Figure> figures_;
     Legend* legend_;
     QString finding_; ///< in full; the label may have room for less
+    std::weak_ptr<const Session> shown_;
+    int shown_step_ = -1;
 };
 
 } // namespace bubblescope::gui
