@@ -2,9 +2,10 @@
 
 #include "core/recognise/found_ops.h"
 #include "core/recognise/own_args.h"
+#include "core/recognise/own_check_args.h"
+#include "core/recognise/trace_args.h"
 #include "core/timeline/trace_names.h"
 
-#include <charconv>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -12,109 +13,6 @@
 
 namespace bubblescope {
 namespace {
-
-constexpr std::int64_t kMostCount = std::int64_t{1} << 30;
-
-/// The args of one record, with what is wrong in them.
-class RecordReader {
-public:
-    RecordReader(const Trace& trace, ArgSetId args) : trace_(trace), args_(args) {}
-
-    /// What counts steps, ops and layers; no run counts further.
-    template <class To = int>
-    To count(std::string_view name) {
-        const auto value = trace_.intArg(args_, name);
-        if (!value || *value < 0 || *value >= kMostCount) return fail<To>(name);
-        return To{static_cast<std::int32_t>(*value)};
-    }
-    template <class To = int>
-    To countOr(std::string_view name, std::int32_t otherwise) {
-        return trace_.intArg(args_, name) ? count<To>(name) : To{otherwise};
-    }
-    std::int64_t size(std::string_view name) {
-        const auto value = trace_.intArg(args_, name);
-        return value && *value >= 0 ? *value : fail<std::int64_t>(name);
-    }
-    std::string words(std::string_view name) {
-        auto value = trace_.textArg(args_, name);
-        return value ? std::move(*value) : fail<std::string>(name);
-    }
-    /// Hexadecimal digits, up to 16.
-    std::uint64_t bits(std::string_view name) {
-        const std::string text = words(name);
-        std::uint64_t value = 0;
-        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-        if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return fail<std::uint64_t>(name);
-        return value;
-    }
-    template <class Value>
-    Value parsed(std::string_view name, std::optional<Value> (*parse)(std::string_view)) {
-        const auto value = parse(words(name));
-        return value ? *value : fail<Value>(name);
-    }
-    [[nodiscard]] bool has(std::string_view name) const { return trace_.arg(args_, name).has_value(); }
-    [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const { return trace_.intArg(args_, name); }
-
-    /// The first arg that was missing or not of its kind; empty if none was.
-    [[nodiscard]] const std::string& wrong() const { return wrong_; }
-
-private:
-    template <class To>
-    To fail(std::string_view name) {
-        if (wrong_.empty()) wrong_ = name;
-        return To{};
-    }
-
-    const Trace& trace_;
-    ArgSetId args_;
-    std::string wrong_;
-};
-
-std::optional<OpKind> kindOf(std::string_view text) {
-    return text.size() == 1 ? opKindFromLetter(text.front()) : std::nullopt;
-}
-
-/// What a check and a digest both say.
-template <class Record>
-void readCommon(RecordReader& in, const OwnHome& place, bool of_an_op, Record& record) {
-    record.step = in.count("step");
-    record.rank = Rank{static_cast<std::int32_t>(place.rank)};
-    record.replica = static_cast<int>(place.replica);
-    record.tensor_rank = static_cast<int>(place.tensor_rank);
-    record.tensor = in.words("tensor");
-    if (!of_an_op && !in.has("kind")) return;
-    record.op.kind = in.parsed("kind", kindOf);
-    record.op.microbatch = in.count<Microbatch>("microbatch");
-    record.op.chunk = in.count<Chunk>("chunk");
-    record.op.sequence = in.countOr("sequence", 0);
-    record.layer = in.count("layer");
-}
-
-CheckRecord checkOf(RecordReader& in, const OwnHome& place, TimeNs start, TimeNs end) {
-    CheckRecord check;
-    check.kind = in.parsed("check", parseCheckKind);
-    check.outcome = in.parsed("outcome", parseCheckOutcome);
-    check.verdict = in.has("verdict") ? in.parsed("verdict", parseVerdict) : Verdict::Open;
-    readCommon(in, place, check.kind != CheckKind::KnownAnswer, check);
-    const bool ended = check.outcome == CheckOutcome::Equal || check.outcome == CheckOutcome::Mismatch;
-    if (ended || in.has("first")) check.first = in.bits("first");
-    if (ended || in.has("second")) check.second = in.bits("second");
-    check.start = start;
-    check.end = end;
-    if (check.outcome == CheckOutcome::Mismatch && in.has("elements")) {
-        check.difference = TensorDifference{in.size("elements"),   in.size("differing"),   in.size("first_index"),
-                                            in.bits("first_bits"), in.bits("second_bits"), in.number("ulp")};
-    }
-    return check;
-}
-
-DigestRecord digestOf(RecordReader& in, const OwnHome& place, TimeNs time) {
-    DigestRecord digest;
-    readCommon(in, place, true, digest);
-    digest.digest = in.bits("digest");
-    digest.time = time;
-    return digest;
-}
 
 class CheckReader {
 public:
@@ -149,13 +47,11 @@ private:
 
     /// Whether a record of the track may be used.
     bool usable(const Track& track, const std::optional<OwnHome>& place) {
-        const bool sound =
-            place && place->rank < kMostCount && place->replica < kMostCount && place->tensor_rank < kMostCount;
-        if (sound) return true;
+        if (place && placeCanBe(*place)) return true;
         log_.add("bad-check", where(track), say("checks and digests of no rank are left out"));
         return false;
     }
-    bool sound(const Track& track, const RecordReader& in) {
+    bool sound(const Track& track, const OwnRecordReader<TraceArgs>& in) {
         if (in.wrong().empty()) return true;
         log_.add("bad-check", where(track),
                  say("checks and digests are left out whose '{}' is missing or not what it should be", in.wrong()));
@@ -165,10 +61,10 @@ private:
     void addCheck(const Track& track, ArgSetId args, TimeNs start, TimeNs end) {
         const auto place = ownHome(trace_, track);
         if (!usable(track, place)) return;
-        RecordReader in(trace_, args);
-        CheckRecord check = checkOf(in, *place, start, end);
+        OwnRecordReader in(TraceArgs{trace_, args});
+        CheckRecord check = ownCheck(in, *place, start, end);
         if (!sound(track, in)) return;
-        if (check.outcome == CheckOutcome::Equal && check.first != check.second) {
+        if (contradictsItself(check)) {
             log_.add("bad-check", where(track), say("checks that claim to be equal and have two digests are left out"));
             return;
         }
@@ -177,8 +73,8 @@ private:
     void addDigest(const Track& track, const Instant& instant) {
         const auto place = ownHome(trace_, track);
         if (!usable(track, place)) return;
-        RecordReader in(trace_, instant.args);
-        DigestRecord digest = digestOf(in, *place, instant.time);
+        OwnRecordReader in(TraceArgs{trace_, instant.args});
+        DigestRecord digest = ownDigest(in, *place, instant.time);
         if (sound(track, in)) out_.digests.push_back(std::move(digest));
     }
     void addDevice(const Track& track, ArgSetId args) {

@@ -1,5 +1,6 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/own_args.h"
+#include "core/recognise/trace_args.h"
 #include "core/recognise/trace_share.h"
 #include "core/timeline/trace_names.h"
 
@@ -12,15 +13,6 @@
 
 namespace bubblescope {
 namespace {
-
-/// As own_args.h asks for them.
-struct TraceArgs {
-    const Trace& trace;
-    ArgSetId args;
-
-    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const { return trace.intArg(args, name); }
-    [[nodiscard]] std::optional<std::string> text(std::string_view name) const { return trace.textArg(args, name); }
-};
 
 bool sameRun(const RunInfo& a, const RunInfo& b) {
     return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
