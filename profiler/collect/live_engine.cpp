@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMostMismatches = 100; ///< named of one step
 constexpr std::size_t kMostOpenChecks = 256; ///< steps whose checks are counted before they are closed
 constexpr std::size_t kMostTold = 4096;
+constexpr std::size_t kMostRecords = 200'000; ///< of checks in open steps, and of late ones
 
 } // namespace
 
@@ -133,6 +134,9 @@ void LiveEngine::beginRun(const RunInfo& info) {
     checks_ = {};
     checks_of_open_steps_.clear();
     mismatches_of_open_steps_.clear();
+    records_of_open_steps_.clear();
+    open_records_ = 0;
+    late_checks_.clear();
     run_ended_ = false;
     tell(LiveEvent::Kind::RunBegan, 0);
 }
@@ -151,6 +155,11 @@ void LiveEngine::onRun(Source& source, const OwnHome& home, const RunStatement& 
         ++counts_.bad;
         return;
     }
+    const bool known = home.rank < info_->pp && home.replica < info_->dp && home.tensor_rank < std::max(1, info_->tp);
+    if (known)
+        window_->setDevice({static_cast<int>(home.replica), Rank{static_cast<std::int32_t>(home.rank)},
+                            static_cast<int>(home.tensor_rank)},
+                           {statement.host, statement.device});
     LiveRank* const rank = rankOf(home);
     if (rank == nullptr) return;
     if (source.returned && statement.segment == 0) rank->records = 0;
@@ -204,7 +213,7 @@ void LiveEngine::onComm(Source& source, const OwnHome& home, const FoundComm& co
     count(board_->add(comm, now_));
 }
 
-void LiveEngine::onCheck(const OwnHome& home, const SeenCheck& check) {
+void LiveEngine::onCheck(const OwnHome& home, SeenCheck check) {
     if (!info_) return;
     CheckCounts seen;
     switch (check.outcome) {
@@ -218,6 +227,7 @@ void LiveEngine::onCheck(const OwnHome& home, const SeenCheck& check) {
     const bool open = check.step > board_->lastClosed() &&
                       (checks_of_open_steps_.size() < kMostOpenChecks || checks_of_open_steps_.contains(check.step));
     if (open) checks_of_open_steps_[check.step].add(seen);
+    if (check.record && options_.replicas.has(check.record->replica)) keepCheck(std::move(*check.record));
     if (check.outcome != CheckOutcome::Mismatch) return;
     const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", home.rank, home.replica)
                                           : fmt::format("rank {}", home.rank);
@@ -226,6 +236,17 @@ void LiveEngine::onCheck(const OwnHome& home, const SeenCheck& check) {
     if (!open) return;
     auto& named = mismatches_of_open_steps_[check.step];
     if (named.size() < kMostMismatches) named.emplace_back(who, what);
+}
+
+/// Verdicts may come when their step is closed.
+void LiveEngine::keepCheck(CheckRecord record) {
+    if (record.rank.value >= info_->pp || record.replica >= info_->dp) return;
+    if (record.step <= board_->lastClosed()) {
+        if (late_checks_.size() < kMostRecords) late_checks_.push_back(std::move(record));
+    } else if (open_records_ < kMostRecords) {
+        ++open_records_;
+        records_of_open_steps_[record.step].push_back(std::move(record));
+    }
 }
 
 void LiveEngine::onEnd(const OwnHome& home, const StreamEnd& end) {
@@ -244,6 +265,10 @@ std::vector<LiveEvent> LiveEngine::advance(TimeNs now) {
             closeStep(std::move(*closed));
         while (auto closed = shared_ ? shared_->close(now) : std::nullopt)
             closeShared(std::move(*closed));
+        if (!late_checks_.empty()) {
+            alignChecks(late_checks_);
+            window_->addChecks(std::exchange(late_checks_, {}));
+        }
         if (captured_)
             watchCaptured();
         else
@@ -287,6 +312,16 @@ RunClocks LiveEngine::alignSteps(std::vector<StepTimeline>& timelines) {
     return report;
 }
 
+/// Checks likewise.
+void LiveEngine::alignChecks(std::vector<CheckRecord>& checks) {
+    if (clocks_.clocks() < 2) return;
+    for (CheckRecord& check : checks) {
+        const ClockFit& fit = clocks_.fitOf(clock_of_rank_[board_->placeOf(check.rank.value, check.replica)]);
+        check.start = fit.toReference(check.start);
+        check.end = fit.toReference(check.end);
+    }
+}
+
 void LiveEngine::closeStep(ClosedStep closed) {
     counts_.duplicates += closed.duplicates;
     ReducedStep step;
@@ -295,7 +330,11 @@ void LiveEngine::closeStep(ClosedStep closed) {
     if (auto node = mismatches_of_open_steps_.extract(closed.index)) step.mismatches = std::move(node.mapped());
     const bool any = !closed.timelines.empty();
     const RunClocks clocks = alignSteps(closed.timelines);
-    step.replicas = window_->add(std::move(closed.timelines), clocks);
+    std::vector<CheckRecord> checks;
+    if (auto node = records_of_open_steps_.extract(closed.index)) checks = std::move(node.mapped());
+    open_records_ -= checks.size();
+    alignChecks(checks);
+    step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks));
     const auto [first, last] = replicas();
     for (int replica = first; replica <= last; ++replica) {
         const auto at = std::ranges::lower_bound(step.replicas, replica, {}, &ReducedReplica::replica);

@@ -92,7 +92,8 @@ private:
     void onRun(Source& source, const OwnHome& home, const RunStatement& statement);
     void onOp(Source& source, const OwnHome& home, const FoundOp& op);
     void onComm(Source& source, const OwnHome& home, const FoundComm& comm);
-    void onCheck(const OwnHome& home, const SeenCheck& check);
+    void onCheck(const OwnHome& home, SeenCheck check);
+    void keepCheck(CheckRecord record);
     void onEnd(const OwnHome& home, const StreamEnd& end);
     void onShare(Source& source, ShareRecord record);
     void onShareBegin(Source& source, const ShareBegin& begin);
@@ -111,6 +112,7 @@ private:
     void keepStep(ReducedStep reduced);
     void tellAnomalies(std::vector<Anomaly> found, int step);
     [[nodiscard]] RunClocks alignSteps(std::vector<StepTimeline>& timelines);
+    void alignChecks(std::vector<CheckRecord>& checks);
     void tell(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
@@ -131,6 +133,9 @@ private:
     HostClocks clocks_;
     std::deque<LiveStep> steps_;
     std::map<int, CheckCounts> checks_of_open_steps_;
+    std::map<int, std::vector<CheckRecord>> records_of_open_steps_;
+    std::size_t open_records_ = 0;         ///< in all of them
+    std::vector<CheckRecord> late_checks_; ///< of steps that are closed, since the last advance()
     std::map<int, std::vector<std::pair<std::string, std::string>>> mismatches_of_open_steps_;
     CheckCounts checks_;
     std::vector<LiveAnomaly> anomalies_;

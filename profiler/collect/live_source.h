@@ -28,7 +28,7 @@ public:
     void onRun(const OwnHome& home, const RunStatement& statement) override { engine_.onRun(*this, home, statement); }
     void onOp(const OwnHome& home, const FoundOp& op) override { engine_.onOp(*this, home, op); }
     void onComm(const OwnHome& home, const FoundComm& comm) override { engine_.onComm(*this, home, comm); }
-    void onCheck(const OwnHome& home, const SeenCheck& check) override { engine_.onCheck(home, check); }
+    void onCheck(const OwnHome& home, SeenCheck check) override { engine_.onCheck(home, std::move(check)); }
     void onDigest() override { ++engine_.checks_.digests; }
     void onPing(const Ping& ping) override {
         const auto clockOf = [this](int rank) {

@@ -1,6 +1,7 @@
 #include "profiler/collect/record_stream.h"
 
 #include "core/io/perfetto/capture_names.h"
+#include "core/recognise/own_check_args.h"
 #include "profiler/collect/share_records.h"
 #include "profiler/inject/capture_counts.h"
 
@@ -66,7 +67,7 @@ void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& eve
     if (event.name != trace_names::kRunEvent) return sink_.onOther();
     const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
     sink_.onRun(home, {ownRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
-                       stepNumber(number("segment"))});
+                       stepNumber(number("segment")), words("device")});
 }
 
 void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
@@ -104,7 +105,12 @@ void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& e
     check.name = event.name;
     check.start = event.start;
     check.end = event.end;
-    sink_.onCheck(home, check);
+    if (placeCanBe(home)) {
+        OwnRecordReader in(event);
+        CheckRecord record = ownCheck(in, home, event.start, event.end);
+        if (in.wrong().empty() && !contradictsItself(record)) check.record = std::move(record);
+    }
+    sink_.onCheck(home, std::move(check));
 }
 
 void RecordStream::takeShare(const perfetto::StreamEvent& event) {

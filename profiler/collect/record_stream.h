@@ -19,8 +19,9 @@ struct RunStatement {
     std::string host;
     std::string clock; ///< equal names, equal clocks
     std::int64_t pid = 0;
-    std::string pids; ///< the space that `pid` counts in
-    int segment = 0;  ///< above 0 where it goes on from a file that was full
+    std::string pids;        ///< the space that `pid` counts in
+    int segment = 0;         ///< above 0 where it goes on from a file that was full
+    std::string device = {}; ///< what names the hardware; may be empty
 };
 
 /// What a trace of a job that knows nothing of us says at its beginning.
@@ -37,7 +38,7 @@ struct StreamEnd {
     std::int64_t dropped = 0; ///< records that were not
 };
 
-/// What came of a check of aadiff, as far as a live view shows it.
+/// What came of a check of aadiff, as far as it is counted and told.
 struct SeenCheck {
     int step = 0;
     CheckOutcome outcome = CheckOutcome::Skipped;
@@ -45,6 +46,7 @@ struct SeenCheck {
     std::string name; ///< "F3.1 layer 5"
     TimeNs start{0};
     TimeNs end{0};
+    std::optional<CheckRecord> record; ///< all of it; nothing where it lacks what it must say
 };
 
 struct ShareRecord;
@@ -57,7 +59,7 @@ public:
     virtual void onRun(const OwnHome& home, const RunStatement& statement) = 0;
     virtual void onOp(const OwnHome& home, const FoundOp& op) = 0;
     virtual void onComm(const OwnHome& home, const FoundComm& comm) = 0;
-    virtual void onCheck(const OwnHome& home, const SeenCheck& check) = 0;
+    virtual void onCheck(const OwnHome& home, SeenCheck check) = 0;
     virtual void onDigest() = 0;
     virtual void onPing(const Ping& ping) = 0;
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace bubblescope::profiler {
 namespace {
+
+constexpr std::size_t kMostChecks = 400'000; ///< of all steps at hand
 
 ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagnosis) {
     ReducedReplica replica;
@@ -50,8 +53,10 @@ void StepWindow::nameSchedule(const StepTimeline& first) {
     analyzer_ = std::make_unique<StepAnalyzer>(run_.schedule);
 }
 
-std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines, const RunClocks& clocks) {
+std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines, const RunClocks& clocks,
+                                            std::vector<CheckRecord> checks) {
     if (timelines.empty()) return {};
+    ++changes_;
     if (analyzer_ == nullptr) nameSchedule(timelines.front());
     clocks_ = clocks;
     const std::size_t from = run_.steps.size();
@@ -59,6 +64,8 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
         analyses_.push_back(analyzer_->analyze(timeline));
         run_.steps.push_back(std::move(timeline));
     }
+    takeChecks(std::move(checks));
+    countChecks(from);
     std::vector<ReducedReplica> replicas;
     std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
     for (std::size_t i = 0; i < diagnoses.size(); ++i)
@@ -66,6 +73,40 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
     std::ranges::move(diagnoses, std::back_inserter(diagnoses_));
     trim();
     return replicas;
+}
+
+void StepWindow::addChecks(std::vector<CheckRecord> checks) {
+    std::erase_if(checks, [this](const CheckRecord& check) {
+        return std::ranges::find(run_.steps, check.step, &StepTimeline::index) == run_.steps.end();
+    });
+    if (checks.empty()) return;
+    ++changes_;
+    takeChecks(std::move(checks));
+    countChecks(0);
+}
+
+void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
+    if (checks.empty()) return;
+    // Whatever a file may say of steps that are at hand.
+    const std::size_t room = kMostChecks - std::min(kMostChecks, run_.checks.checks.size());
+    checks.resize(std::min(checks.size(), room));
+    std::ranges::move(checks, std::back_inserter(run_.checks.checks));
+    run_.checks.sort();
+}
+
+/// How much of the bubbles of steps from there on was filled with checks.
+void StepWindow::countChecks(std::size_t from) {
+    const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
+    for (std::size_t step = 0; step < replays.size(); ++step) {
+        StepAnalysis& analysis = analyses_[from + step];
+        for (RankAccount& account : analysis.ranks)
+            account.replay = TimeNs{0};
+        countReplays(analysis, replays[step]);
+    }
+}
+
+void StepWindow::setDevice(const CheckPlace& place, CheckedDevice device) {
+    run_.checks.devices.insert_or_assign(place, std::move(device));
 }
 
 /// The first steps stay: without them nobody would know what was usual before something changed.
@@ -82,6 +123,7 @@ void StepWindow::trim() {
     drop(run_.steps);
     drop(analyses_);
     drop(diagnoses_);
+    std::erase_if(run_.checks.checks, [goes](const CheckRecord& check) { return check.step == goes; });
 }
 
 std::vector<Anomaly> StepWindow::findings() const {
@@ -90,8 +132,14 @@ std::vector<Anomaly> StepWindow::findings() const {
     constexpr int kSteady = 8;
     const int steps = run_.steps.empty() ? 0 : run_.steps.back().index - run_.steps.front().index + 1;
     if (steps < kFewest) return {};
-    std::vector<Anomaly> found = findAnomalies(
-        {run_, analyses_, typicalStep(analyses_), clocks_, thresholds_, {}, knownOfSteps(run_, clocks_.bound())});
+    std::vector<Anomaly> found = findAnomalies({run_,
+                                                analyses_,
+                                                typicalStep(analyses_),
+                                                clocks_,
+                                                thresholds_,
+                                                {},
+                                                knownOfSteps(run_, clocks_.bound()),
+                                                replaysOf(run_.checks, run_.steps)});
     if (steps < kSteady)
         std::erase_if(found, [](const Anomaly& one) { return one.kind == AnomalyKind::BubbleAboveForm; });
     return found;

@@ -3,6 +3,7 @@
 #include "core/diagnose/report.h"
 #include "profiler/collect/live_view.h"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,8 +20,13 @@ public:
     };
     StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits);
 
-    /// The timelines of one step number, one per replica, on one clock. What is to be kept of each.
-    std::vector<ReducedReplica> add(std::vector<StepTimeline> timelines, const RunClocks& clocks);
+    /// The timelines of one step number, one per replica, on one clock, and the checks that ran in them, as far as they
+    /// were heard. What is to be kept of each.
+    std::vector<ReducedReplica> add(std::vector<StepTimeline> timelines, const RunClocks& clocks,
+                                    std::vector<CheckRecord> checks = {});
+    /// Checks of steps that were added before; those of steps that are not at hand any more are passed over.
+    void addChecks(std::vector<CheckRecord> checks);
+    void setDevice(const CheckPlace& place, CheckedDevice device);
 
     /// What is found in the steps at hand, what costs a step most first. Empty before the third step.
     [[nodiscard]] std::vector<Anomaly> findings() const;
@@ -30,10 +36,14 @@ public:
     [[nodiscard]] const std::vector<StepAnalysis>& analyses() const { return analyses_; }
     [[nodiscard]] const std::vector<StepDiagnosis>& diagnoses() const { return diagnoses_; }
     [[nodiscard]] const RunClocks& clocks() const { return clocks_; }
+    /// Rises with all that is added.
+    [[nodiscard]] std::int64_t changes() const { return changes_; }
 
 private:
     void nameSchedule(const StepTimeline& first);
     void trim();
+    void takeChecks(std::vector<CheckRecord> checks);
+    void countChecks(std::size_t from);
 
     Run run_;
     Thresholds thresholds_;
@@ -42,6 +52,7 @@ private:
     std::unique_ptr<StepAnalyzer> analyzer_;
     std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
     std::vector<StepDiagnosis> diagnoses_; ///< likewise; each as of when its step came
+    std::int64_t changes_ = 0;
 };
 
 } // namespace bubblescope::profiler

@@ -54,7 +54,7 @@ struct StreamSender::Source final : public RecordSink {
     void onRun(const OwnHome&, const RunStatement& statement) override { said = statement; }
     void onOp(const OwnHome&, const FoundOp&) override {}
     void onComm(const OwnHome&, const FoundComm&) override {}
-    void onCheck(const OwnHome&, const SeenCheck&) override {}
+    void onCheck(const OwnHome&, SeenCheck) override {}
     void onDigest() override {}
     void onPing(const Ping&) override {}
     void onClocks(const perfetto::ClockReading& clocks) override {

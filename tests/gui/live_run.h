@@ -71,6 +71,27 @@ public:
         for (int i = 0; i < count; ++i)
             writeStep();
     }
+    /// A check of a rank that ran at the beginning of the step, before the rank's first op. Not of rank 0, which begins
+    /// it.
+    void writeCheck(int rank, int step, CheckOutcome outcome) {
+        const StepTimeline& timeline = run_.steps[static_cast<std::size_t>(step)];
+        const TimelineOp& first = timeline.ranks[static_cast<std::size_t>(rank)].front();
+        CheckRecord record;
+        record.outcome = outcome;
+        record.verdict = outcome == CheckOutcome::Mismatch ? Verdict::Device : Verdict::Open;
+        record.step = step;
+        record.op = first.op;
+        record.layer = rank;
+        record.tensor = "activation";
+        record.first = 7;
+        record.second = outcome == CheckOutcome::Mismatch ? 8 : 7;
+        const TimeNs idle = first.start - timeline.begin;
+        record.start = timeline.begin + idle / 4;
+        record.end = timeline.begin + idle / 2;
+        std::vector<CheckRecord> checks{record};
+        std::vector<DigestRecord> digests;
+        check(spools_[static_cast<std::size_t>(rank)].append(checks, digests));
+    }
     void lose(int rank, std::int64_t records) { check(spools_[static_cast<std::size_t>(rank)].appendLost(records)); }
     void end() {
         for (profiler::RankSpool& spool : spools_)

@@ -133,7 +133,7 @@ void LiveFeed::take(profiler::LiveEvent event) {
     switch (event.kind) {
     case Kind::RunBegan:
         session_.reset();
-        steps_in_session_ = -1;
+        changes_in_session_ = -1;
         alerts_.clear();
         return;
     case Kind::AnomalyFound:
@@ -166,13 +166,14 @@ void LiveFeed::take(profiler::LiveEvent event) {
 /// All views go through a new session, so there are no more than four a second; and where steps are large no more than
 /// a quarter of the time goes into drawing them up.
 void LiveFeed::refreshSession(const JobControl& control) {
-    const std::int64_t closed = engine_.counts().steps;
     const TimeNs began = worked();
-    if (engine_.window() == nullptr || closed == steps_in_session_ || began < next_session_) return;
+    if (engine_.window() == nullptr || began < next_session_) return;
+    const std::int64_t changes = engine_.window()->changes();
+    if (changes == changes_in_session_) return;
     auto made = liveSession(*engine_.window(), engine_.anomalies(), kMostOps, control);
     if (!made.ok()) return; // asked to stop
     session_ = std::move(made).value();
-    steps_in_session_ = closed;
+    changes_in_session_ = changes;
     constexpr TimeNs kSeldom{std::chrono::milliseconds(250)};
     const TimeNs now = worked();
     next_session_ = now + std::max(kSeldom, 3 * (now - began));

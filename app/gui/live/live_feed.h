@@ -71,8 +71,8 @@ private:
     std::deque<LiveAlert> alerts_;
     std::int64_t alerted_ = 0;
     SessionPtr session_;
-    std::int64_t steps_in_session_ = -1; ///< closed when it was made
-    TimeNs next_session_{0};             ///< not before, on a clock of its own
+    std::int64_t changes_in_session_ = -1; ///< of the window, when it was made
+    TimeNs next_session_{0};               ///< not before, on a clock of its own
 };
 
 } // namespace bubblescope::gui

@@ -1,5 +1,7 @@
 #include "app/gui/live/live_session.h"
 
+#include "core/diagnose/anomalies/input.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -28,6 +30,22 @@ std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_
         --from;
     }
     return from;
+}
+
+/// The checks that ran in the steps that are shown, and what they found.
+void tellChecks(const profiler::StepWindow& window, Run& shown, RunReport& report) {
+    for (const CheckRecord& check : window.run().checks.checks) {
+        if (check.step >= shown.steps.front().index) shown.checks.checks.push_back(check);
+    }
+    if (shown.checks.checks.empty()) return;
+    shown.checks.devices = window.run().checks.devices;
+    report.coverage = coverageOf(shown.checks, shown.steps, shown.info ? std::max(1, shown.info->tp) : 1);
+    Anomalies found;
+    findAadiffFaults({shown, report.steps, report.typical_step, report.clocks, {}, {}, {}, {}, &*report.coverage},
+                     found);
+    // What the last steps did not cover earlier ones may have.
+    std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.kind == AnomalyKind::AadiffUnchecked; });
+    std::ranges::move(found, std::back_inserter(report.anomalies));
 }
 
 template <class T>
@@ -62,6 +80,7 @@ Result<SessionPtr> liveSession(const profiler::StepWindow& window, const std::ve
     report.typical_step = typicalStep(report.steps);
     for (const profiler::LiveAnomaly& found : anomalies)
         report.anomalies.push_back(found.anomaly);
+    tellChecks(window, session->run, report);
     session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);
     session->overview = Overview(session->lanes);
     BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, session->lanes, control));
