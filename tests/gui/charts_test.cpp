@@ -1,9 +1,15 @@
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/charts/mark_labels.h"
 #include "app/gui/charts/step_chart.h"
+#include "app/gui/theme/chart_colours.h"
 
+#include <QApplication>
+#include <QHelpEvent>
 #include <QSignalSpy>
 #include <QTest>
+#include <QToolTip>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace bubblescope;
@@ -33,6 +39,70 @@ class ChartsTest : public QObject {
     Q_OBJECT
 
 private slots:
+    void namesOfMarksNeverTouch() {
+        // 200 marks of all kinds on 1000 pixels.
+        std::vector<MarkPlace> marks;
+        for (int i = 0; i < 200; ++i)
+            marks.push_back({5.0 * i, 60.0 + i % 7 * 20, i % 3});
+        const std::vector<MarkLabel> labels = placeMarkLabels(marks, 0, 1000);
+        QVERIFY(labels.size() > 4);
+        double end = 0;
+        std::size_t worst = 0;
+        for (const MarkLabel& label : labels) {
+            QVERIFY(label.left >= end);
+            QVERIFY(label.width > 0 && label.width <= marks[label.mark].width);
+            worst += marks[label.mark].importance == 2;
+            end = label.left + label.width;
+            QVERIFY(end <= 1000);
+        }
+        QVERIFY2(2 * worst > labels.size(), "those that matter most go first");
+    }
+
+    void namesStandBesideTheirMarks() {
+        // One in the middle, one that only fits to the left, and one that nobody has room for.
+        const std::vector<MarkLabel> labels = placeMarkLabels({{100, 80, 0}, {990, 80, 1}, {130, 80, 0}}, 50, 1000);
+        QCOMPARE(labels.size(), 2U);
+        QCOMPARE(labels[0].mark, 2U); // of equals the latest
+        QVERIFY(labels[0].left > 130 && labels[0].left < 140);
+        QCOMPARE(labels[1].mark, 1U);
+        QCOMPARE(labels[1].left + labels[1].width, 986.0);
+        // Between two that matter more a long name is cut short.
+        const auto cut = placeMarkLabels({{100, 300, 0}, {10, 60, 1}, {200, 60, 1}}, 0, 1000);
+        QCOMPARE(cut.size(), 3U);
+        QCOMPARE(cut[1].mark, 0U);
+        QVERIFY(cut[1].width < 100 && cut[1].left + cut[1].width < 204);
+        QVERIFY(placeMarkLabels({}, 0, 100).empty());
+    }
+
+    void theWorstMarkIsNamed() {
+        ThemeManager themes;
+        StepChart chart(themes);
+        chart.resize(400, 200);
+        chart.show();
+        std::vector<double> values(100, 10.0);
+        StepChart::Mark notice{50, QStringLiteral("something to note"), false, Severity::Notice};
+        StepChart::Mark serious{51, QStringLiteral("straggler, rank 2"), true, Severity::Serious};
+        serious.all << QStringLiteral("Rank 2 is slow.") << QStringLiteral("And something else.");
+        std::vector<int> numbers(100);
+        for (int i = 0; i < 100; ++i)
+            numbers[static_cast<std::size_t>(i)] = i;
+        chart.setCurves({curve(values)}, numbers, {notice, serious});
+        const std::vector<MarkLabel> labels = chart.labels();
+        QVERIFY(!labels.empty());
+        QVERIFY(std::ranges::any_of(labels, [](const MarkLabel& label) { return label.mark == 1; }));
+        const QImage picture = chart.grab().toImage();
+        const QRgb wanted = severityColour(themes.theme(), Severity::Serious).rgb();
+        int found = 0;
+        for (int y = 0; y < picture.height(); ++y) {
+            for (int x = 0; x < picture.width(); ++x)
+                found += picture.pixel(x, y) == wanted;
+        }
+        QVERIFY2(found > 20, qPrintable(QString::number(found)));
+        QHelpEvent help(QEvent::ToolTip, chart.pointOf(51, 0).toPoint(), chart.mapToGlobal(QPoint(10, 10)));
+        QApplication::sendEvent(&chart, &help);
+        QVERIFY2(QToolTip::text().contains(QStringLiteral("And something else.")), qPrintable(QToolTip::text()));
+    }
+
     void axisCoversWhatItShows() {
         const std::vector<double> values{10, 12, 11, 13, 12};
         const Axis axis = robustAxis(values, false);

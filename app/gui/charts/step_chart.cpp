@@ -19,7 +19,10 @@ namespace {
 constexpr int kStepMargin = 10;
 constexpr int kNumbersHeight = 18;
 constexpr double kTitleHeight = 18;
-constexpr int kTicks = 5;       ///< at most, on each vertical axis
+constexpr int kTicks = 5;           ///< at most, on each vertical axis
+constexpr double kSameHeight = 0.5; ///< pixels
+constexpr int kLabelGap = 4;
+constexpr int kLabelGround = 200;
 constexpr double kDotsFrom = 5; ///< pixels a step, below which dots would touch
 
 } // namespace
@@ -110,11 +113,16 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     painter.setRenderHint(QPainter::Antialiasing);
     if (!curve.expected.empty()) {
         painter.setPen(QPen(theme.text_dim, 1, Qt::DashLine));
-        for (std::size_t i = 0; i < curve.expected.size(); ++i) {
-            if (std::isnan(curve.expected[i])) continue;
-            const double y = layout.y(index, curve.expected[i]);
-            painter.drawLine(QPointF(layout.x(i) - layout.pitch() / 2, y),
-                             QPointF(layout.x(i) + layout.pitch() / 2, y));
+        for (std::size_t from = 0; from < curve.expected.size();) {
+            const double y = layout.y(index, curve.expected[from]); // not known where the value is not
+            std::size_t to = from + 1;
+            // Steps of one height are one line: a long run has thousands.
+            while (to < curve.expected.size() && std::abs(layout.y(index, curve.expected[to]) - y) < kSameHeight)
+                ++to;
+            if (!std::isnan(curve.expected[from]))
+                painter.drawLine(QPointF(layout.x(from) - layout.pitch() / 2, y),
+                                 QPointF(layout.x(to - 1) + layout.pitch() / 2, y));
+            from = to;
         }
     }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
@@ -145,21 +153,44 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     painter.setRenderHint(QPainter::Antialiasing, false);
 }
 
-void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
+QColor StepChart::colourOf(const Mark& mark) const {
     const Theme& theme = themes_.theme();
-    double free_from = 0;
+    if (mark.severity) return severityColour(theme, *mark.severity);
+    return mark.bad ? theme.bad : theme.good;
+}
+
+std::vector<MarkLabel> StepChart::labelsOn(const StepLayout& layout) const {
+    std::vector<MarkPlace> places;
     for (const Mark& mark : marks_) {
         const double x = std::round(layout.x(static_cast<std::size_t>(mark.step)) - layout.pitch() / 2);
-        const QColor colour = mark.bad ? theme.bad : theme.good;
-        painter.setPen(QPen(colour, 1, Qt::DashLine));
+        places.push_back({x, static_cast<double>(fontMetrics().horizontalAdvance(mark.text)),
+                          mark.severity ? static_cast<int>(*mark.severity) : 0});
+    }
+    return placeMarkLabels(places, layout.plot(0).left(), width() - double{kLabelGap});
+}
+
+std::vector<MarkLabel> StepChart::labels() const {
+    return numbers_.empty() ? std::vector<MarkLabel>() : labelsOn(plotLayout());
+}
+
+void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
+    for (const Mark& mark : marks_) {
+        const double x = std::round(layout.x(static_cast<std::size_t>(mark.step)) - layout.pitch() / 2);
+        painter.setPen(QPen(colourOf(mark), 1, Qt::DashLine));
         painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
-        const int width = fontMetrics().horizontalAdvance(mark.text);
-        const double left = std::min(x + 4, this->width() - width - 4.0);
-        if (left < free_from) continue; // the tooltip has those that do not fit
-        painter.setPen(colour);
-        painter.drawText(QRectF(left, layout.plot(0).top(), width + 2, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                         mark.text);
-        free_from = left + width + 8;
+    }
+    // On a ground of their own: the curve's peaks, which they name, are where they stand.
+    QColor ground = themes_.theme().timeline;
+    ground.setAlpha(kLabelGround);
+    for (const MarkLabel& label : labelsOn(layout)) { // the tooltip has those that do not fit
+        const Mark& mark = marks_[label.mark];
+        const QRectF place(label.left, layout.plot(0).top(), label.width, kTitleHeight);
+        painter.fillRect(place.adjusted(-2, 0, 2, -1), ground);
+        painter.setPen(colourOf(mark));
+        const bool whole = label.width >= fontMetrics().horizontalAdvance(mark.text);
+        painter.drawText(place.adjusted(0, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                         whole ? mark.text
+                               : fontMetrics().elidedText(mark.text, Qt::ElideRight, static_cast<int>(label.width)));
     }
 }
 
@@ -206,7 +237,9 @@ QString StepChart::toolTipAt(int step) const {
                     .arg(curve.title.toHtmlEscaped(), std::isnan(value) ? tr("unknown") : curve.text(value));
     }
     for (const Mark& mark : marks_) {
-        if (mark.step == step) text += QStringLiteral("<br>%1").arg(mark.text.toHtmlEscaped());
+        if (mark.step != step) continue;
+        for (const QString& line : mark.all.isEmpty() ? QStringList(mark.text) : mark.all)
+            text += QStringLiteral("<br>%1").arg(line.toHtmlEscaped());
     }
     return text;
 }

@@ -1,12 +1,16 @@
 #pragma once
 
+#include "app/gui/charts/mark_labels.h"
 #include "app/gui/charts/step_layout.h"
 #include "app/gui/theme/theme_manager.h"
+#include "core/diagnose/anomaly.h"
 
 #include <QString>
+#include <QStringList>
 #include <QWidget>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -28,9 +32,13 @@ public:
     /// A step at which something changes.
     struct Mark {
         int step = 0; ///< place in the curves
-        QString text;
+        QString text; ///< a few words, written beside it where there is room
         bool bad = false;
+        std::optional<Severity> severity = std::nullopt; ///< says the colour, and whose words go first
+        QStringList all = {};                            ///< what the tooltip says; empty = the text
     };
+    /// The words that are written now, from left to right, with their places; for tests.
+    [[nodiscard]] std::vector<MarkLabel> labels() const;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks);
     /// −1 for none.
     void setCurrent(int step);
@@ -60,6 +68,8 @@ private:
     [[nodiscard]] int axisWidth() const;
     void paintCurve(QPainter& painter, const StepLayout& layout, std::size_t curve) const;
     void paintMarks(QPainter& painter, const StepLayout& layout) const;
+    [[nodiscard]] std::vector<MarkLabel> labelsOn(const StepLayout& layout) const;
+    [[nodiscard]] QColor colourOf(const Mark& mark) const;
     void paintNumbers(QPainter& painter, const StepLayout& layout) const;
     [[nodiscard]] QString toolTipAt(int step) const;
 

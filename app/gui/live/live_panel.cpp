@@ -117,7 +117,7 @@ void LivePanel::refresh() {
 
 void LivePanel::goToAlert(int row) {
     const LiveAlert& alert = alerts_->at(row);
-    const int step = alert.anomaly && alert.anomaly->step ? *alert.anomaly->step : alert.step;
+    const int step = beganAt(alert);
     if (!live_.showStep(step)) return emit note(tr("Of step %1 only time and bubbles are kept").arg(step));
     if (alert.anomaly) goTo(state_, *alert.anomaly);
 }

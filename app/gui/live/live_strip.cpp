@@ -4,6 +4,7 @@
 #include "app/gui/panels/fill_when_seen.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -13,22 +14,26 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// The first alert of each step, and how many there are.
+/// The worst alert that began at each step names it; all of them are told.
 std::vector<StepChart::Mark> marksOf(const LiveSnapshot& picture) {
-    std::map<int, std::pair<const LiveAlert*, int>> by_step;
-    for (const LiveAlert& alert : picture.alerts) {
-        auto& [first, count] = by_step[alert.step];
-        if (first == nullptr) first = &alert;
-        ++count;
-    }
+    std::map<int, std::vector<const LiveAlert*>> by_step;
+    for (const LiveAlert& alert : picture.alerts)
+        by_step[beganAt(alert)].push_back(&alert);
     std::vector<StepChart::Mark> marks;
     for (std::size_t place = 0; place < picture.steps.size(); ++place) {
         const auto found = by_step.find(picture.steps[place].index);
         if (found == by_step.end()) continue;
-        const auto& [alert, count] = found->second;
-        QString text = alert->anomaly ? anomalyKindText(alert->anomaly->kind) : alertText(*alert, picture);
-        if (count > 1) text += QStringLiteral(" +%1").arg(count - 1);
-        marks.push_back({static_cast<int>(place), text, severityOf(*alert) != Severity::Notice});
+        auto& alerts = found->second;
+        std::ranges::stable_sort(alerts, std::greater(), [](const LiveAlert* alert) { return severityOf(*alert); });
+        StepChart::Mark mark;
+        mark.step = static_cast<int>(place);
+        mark.text = shortAlertText(*alerts.front(), picture);
+        if (alerts.size() > 1) mark.text += QStringLiteral(" +%1").arg(alerts.size() - 1);
+        mark.severity = severityOf(*alerts.front());
+        mark.bad = mark.severity != Severity::Notice;
+        for (const LiveAlert* alert : alerts)
+            mark.all << alertText(*alert, picture);
+        marks.push_back(std::move(mark));
     }
     return marks;
 }

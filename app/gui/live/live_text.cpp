@@ -121,6 +121,23 @@ Severity severityOf(const LiveAlert& alert) {
     return alert.kind == LiveAlert::Kind::RankLate ? Severity::Warning : Severity::Serious;
 }
 
+int beganAt(const LiveAlert& alert) {
+    return alert.anomaly && alert.anomaly->step ? *alert.anomaly->step : alert.step;
+}
+
+QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& picture) {
+    switch (alert.kind) {
+    case LiveAlert::Kind::Mismatch: return LiveWords::tr("check does not agree");
+    case LiveAlert::Kind::RankLate:
+    case LiveAlert::Kind::RankGone:
+        return LiveWords::tr("%1 is %2").arg(liveRankText(alert.rank, picture), rankStateText(alert.rank.state));
+    case LiveAlert::Kind::Anomaly: break;
+    }
+    const QString kind = anomalyKindText(alert.anomaly->kind);
+    if (!alert.anomaly->rank) return kind;
+    return LiveWords::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
+}
+
 QString alertText(const LiveAlert& alert, const LiveSnapshot& picture) {
     switch (alert.kind) {
     case LiveAlert::Kind::Anomaly: return sentence(translated(alert.anomaly->message));

@@ -33,5 +33,9 @@ enum class LiveState : std::uint8_t {
 
 [[nodiscard]] Severity severityOf(const LiveAlert& alert);
 [[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& picture);
+/// A few words: "straggler, rank 2".
+[[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& picture);
+/// The step at which what it tells of began, as far as that is known; it may be told some steps later.
+[[nodiscard]] int beganAt(const LiveAlert& alert);
 
 } // namespace bubblescope::gui
