@@ -2,10 +2,10 @@
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
-#include "app/cli/scratch_files.h"
 #include "app/cli/stop_signals.h"
 #include "profiler/collect/alert.h"
 #include "profiler/collect/captured_run.h"
+#include "profiler/collect/scratch_files.h"
 #include "profiler/collect/spool_follower.h"
 #include "profiler/metrics/exposition.h"
 #include "profiler/metrics/metrics_endpoint.h"
@@ -228,11 +228,11 @@ CommandResult monitor(const MonitorArguments& options) {
     if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
     BUBBLESCOPE_ASSIGN(live.replicas, options.streams.ownReplicas());
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
-    std::optional<ScratchFiles> scratch;
+    std::optional<profiler::ScratchFiles> scratch;
     std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());
     if (!options.streams.listen.empty() && !forwards) {
         if (options.streams.keep.empty()) {
-            BUBBLESCOPE_ASSIGN(scratch, ScratchFiles::make());
+            BUBBLESCOPE_ASSIGN(scratch, profiler::ScratchFiles::make());
         }
         captured.push_back(scratch ? scratch->path() : std::filesystem::path(options.streams.keep));
     }

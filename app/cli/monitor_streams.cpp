@@ -1,8 +1,8 @@
 #include "app/cli/monitor_streams.h"
 
 #include "app/cli/output.h"
-#include "app/cli/scratch_files.h"
 #include "app/cli/stop_signals.h"
+#include "profiler/collect/scratch_files.h"
 #include "profiler/collect/share_writer.h"
 #include "profiler/spool/rank_spool.h"
 
@@ -195,7 +195,7 @@ CommandResult StreamOptions::sendFolders(profiler::SpoolFollower follower) const
 CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
                                        std::optional<profiler::StreamReceiver> receiver) const {
     BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
-    BUBBLESCOPE_ASSIGN(const ScratchFiles files, ScratchFiles::make());
+    BUBBLESCOPE_ASSIGN(const profiler::ScratchFiles files, profiler::ScratchFiles::make());
     BUBBLESCOPE_ASSIGN(profiler::SpoolFollower steps, profiler::SpoolFollower::open({files.path()}));
     profiler::ShareWriter writer(files.path(), profiler::thisHost());
     profiler::LiveEngine engine(std::move(live));

@@ -44,7 +44,7 @@ void MainWindow::connectLive() {
 QWidget* MainWindow::buildLiveBar(QWidget* parent) {
     auto* bar = new LiveBar(live_, process_, state_, themes_, parent);
     connect(bar, &LiveBar::alertChosen, this, [this] { showDock(live_dock_); });
-    connect(bar, &LiveBar::openRequested, this, [this] { open(live_.target().folders); });
+    connect(bar, &LiveBar::openRequested, this, [this] { open(recordedFolders(live_.target(), *live_.picture())); });
     return bar;
 }
 

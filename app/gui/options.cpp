@@ -67,6 +67,13 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
         if (target.token.isEmpty())
             return OptionText::tr("--listen needs a token: give --token-file, or BUBBLESCOPE_TOKEN");
     }
+    target.certificate = parser.value(QStringLiteral("certificate"));
+    target.key = parser.value(QStringLiteral("key"));
+    target.keep = parser.value(QStringLiteral("keep"));
+    if (target.certificate.isEmpty() != target.key.isEmpty())
+        return OptionText::tr("--certificate and --key belong together");
+    if (target.listen.isEmpty() && !(target.certificate + target.keep).isEmpty())
+        return OptionText::tr("--certificate and --keep are for --listen");
     out.live = std::move(target);
     return {};
 }
@@ -169,6 +176,9 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("live"), {}, QStringLiteral("folder")},
                        {QStringLiteral("listen"), {}, QStringLiteral("address")},
                        {QStringLiteral("token-file"), {}, QStringLiteral("file")},
+                       {QStringLiteral("certificate"), {}, QStringLiteral("file")},
+                       {QStringLiteral("key"), {}, QStringLiteral("file")},
+                       {QStringLiteral("keep"), {}, QStringLiteral("folder")},
                        {QStringLiteral("demo"), {}, QStringLiteral("name")},
                        {QStringLiteral("tour"), {}, QStringLiteral("step")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
@@ -214,6 +224,9 @@ QString helpText() {
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
         "  --listen ADDRESS       watch what hosts send here (bubblescope monitor --forward)\n"
         "  --token-file FILE      the token that these hosts must know; or BUBBLESCOPE_TOKEN\n"
+        "  --certificate FILE     encrypt with TLS, and show this certificate (PEM)\n"
+        "  --key FILE             its private key (PEM)\n"
+        "  --keep FOLDER          keep the traces of recorded jobs that arrive there\n"
         "  --counters             show memory and other counters below the ranks\n"
         "  --ideal                show the ideal step below the observed one\n"
         "  --unfold RANK          show the rank's threads and streams\n"

@@ -150,7 +150,7 @@ void LiveBar::refresh() {
     elideAlert();
     refreshFollow();
     stop_->setVisible(live_.active());
-    open_->setVisible(any && !live_.target().folders.isEmpty());
+    open_->setVisible(any && !recordedFolders(live_.target(), *picture).isEmpty());
     stop_run_->setVisible(process_.running());
     stop_run_->setText(process_.stopping() ? tr("Stop at once") : tr("Stop the run"));
     lamp_->setToolTip(status_->text());

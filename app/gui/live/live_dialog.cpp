@@ -16,7 +16,8 @@ namespace bubblescope::gui {
 
 LiveDialog::LiveDialog(QWidget* parent)
     : QDialog(parent), folders_(new QListWidget(this)), folder_(new QLineEdit(this)), listen_(new QLineEdit(this)),
-      token_(new QLineEdit(this)) {
+      token_(new QLineEdit(this)), certificate_(new QLineEdit(this)), key_(new QLineEdit(this)),
+      keep_(new QLineEdit(this)) {
     setObjectName(QStringLiteral("liveDialog"));
     setWindowTitle(tr("Watch a run"));
     auto* intro =
@@ -58,6 +59,20 @@ LiveDialog::LiveDialog(QWidget* parent)
     auto* in_network = new QFormLayout(network);
     in_network->addRow(tr("Listen at"), listen_);
     in_network->addRow(tr("Token"), token_);
+    certificate_->setObjectName(QStringLiteral("liveCertificate"));
+    certificate_->setAccessibleName(tr("Certificate"));
+    certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
+    certificate_->setToolTip(tr("A file (PEM) that senders trust: records and token then travel encrypted, by TLS"));
+    key_->setObjectName(QStringLiteral("liveKey"));
+    key_->setAccessibleName(tr("Its private key"));
+    key_->setToolTip(tr("A file (PEM) that nobody else reads"));
+    keep_->setObjectName(QStringLiteral("liveKeep"));
+    keep_->setAccessibleName(tr("Keep recordings in"));
+    keep_->setPlaceholderText(tr("Nowhere: they go when watching ends"));
+    keep_->setToolTip(tr("A folder for the traces of recorded jobs that arrive; other runs keep their own"));
+    in_network->addRow(tr("Certificate"), withChooser(*certificate_, false));
+    in_network->addRow(tr("Its private key"), withChooser(*key_, false));
+    in_network->addRow(tr("Keep recordings in"), withChooser(*keep_, true));
 
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
     watch_ = buttons->addButton(tr("Watch"), QDialogButtonBox::AcceptRole);
@@ -79,7 +94,7 @@ LiveDialog::LiveDialog(QWidget* parent)
         folder_->clear();
         folder_->setFocus();
     });
-    for (QLineEdit* line : {folder_, listen_, token_})
+    for (QLineEdit* line : {folder_, listen_, token_, certificate_, key_})
         connect(line, &QLineEdit::textChanged, this, &LiveDialog::check);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
@@ -114,16 +129,42 @@ LiveTarget LiveDialog::target() const {
     const QString typed = folder_->text().trimmed();
     if (!typed.isEmpty() && !target.folders.contains(typed)) target.folders << typed;
     target.listen = listen_->text().trimmed();
+    if (target.listen.isEmpty()) return target;
     target.token = token_->text();
+    target.certificate = certificate_->text().trimmed();
+    target.key = key_->text().trimmed();
+    target.keep = keep_->text().trimmed();
     return target;
 }
 
-/// An address is of no use without the token that senders must know.
+/// An address is of no use without the token that senders must know, nor a certificate without its key.
 void LiveDialog::check() {
     const LiveTarget wanted = target();
     const bool listens = !wanted.listen.isEmpty();
-    watch_->setEnabled(listens ? !wanted.token.isEmpty() : !wanted.folders.isEmpty());
-    token_->setEnabled(listens);
+    const bool whole = !wanted.token.isEmpty() && wanted.certificate.isEmpty() == wanted.key.isEmpty();
+    watch_->setEnabled(listens ? whole : !wanted.folders.isEmpty());
+    for (QWidget* widget :
+         {static_cast<QWidget*>(token_), certificate_->parentWidget(), key_->parentWidget(), keep_->parentWidget()})
+        widget->setEnabled(listens);
+}
+
+/// A line with a button beside it that asks for what exists.
+QWidget* LiveDialog::withChooser(QLineEdit& line, bool folder) {
+    auto* both = new QWidget(this);
+    auto* row = new QHBoxLayout(both);
+    row->setContentsMargins(0, 0, 0, 0);
+    auto* choose = new QPushButton(tr("Choose…"), both);
+    choose->setAutoDefault(false);
+    row->addWidget(&line, 1);
+    row->addWidget(choose);
+    connect(choose, &QPushButton::clicked, this, [this, &line, folder] {
+        auto* dialog = new QFileDialog(this, line.accessibleName());
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->setFileMode(folder ? QFileDialog::Directory : QFileDialog::ExistingFile);
+        connect(dialog, &QFileDialog::fileSelected, &line, &QLineEdit::setText);
+        dialog->open();
+    });
+    return both;
 }
 
 void LiveDialog::chooseFolder() {

@@ -28,12 +28,16 @@ protected:
 
 private:
     void chooseFolder();
+    [[nodiscard]] QWidget* withChooser(QLineEdit& line, bool folder);
     void check();
 
     QListWidget* folders_;
     QLineEdit* folder_;
     QLineEdit* listen_;
     QLineEdit* token_;
+    QLineEdit* certificate_;
+    QLineEdit* key_;
+    QLineEdit* keep_;
     QPushButton* watch_;
 };
 

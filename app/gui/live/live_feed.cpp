@@ -47,6 +47,21 @@ void openManyFiles() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+Result<std::optional<profiler::StreamReceiver>> receiverFor(const LiveTarget& target,
+                                                            const std::filesystem::path& keep) {
+    profiler::StreamReceiver::Options listening;
+    BUBBLESCOPE_ASSIGN(listening.address, profiler::parseAddress(target.listen.toStdString()));
+    listening.token = target.token.toStdString();
+    listening.clock = profiler::thisHost().clock;
+    listening.keep = keep;
+    if (!target.certificate.isEmpty() || !target.key.isEmpty()) {
+        BUBBLESCOPE_ASSIGN(listening.tls, profiler::TlsSettings::forListening(target.certificate.toStdString(),
+                                                                              target.key.toStdString()));
+    }
+    BUBBLESCOPE_ASSIGN(profiler::StreamReceiver receiver, profiler::StreamReceiver::open(std::move(listening)));
+    return std::optional(std::move(receiver));
+}
+
 } // namespace
 
 QString LiveTarget::name() const {
@@ -59,10 +74,26 @@ QString LiveTarget::name() const {
     return names.join(QStringLiteral(", "));
 }
 
-LiveFeed::LiveFeed(const LiveTarget& target, profiler::LiveOptions options, profiler::SpoolFollower follower,
-                   std::optional<profiler::StreamReceiver> receiver, Clock clock)
-    : engine_(std::move(options)), follower_(std::move(follower)), receiver_(std::move(receiver)),
-      captured_(toFolders(target), target.patience), clock_(std::move(clock)) {}
+QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& picture) {
+    QStringList folders = target.folders;
+    if (picture.captured && !target.listen.isEmpty() && !target.keep.isEmpty()) folders << target.keep;
+    return folders;
+}
+
+struct LiveFeed::Parts {
+    profiler::LiveOptions options;
+    profiler::SpoolFollower follower;
+    std::optional<profiler::StreamReceiver> receiver;
+    std::optional<profiler::ScratchFiles> scratch;
+    /// Where traces of recorded jobs are: what these did shows in their files alone, those that come over the network
+    /// included.
+    std::vector<std::filesystem::path> recorded;
+};
+
+LiveFeed::LiveFeed(const LiveTarget& target, Parts parts, Clock clock)
+    : scratch_(std::move(parts.scratch)), engine_(std::move(parts.options)), follower_(std::move(parts.follower)),
+      receiver_(std::move(parts.receiver)), captured_(std::move(parts.recorded), target.patience),
+      clock_(std::move(clock)) {}
 
 Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock clock) {
     if (target.folders.isEmpty() && target.listen.isEmpty())
@@ -78,16 +109,16 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
         clock = [] { return profiler::readClocks().monotonic; };
     }
     BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower, profiler::SpoolFollower::open(folders));
-    std::optional<profiler::StreamReceiver> receiver;
+    Parts parts{std::move(options), std::move(follower), {}, {}, folders};
     if (!target.listen.isEmpty()) {
-        profiler::StreamReceiver::Options listening;
-        BUBBLESCOPE_ASSIGN(listening.address, profiler::parseAddress(target.listen.toStdString()));
-        listening.token = target.token.toStdString();
-        listening.clock = profiler::thisHost().clock;
-        BUBBLESCOPE_ASSIGN(receiver, profiler::StreamReceiver::open(std::move(listening)));
+        if (target.keep.isEmpty()) {
+            BUBBLESCOPE_ASSIGN(parts.scratch, profiler::ScratchFiles::make());
+        }
+        parts.recorded.push_back(parts.scratch ? parts.scratch->path()
+                                               : std::filesystem::path(target.keep.toStdString()));
+        BUBBLESCOPE_ASSIGN(parts.receiver, receiverFor(target, parts.recorded.back()));
     }
-    return std::shared_ptr<LiveFeed>(
-        new LiveFeed(target, std::move(options), std::move(follower), std::move(receiver), std::move(clock)));
+    return std::shared_ptr<LiveFeed>(new LiveFeed(target, std::move(parts), std::move(clock)));
 }
 
 /// A part of what there is; true if there is more.
@@ -121,7 +152,9 @@ LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
         picture->address = receiver_->address().text();
         picture->senders = receiver_->connections();
     }
+    picture->captured = engine_.captured();
     picture->problems = follower_.problems();
+    if (receiver_ && !receiver_->keepProblem().empty()) picture->problems.push_back(receiver_->keepProblem());
     if (engine_.captured() && !captured_.problem().empty()) picture->problems.push_back(captured_.problem());
     picture->session = session_;
     return picture;

@@ -4,6 +4,7 @@
 #include "core/base/job.h"
 #include "profiler/collect/captured_run.h"
 #include "profiler/collect/live_engine.h"
+#include "profiler/collect/scratch_files.h"
 #include "profiler/collect/spool_follower.h"
 #include "profiler/collect/stream_receiver.h"
 
@@ -20,14 +21,20 @@ namespace bubblescope::gui {
 /// What is to be watched: folders that a run records into, now or later, an address that hosts send to, or both.
 struct LiveTarget {
     QStringList folders;
-    QString listen;                            ///< HOST:PORT or PORT; empty = nowhere
-    QString token;                             ///< that senders must know
+    QString listen;      ///< HOST:PORT or PORT; empty = nowhere
+    QString token;       ///< that senders must know
+    QString certificate; ///< shown to senders, with its key: files (PEM); empty = no encryption
+    QString key;
+    QString keep; ///< folder for traces of recorded jobs that senders send; empty = only while they are watched
     TimeNs patience{std::chrono::seconds(10)}; ///< as that of `bubblescope monitor`
 
     /// For people: the folders' names and the address.
     [[nodiscard]] QString name() const;
     friend bool operator==(const LiveTarget&, const LiveTarget&) = default;
 };
+
+/// Where what was watched lies in files that stay; none where it came over the network and was not kept.
+[[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& picture);
 
 /// Reads what a run writes and makes pictures of it, with the engine that `monitor` has. Each call does a bounded part
 /// of the work and waits for nothing but the end of another. From any thread.
@@ -56,12 +63,14 @@ public:
     [[nodiscard]] int streamsDescriptor() const { return receiver_ ? receiver_->descriptor() : -1; }
 
 private:
-    LiveFeed(const LiveTarget& target, profiler::LiveOptions options, profiler::SpoolFollower follower,
-             std::optional<profiler::StreamReceiver> receiver, Clock clock);
+    /// What is at hand when all is opened.
+    struct Parts;
+    LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
     void take(profiler::LiveEvent event);
     void refreshSession(const JobControl& control);
 
+    std::optional<profiler::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
     profiler::LiveEngine engine_;
     profiler::SpoolFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;

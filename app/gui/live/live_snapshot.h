@@ -42,6 +42,7 @@ struct LiveSnapshot {
     profiler::CheckCounts checks;
     HeardAfter heard;
     bool ended = false;                ///< all ranks have ended or are gone
+    bool captured = false;             ///< it is a recorded job that knows nothing of us
     std::string address;               ///< that is listened at; empty = none
     std::size_t senders = 0;           ///< connected to it
     std::vector<std::string> problems; ///< files that cannot be read, and the like

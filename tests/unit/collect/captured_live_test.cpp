@@ -3,6 +3,7 @@
 #include "profiler/collect/stream_receiver.h"
 #include "profiler/collect/stream_sender.h"
 #include "profiler/inject/capture_writer.h"
+#include "tests/support/recorded_job.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/collect/recorded_ranks.h"
 
@@ -20,68 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimeNs kUnit = 100us;
-constexpr int kRanks = 2;
-
-struct NamedOp {
-    std::string name;
-    int begin; ///< in units of the step
-    int end;
-};
-/// 1F1B of two ranks and two micro-batches, a forward of one unit and a backward of two.
-const std::array<std::vector<NamedOp>, kRanks> kOrders{{{{"F0", 0, 1}, {"F1", 1, 2}, {"B0", 4, 6}, {"B1", 7, 9}},
-                                                        {{"F0", 1, 2}, {"B0", 2, 4}, {"F1", 4, 5}, {"B1", 5, 7}}}};
-constexpr int kStep = 10; ///< units from one step to the next
-
-/// A job of two processes that is recorded without a change to it, at times of our choice.
-class RecordedJob {
-public:
-    explicit RecordedJob(std::filesystem::path dir, std::int64_t size = 0) : dir_(std::move(dir)) {
-        options_.size = size;
-        for (int rank = 0; rank < kRanks; ++rank) {
-            CaptureFileInfo info;
-            info.dir = dir_;
-            info.identity.rank = rank;
-            info.identity.size = kRanks;
-            info.process = {"node", "boot", "train", 100 + rank};
-            writers_.push_back(std::make_unique<CaptureWriter>(options_, info, names_, communicators_, CallName{}));
-            constexpr TimeNs kAhead = 1h;
-            writers_.back()->addReading({0, 0ns, kAhead});
-            writers_.back()->addReading({1'000'000'000, 1s, kAhead + 1s});
-        }
-    }
-
-    void write(int rank, int step) {
-        for (const NamedOp& op : kOrders[static_cast<std::size_t>(rank)]) {
-            HostRecord record;
-            record.type = HostRecord::Type::Push;
-            record.text = op.name;
-            tell(rank, record, step * kStep + op.begin);
-            record.type = HostRecord::Type::Pop;
-            record.text = {};
-            tell(rank, record, step * kStep + op.end);
-        }
-        flush(rank, step + 1);
-    }
-    void flush(int rank, int step) { EXPECT_TRUE(writer(rank).flush(step * kStep * kUnit).ok()); }
-    void end(int rank, int step) { EXPECT_TRUE(writer(rank).finish(step * kStep * kUnit).ok()); }
-    CaptureWriter& writer(int rank) { return *writers_[static_cast<std::size_t>(rank)]; }
-    [[nodiscard]] std::string bytes(int rank) const {
-        return test::readAll(dir_ / ("rank" + std::to_string(rank) + ".pid" + std::to_string(100 + rank) + ".pftrace"));
-    }
-
-private:
-    void tell(int rank, HostRecord record, int unit) {
-        record.ticks = (unit * kUnit).count();
-        writer(rank).take(7, record, false);
-    }
-
-    std::filesystem::path dir_;
-    CaptureOptions options_;
-    nvtx::Names names_;
-    nccl::Communicators communicators_;
-    std::vector<std::unique_ptr<CaptureWriter>> writers_;
-};
+using test::RecordedJob;
+constexpr int kRanks = RecordedJob::kRanks;
+constexpr TimeNs kUnit = RecordedJob::kUnit;
 
 /// Feeds what the processes wrote since it was last asked.
 class Watched {
