@@ -71,18 +71,22 @@ private slots:
         QCOMPARE(ours, theirs);
     }
 
-    void spansAreRectanglesSideBySide() {
-        QImage spans = picture({100, 50}, 1);
+    void barsStandOnTheirLane() {
+        QImage bars = picture({100, 50}, 1);
         QImage rects = picture({100, 50}, 1);
-        PixelCanvas a(spans, {10, 5, 80, 40}, 1);
+        PixelCanvas a(bars, {10, 5, 80, 40}, 1);
         PixelCanvas b(rects, {10, 5, 80, 40}, 1);
-        a.fillSpans(-3, 20, {{-5, 4, 0xffff0000}, {4, 9, 0xff00ff00}, {60, 900, 0xff0000ff}, {30, 30, 0xffffffff}});
+        a.fillBars(-3, 20,
+                   {{-5, 4, 0, 0xffff0000}, {4, 9, 7, 0xff00ff00}, {60, 900, 19, 0xff0000ff}, {30, 30, 0, 0xffffffff}});
         b.fill({-5, -3, 9, 20}, 0xffff0000);
-        b.fill({4, -3, 5, 20}, 0xff00ff00);
-        b.fill({60, -3, 840, 20}, 0xff0000ff);
-        QCOMPARE(spans, rects);
-        QCOMPARE(spans.pixel(9, 10), kGround);
-        QCOMPARE(spans.pixel(90, 10), kGround);
+        b.fill({4, 4, 5, 13}, 0xff00ff00);
+        b.fill({60, 16, 840, 1}, 0xff0000ff);
+        QCOMPARE(bars, rects);
+        QCOMPARE(bars.pixel(9, 20), kGround);
+        QCOMPARE(bars.pixel(90, 20), kGround);
+        a.fillBars(35, 20, {{0, 80, 0, 0xff00ffff}, {0, 80, 12, 0xffffffff}}); // ends below the plot
+        b.fill({0, 35, 80, 5}, 0xff00ffff);
+        QCOMPARE(bars, rects);
     }
 
     void cachedLabelsAreForgottenWithTheFont() {

@@ -1,6 +1,7 @@
 #include "app/gui/timeline/extra_painter.h"
 
 #include "app/gui/models/format.h"
+#include "core/base/stoppable.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
@@ -22,16 +23,20 @@ struct ExtraText {
 
 constexpr int kNameIndent = 24;
 
-} // namespace
-
-QColor rawColour(const Theme& theme, StringId name) {
-    static const std::array<QColor, 8> kLight{"#7c9cc4", "#c9a66b", "#8fb58a", "#b48ab0",
-                                              "#d08c7a", "#79aeb2", "#a4a46c", "#9a98c9"};
-    static const std::array<QColor, 8> kDark{"#54759e", "#95764a", "#5f8a5d", "#86608a",
-                                             "#9c6252", "#4f8387", "#7a7a48", "#6d6b9d"};
+QRgb rawRgb(const Theme& theme, StringId name) {
+    static constexpr std::array<QRgb, 8> kLight{0xff7c9cc4, 0xffc9a66b, 0xff8fb58a, 0xffb48ab0,
+                                                0xffd08c7a, 0xff79aeb2, 0xffa4a46c, 0xff9a98c9};
+    static constexpr std::array<QRgb, 8> kDark{0xff54759e, 0xff95764a, 0xff5f8a5d, 0xff86608a,
+                                               0xff9c6252, 0xff4f8387, 0xff7a7a48, 0xff6d6b9d};
     // Ids follow one another in the file; spread, neighbours differ.
     const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
     return theme.dark ? kDark[tone] : kLight[tone];
+}
+
+} // namespace
+
+QColor rawColour(const Theme& theme, StringId name) {
+    return QColor(rawRgb(theme, name));
 }
 
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
@@ -42,13 +47,10 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
+    paintPixels(shapes);
     const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-        const RawShape& shape = shapes[i];
-        if (shape.slice == kNoId) {
-            i = paintColumns(shapes, i) - 1;
-            continue;
-        }
+    for (const RawShape& shape : shapes) {
+        if (shape.slice == kNoId) continue;
         const QColor ground = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
         if (body.width() >= 3) body.setWidth(body.width() - pixel);
@@ -69,46 +71,54 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     paintRawNames();
 }
 
-/// A lane can have a rectangle for each pixel: written as pixels they are drawn at once.
-std::size_t ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t first) {
-    const double ratio = f_.geometry.device_pixel_ratio;
-    const double bottom = shapes[first].rect.bottom();
-    const double top = bottom - RowLayout::kRawHeight;
-    std::size_t end = first;
-    while (end < shapes.size() && shapes[end].slice == kNoId && shapes[end].rect.bottom() == bottom)
-        ++end;
-    if (f_.pixels != nullptr) {
-        paintColumns(shapes, first, end, *f_.pixels, top);
-        return end;
+std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vector<RawShape>& shapes) {
+    std::vector<LanePixels> out;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        if (shapes[i].slice != kNoId) continue;
+        const bool goes_on =
+            !out.empty() && out.back().end == i && shapes[i - 1].rect.bottom() == shapes[i].rect.bottom();
+        if (!goes_on) out.push_back({i, i});
+        out.back().end = i + 1;
     }
-    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
-    QImage lane(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
-    lane.fill(Qt::transparent);
-    PixelCanvas pixels(lane, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight),
-                       ratio);
-    paintColumns(shapes, first, end, pixels, 0);
-    lane.setDevicePixelRatio(ratio);
-    p_.drawImage(QPointF(0, top), lane);
-    return end;
+    return out;
 }
 
-/// Line by line from the lane's top, those that reach so high.
-void ExtraPainter::paintColumns(const std::vector<RawShape>& shapes, std::size_t first, std::size_t end,
-                                PixelCanvas& pixels, double top) {
-    const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    columns_.clear();
-    for (std::size_t i = first; i < end; ++i)
-        columns_.push_back({{pixels.device(shapes[i].rect.left()), pixels.device(shapes[i].rect.right()),
-                             rawColour(f_.theme, shapes[i].name).rgb()},
-                            pixels.device(RowLayout::kRawHeight - shapes[i].rect.height())});
-    const int lines = pixels.device(RowLayout::kRawHeight);
-    for (int line = 0; line < lines; ++line) {
-        spans_.clear();
-        for (const Column& column : columns_) {
-            if (column.from <= line) spans_.push_back(column.span);
-        }
-        pixels.fillSpans(top + line * pixel, pixel, spans_);
+/// A lane can have a rectangle for each pixel: written as pixels they are drawn at once, and lanes, which lie apart, on
+/// all cores.
+void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
+    const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
+    const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
+    if (f_.pixels != nullptr) {
+        [[maybe_unused]] const bool whole = onAllCores(lanes.size(), [&](std::size_t i) {
+            writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i]));
+            return true;
+        });
+        return;
     }
+    const double ratio = f_.geometry.device_pixel_ratio;
+    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
+    for (const LanePixels& lane : lanes) {
+        QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight),
+                     QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::transparent);
+        PixelCanvas pixels(
+            image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight), ratio);
+        writeLane(shapes, lane, pixels, 0);
+        image.setDevicePixelRatio(ratio);
+        p_.drawImage(QPointF(0, topOf(lane)), image);
+    }
+}
+
+void ExtraPainter::writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
+                             double top) const {
+    std::vector<PixelBar> bars;
+    bars.reserve(lane.end - lane.first);
+    for (std::size_t i = lane.first; i < lane.end; ++i) {
+        const QRectF& rect = shapes[i].rect;
+        bars.push_back({pixels.device(rect.left()), pixels.device(rect.right()),
+                        pixels.device(RowLayout::kRawHeight - rect.height()), rawRgb(f_.theme, shapes[i].name)});
+    }
+    pixels.fillBars(top, RowLayout::kRawHeight, bars);
 }
 
 template <class Paint>

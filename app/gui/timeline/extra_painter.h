@@ -18,25 +18,22 @@ public:
     void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share);
 
 private:
-    /// All pixels of a lane from `first` on; returns the first shape behind them.
-    std::size_t paintColumns(const std::vector<RawShape>& shapes, std::size_t first);
-    void paintColumns(const std::vector<RawShape>& shapes, std::size_t first, std::size_t end, PixelCanvas& pixels,
-                      double top);
+    /// Neighbouring shapes that are pixels of one lane.
+    struct LanePixels {
+        std::size_t first = 0;
+        std::size_t end = 0;
+    };
+    static std::vector<LanePixels> lanesOfPixels(const std::vector<RawShape>& shapes);
+    void paintPixels(const std::vector<RawShape>& shapes);
+    void writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels, double top) const;
     void paintRawNames();
     /// Calls `paint` for each row, with what says where in the header a lane's name stands: nothing if out of sight.
     template <class Paint>
     void paintNames(int height, const Paint& paint);
 
-    struct Column {
-        PixelSpan span;
-        int from = 0; ///< line of the lane
-    };
-
     QPainter& p_;
     const TimelineFrame& f_;
     QFont small_;
-    std::vector<Column> columns_; ///< kept for their memory
-    std::vector<PixelSpan> spans_;
 };
 
 /// Slices of one name have one colour everywhere: one of some muted tones.

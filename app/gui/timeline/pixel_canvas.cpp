@@ -46,15 +46,17 @@ void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
     }
 }
 
-void PixelCanvas::fillSpans(double top, double height, const std::vector<PixelSpan>& spans) {
-    const int first = std::max(plot_.top() + device(top), plot_.top());
+/// Bar by bar: most are a pixel wide, and the lines of a lane stay in the fastest memory.
+void PixelCanvas::fillBars(double top, double height, const std::vector<PixelBar>& bars) {
+    const int lane = plot_.top() + device(top);
     const int end = std::min(plot_.top() + device(top + height), plot_.bottom() + 1);
-    for (int y = first; y < end; ++y) {
-        QRgb* pixels = line(y) + plot_.left();
-        for (const PixelSpan& span : spans) {
-            const int left = std::clamp(span.left, 0, plot_.width());
-            const int right = std::clamp(span.right, left, plot_.width());
-            std::fill(pixels + left, pixels + right, span.colour);
+    for (const PixelBar& bar : bars) {
+        const int left = std::clamp(bar.left, 0, plot_.width());
+        const int right = std::clamp(bar.right, left, plot_.width());
+        for (int y = std::max(lane + bar.top, plot_.top()); y < end; ++y) {
+            QRgb* pixels = line(y) + plot_.left();
+            for (int x = left; x < right; ++x)
+                pixels[x] = bar.colour;
         }
     }
 }

@@ -8,16 +8,18 @@
 
 namespace bubblescope::gui {
 
-/// A stretch of a line of pixels, [left, right), in one colour.
-struct PixelSpan {
+/// A bar that stands on the bottom of a lane, [left, right) wide, from `top` down, in one colour.
+struct PixelBar {
     int left = 0;
     int right = 0;
+    int top = 0; ///< lines below the lane's top
     QRgb colour = 0;
 };
 
 /// Writes opaque rectangles straight into a picture's pixels: a timeline can have tens of thousands of them in a frame,
 /// and a painter takes longer to be asked than to draw. Coordinates are logical pixels from the plot's corner; all is
-/// clipped to the plot. May be used while a painter is active on the same picture.
+/// clipped to the plot. May be used while a painter is active on the same picture; what does not overlap may be written
+/// by several threads at once.
 class PixelCanvas {
 public:
     /// `image`: 32 bits a pixel; it must outlive the canvas and must not be copied while that is in use.
@@ -28,8 +30,8 @@ public:
     void fillDevice(const QRect& rect, QRgb colour);
     /// Repeats the tile, which has 32 bits a pixel, from the plot's corner on.
     void fillTiled(const QRectF& rect, const QImage& tile);
-    /// Rectangles of one height side by side, line by line; `left` and `right` count device pixels from the plot.
-    void fillSpans(double top, double height, const std::vector<PixelSpan>& spans);
+    /// Bars of one lane; their numbers are device pixels, `left` and `right` from the plot's edge.
+    void fillBars(double top, double height, const std::vector<PixelBar>& bars);
 
     /// Where a logical coordinate lies in device pixels from the plot's edge.
     [[nodiscard]] int device(double logical) const;

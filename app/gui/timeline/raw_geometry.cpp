@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <optional>
 
 namespace bubblescope::gui {
@@ -18,10 +19,10 @@ constexpr double kLabelRoom = 26; ///< narrower ones carry no text
 
 class LaneShapes {
 public:
-    LaneShapes(const GeometryInput& input, int line, const RawLane& lane, double top, std::vector<RawShape>& out)
+    LaneShapes(const GeometryInput& input, int line, const RawLane& lane, double top)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
           own_(lane.own(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr), out_(out) {}
+          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
 
     /// At what the trace holds for the lane's pixels. Different lanes by any threads.
     void look() {
@@ -33,16 +34,15 @@ public:
         } else {
             if (columns_ == nullptr) columns_ = &not_kept_.emplace();
             ColumnCache::look(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
-        }
-    }
-
-    void build() {
-        if (few_) {
-            addSlices(slices_);
-        } else {
             addColumns(columns_->columns);
         }
     }
+
+    /// What look() has left: names, which fonts are asked about. On the GUI thread.
+    void name() {
+        if (few_) addSlices(slices_);
+    }
+    [[nodiscard]] std::vector<RawShape>& shapes() { return out_; }
 
 private:
     [[nodiscard]] double x(TimeNs own) const {
@@ -119,7 +119,7 @@ private:
     std::optional<ColumnCache::Lane> not_kept_;
     bool few_ = false;
     std::vector<SliceId> slices_;
-    std::vector<RawShape>& out_;
+    std::vector<RawShape> out_;
 };
 
 } // namespace
@@ -134,7 +134,7 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
             if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
             const int line = input.rows.lineAt(row);
-            lanes.emplace_back(input, line, input.session.raw.of(line)[place], top, shapes);
+            lanes.emplace_back(input, line, input.session.raw.of(line)[place], top);
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
@@ -142,8 +142,14 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         lanes[i].look();
         return true;
     });
+    std::size_t count = 0;
+    for (LaneShapes& lane : lanes) {
+        lane.name();
+        count += lane.shapes().size();
+    }
+    shapes.reserve(count);
     for (LaneShapes& lane : lanes)
-        lane.build();
+        std::ranges::move(lane.shapes(), std::back_inserter(shapes));
     return shapes;
 }
 
