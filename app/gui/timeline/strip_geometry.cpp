@@ -1,5 +1,7 @@
 #include "app/gui/timeline/strip_geometry.h"
 
+#include "core/base/stoppable.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -182,11 +184,22 @@ std::vector<StripPiece> buildStrips(const GeometryInput& input) {
     std::vector<StripPiece> pieces;
     if (!input.rows.strips()) return pieces;
     const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
+    std::vector<int> rows;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         const int top = input.rows.rowTop(row) - input.scroll_y;
-        if (input.rows.isHeader(row) || top >= input.height || top + input.rows.rowHeight() <= 0) continue;
-        StripBuilder(input, borders, row, pieces).build();
+        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
     }
+    std::vector<std::vector<StripPiece>> of_rows(rows.size());
+    [[maybe_unused]] const bool whole = onAllCores(rows.size(), [&](std::size_t i) {
+        StripBuilder(input, borders, rows[i], of_rows[i]).build();
+        return true;
+    });
+    std::size_t count = 0;
+    for (const std::vector<StripPiece>& of_row : of_rows)
+        count += of_row.size();
+    pieces.reserve(count);
+    for (const std::vector<StripPiece>& of_row : of_rows)
+        pieces.insert(pieces.end(), of_row.begin(), of_row.end());
     return pieces;
 }
 

@@ -1,13 +1,16 @@
 #include "app/gui/timeline/strip_painter.h"
 
 #include "app/gui/models/row_text.h"
+#include "core/base/stoppable.h"
 
 #include <QFontMetrics>
 #include <QImage>
 #include <QPainter>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -41,17 +44,37 @@ void StripPainter::paint(const std::vector<StripPiece>& pieces) {
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
+/// Rows on all cores: every other one, and then those between them, since neighbours may share a line of pixels where
+/// these are no whole ones.
 void StripPainter::paint(const std::vector<StripPiece>& pieces, PixelCanvas& pixels) {
+    std::array<std::vector<std::span<const StripPiece>>, 2> every_other;
+    for (auto first = pieces.begin(); first != pieces.end();) {
+        const auto end =
+            std::find_if(first, pieces.end(), [&](const StripPiece& piece) { return piece.row != first->row; });
+        every_other[static_cast<std::size_t>(first->row) % 2].emplace_back(first, end);
+        first = end;
+    }
+    for (const auto& rows : every_other) {
+        [[maybe_unused]] const bool whole = onAllCores(rows.size(), [&](std::size_t i) {
+            paintRow(rows[i], pixels);
+            return true;
+        });
+    }
+}
+
+void StripPainter::paintRow(std::span<const StripPiece> pieces, PixelCanvas& pixels) const {
     const RowLayout& rows = f_.geometry.rows;
     const int chunks = f_.session.run.schedule.vpp;
     const QRgb bubble = f_.theme.fill(Role::Bubble).rgb();
+    const double end = rows.rowTop(pieces.front().row) + rows.bands().front().height - f_.geometry.scroll_y;
+    const int bottom = pixels.device(end);
     for (const StripPiece& piece : pieces) {
-        const double end = rows.rowTop(piece.row) + rows.bands().front().height - f_.geometry.scroll_y;
-        const int bottom = pixels.device(end);
         const int width = piece.end - piece.begin;
-        pixels.fillDevice({piece.begin, bottom - piece.busy, width, piece.busy},
-                          f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
-        pixels.fillDevice({piece.begin, bottom - piece.busy - piece.idle, width, piece.idle}, bubble);
+        if (piece.busy > 0)
+            pixels.fillDevice({piece.begin, bottom - piece.busy, width, piece.busy},
+                              f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
+        if (piece.idle > 0)
+            pixels.fillDevice({piece.begin, bottom - piece.busy - piece.idle, width, piece.idle}, bubble);
     }
 }
 

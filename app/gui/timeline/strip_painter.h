@@ -3,6 +3,8 @@
 #include "app/gui/timeline/strip_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 
+#include <span>
+
 namespace bubblescope::gui {
 
 /// Draws the ops and bubbles of thin rows, and their names, of which as many are shown as there is room for.
@@ -16,6 +18,7 @@ public:
 
 private:
     void paint(const std::vector<StripPiece>& pieces, PixelCanvas& pixels);
+    void paintRow(std::span<const StripPiece> pieces, PixelCanvas& pixels) const;
     void paintShare(int row, const QRect& area);
 
     QPainter& p_;
