@@ -65,23 +65,29 @@ struct Made {
     TimeRange range;
 };
 
-/// Who makes which payload: forwards those of the stage after theirs, backwards of the one before.
-std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
-    std::map<PayloadKey, Made> out;
-    const int apart = routes(step.placement);
+/// Calls `visit(item, op, payload, stage)` for each op of the pick that hands a payload on or takes one.
+template <class Visit>
+void forEachOnTheWay(const StepTimeline& step, int place, const MicrobatchPick& pick, const Visit& visit) {
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         const auto& ops = step.ranks[rank];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i].op;
             if (!takesPayload(op.kind) || !pick.takes(op.microbatch, op.sequence)) continue;
-            const Payload payload = payloadOf(op.kind);
-            const int stage =
-                step.stageOf(Rank(rank), op.chunk).value + (payload == Payload::Activation ? apart : -apart);
             const ItemRef item{ItemKind::Op, place, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
-            out.emplace(PayloadKey{payload, op.microbatch.value, op.sequence, stage},
-                        Made{item, {ops[i].start, ops[i].end}});
+            visit(item, ops[i], payloadOf(op.kind), step.stageOf(Rank(rank), op.chunk).value);
         }
     }
+}
+
+/// Who makes which payload: forwards those of the stage after theirs, backwards of the one before.
+std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
+    std::map<PayloadKey, Made> out;
+    const int apart = routes(step.placement);
+    forEachOnTheWay(step, place, pick, [&](const ItemRef& item, const TimelineOp& made, Payload payload, int stage) {
+        const int next = stage + (payload == Payload::Activation ? apart : -apart);
+        out.emplace(PayloadKey{payload, made.op.microbatch.value, made.op.sequence, next},
+                    Made{item, {made.start, made.end}});
+    });
     return out;
 }
 
@@ -101,30 +107,23 @@ std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const Microbatc
     std::vector<Arrow> out;
     const Sides sides = sidesOf(step, pick);
     const std::map<PayloadKey, Made> makers = makersOf(step, place, pick);
-    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        const auto& ops = step.ranks[rank];
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            const Op& op = ops[i].op;
-            if (!takesPayload(op.kind) || !pick.takes(op.microbatch, op.sequence)) continue;
-            const Payload payload = payloadOf(op.kind);
-            const PayloadKey key{payload, op.microbatch.value, op.sequence, step.stageOf(Rank(rank), op.chunk).value};
-            const auto maker = makers.find(key);
-            const int row = static_cast<int>(rank);
-            if (maker == makers.end() || maker->second.item.rank == row) continue;
-            Arrow arrow;
-            arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
-            arrow.producer = maker->second.item;
-            arrow.consumer = {ItemKind::Op, place, row, static_cast<std::int32_t>(i)};
-            const auto sent = sides.sent.find(key);
-            const auto received = sides.received.find(key);
-            arrow.from = sent != sides.sent.end()
-                             ? sent->second
-                             : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
-            arrow.to =
-                received != sides.received.end() ? received->second : Arrow::End{row, LaneKind::Compute, ops[i].start};
-            out.push_back(arrow);
-        }
-    }
+    forEachOnTheWay(step, place, pick, [&](const ItemRef& item, const TimelineOp& taken, Payload payload, int stage) {
+        const PayloadKey key{payload, taken.op.microbatch.value, taken.op.sequence, stage};
+        const auto maker = makers.find(key);
+        if (maker == makers.end() || maker->second.item.rank == item.rank) return;
+        Arrow arrow;
+        arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
+        arrow.producer = maker->second.item;
+        arrow.consumer = item;
+        const auto sent = sides.sent.find(key);
+        const auto received = sides.received.find(key);
+        arrow.from = sent != sides.sent.end()
+                         ? sent->second
+                         : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
+        arrow.to =
+            received != sides.received.end() ? received->second : Arrow::End{item.rank, LaneKind::Compute, taken.start};
+        out.push_back(arrow);
+    });
     return out;
 }
 
