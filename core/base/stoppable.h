@@ -62,6 +62,15 @@ template <class Work>
     return whole;
 }
 
+/// The same for work that is always done to its end and returns nothing.
+template <class Work>
+void eachOnAllCores(std::size_t count, const Work& work) {
+    (void)onAllCores(count, [&work](std::size_t i) {
+        work(i);
+        return true;
+    });
+}
+
 /// std::stable_sort that can be stopped: false if it was, which leaves the items in any order. `before` must not throw.
 template <class Iterator, class Before>
 [[nodiscard]] bool sortStably(Iterator begin, Iterator end, const Before& before, const JobControl& control) {

@@ -89,10 +89,7 @@ void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
     const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
     const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
     if (f_.pixels != nullptr) {
-        [[maybe_unused]] const bool whole = onAllCores(lanes.size(), [&](std::size_t i) {
-            writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i]));
-            return true;
-        });
+        eachOnAllCores(lanes.size(), [&](std::size_t i) { writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i])); });
         return;
     }
     const double ratio = f_.geometry.device_pixel_ratio;

@@ -138,10 +138,7 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
-    [[maybe_unused]] const bool whole = onAllCores(lanes.size(), [&](std::size_t i) {
-        lanes[i].look();
-        return true;
-    });
+    eachOnAllCores(lanes.size(), [&](std::size_t i) { lanes[i].look(); });
     std::size_t count = 0;
     for (LaneShapes& lane : lanes) {
         lane.name();

@@ -190,10 +190,7 @@ std::vector<StripPiece> buildStrips(const GeometryInput& input) {
         if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
     }
     std::vector<std::vector<StripPiece>> of_rows(rows.size());
-    [[maybe_unused]] const bool whole = onAllCores(rows.size(), [&](std::size_t i) {
-        StripBuilder(input, borders, rows[i], of_rows[i]).build();
-        return true;
-    });
+    eachOnAllCores(rows.size(), [&](std::size_t i) { StripBuilder(input, borders, rows[i], of_rows[i]).build(); });
     std::size_t count = 0;
     for (const std::vector<StripPiece>& of_row : of_rows)
         count += of_row.size();

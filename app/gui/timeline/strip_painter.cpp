@@ -55,10 +55,7 @@ void StripPainter::paint(const std::vector<StripPiece>& pieces, PixelCanvas& pix
         first = end;
     }
     for (const auto& rows : every_other) {
-        [[maybe_unused]] const bool whole = onAllCores(rows.size(), [&](std::size_t i) {
-            paintRow(rows[i], pixels);
-            return true;
-        });
+        eachOnAllCores(rows.size(), [&](std::size_t i) { paintRow(rows[i], pixels); });
     }
 }
 
