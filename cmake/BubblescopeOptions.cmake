@@ -89,16 +89,65 @@ function(bubblescope_together name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${BUBBLESCOPE_UNITY})
 endfunction()
 
-# bubblescope_library(<name> SOURCES … [LINK …] [LINK_PRIVATE …]): a static library with our options.
-function(bubblescope_library name)
-  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+# ---- Libraries: a folder each ---------------------------------------------------------------------------
+# libraries.txt is the one table of what may depend on what. It gives the libraries their links here, and
+# tests/architecture compares the includes of the whole tree with it.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt bubblescope_library_table REGEX "^[a-z]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
+
+# bubblescope_target(<out> <folder>): the target of a folder, core/formats/chrome is bubblescope_core_formats_chrome.
+function(bubblescope_target out folder)
+  string(REPLACE "/" "_" name ${folder})
+  set(${out} bubblescope_${name} PARENT_SCOPE)
+endfunction()
+
+# bubblescope_dependencies(<out> <folder>): the targets of the folders that the table allows it to use.
+function(bubblescope_dependencies out folder)
+  set(targets "")
+  set(found OFF)
+  foreach(line IN LISTS bubblescope_library_table)
+    if(line MATCHES "^${folder}:(.*)$")
+      set(found ON)
+      separate_arguments(names UNIX_COMMAND "${CMAKE_MATCH_1}")
+      foreach(name IN LISTS names)
+        bubblescope_target(target ${name})
+        list(APPEND targets ${target})
+      endforeach()
+    endif()
+  endforeach()
+  if(NOT found)
+    message(FATAL_ERROR "cmake/libraries.txt has no line for ${folder}: say there what it may depend on")
+  endif()
+  set(${out} ${targets} PARENT_SCOPE)
+endfunction()
+
+# bubblescope_library([SOURCES …] [LINK …] [LINK_PRIVATE …] [PRECOMPILED …]): the library of this folder, of all its sources
+# unless they are given. LINK and LINK_PRIVATE name what is not ours.
+function(bubblescope_library)
+  cmake_parse_arguments(arg "" "NAME;PRECOMPILED" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  if(arg_NAME)
+    set(name ${arg_NAME})
+    set(dependencies "")
+  else()
+    bubblescope_target(name ${folder})
+    bubblescope_dependencies(dependencies ${folder})
+  endif()
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED bubblescope_headers)
   endif()
-  add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC bubblescope_options ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
-  bubblescope_precompiled(${name} ${arg_PRECOMPILED})
-  bubblescope_together(${name})
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_link_libraries(${name} PUBLIC bubblescope_options ${dependencies} ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
+    bubblescope_precompiled(${name} ${arg_PRECOMPILED})
+    bubblescope_together(${name})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE bubblescope_options ${dependencies} ${arg_LINK})
+  endif()
 endfunction()
 
 # bubblescope_precompiled(<name> <headers>): compiles a target with what `headers` precompiled. Sources still include all

@@ -1,6 +1,6 @@
 #include "runtime/check_config.h"
 
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
 
 #include <fmt/format.h>
 

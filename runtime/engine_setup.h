@@ -1,8 +1,8 @@
 #pragma once
 
 #include "profiler/recorder/recorder.h"
+#include "runtime/checks/check_setup.h"
 #include "runtime/engine/engine.h"
-#include "runtime/replay/check_setup.h"
 #include "runtime/run.h"
 
 #include <memory>

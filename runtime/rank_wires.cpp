@@ -1,9 +1,9 @@
 #include "runtime/rank_wires.h"
 
 #include "runtime/agree.h"
-#include "runtime/transport/control_source.h"
-#include "runtime/transport/mpi/mpi_job.h"
-#include "runtime/transport/system_clock_name.h"
+#include "runtime/comm/control_source.h"
+#include "runtime/comm/mpi/mpi_job.h"
+#include "runtime/comm/system_clock_name.h"
 
 #include <exception>
 #include <string>

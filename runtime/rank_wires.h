@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/base/process_team.h"
-#include "runtime/device/host_clock.h"
+#include "runtime/backend/host_clock.h"
+#include "runtime/comm/process_wires.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/run.h"
-#include "runtime/transport/process_wires.h"
 
 #include <memory>
 

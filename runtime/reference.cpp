@@ -1,8 +1,8 @@
 #include "runtime/check_config.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/trained_stages.h"
-#include "runtime/transport/inproc/wires.h"
 
 #include <exception>
 #include <memory>

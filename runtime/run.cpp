@@ -1,11 +1,11 @@
 #include "runtime/run.h"
 
+#include "runtime/backend/host_clock.h"
 #include "runtime/check_config.h"
-#include "runtime/device/host_clock.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/wiring.h"
 #include "runtime/engine_setup.h"
 #include "runtime/trained_stages.h"
-#include "runtime/transport/inproc/wires.h"
 
 #include <exception>
 #include <memory>

@@ -5,12 +5,12 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
-#include "runtime/device/backend.h"
+#include "runtime/backend/backend.h"
+#include "runtime/checks/aadiff_options.h"
 #include "runtime/engine/bubble_hook.h"
-#include "runtime/fault/fault.h"
+#include "runtime/faults/fault.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
-#include "runtime/replay/aadiff_options.h"
 
 #include <cstdint>
 #include <filesystem>

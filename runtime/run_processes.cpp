@@ -1,12 +1,12 @@
 #include "runtime/run_processes.h"
 
 #include "runtime/agree.h"
+#include "runtime/backend/host_clock.h"
 #include "runtime/check_config.h"
-#include "runtime/device/host_clock.h"
+#include "runtime/checks/process_board.h"
 #include "runtime/engine/wiring.h"
 #include "runtime/engine_setup.h"
 #include "runtime/rank_wires.h"
-#include "runtime/replay/process_board.h"
 #include "runtime/trained_stages.h"
 
 #include <fmt/format.h>

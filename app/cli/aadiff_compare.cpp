@@ -5,7 +5,7 @@
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 #include "core/aadiff/compare.h"
-#include "core/base/counted.h"
+#include "core/base/pluralize.h"
 #include "core/recognise/load_checks.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ std::string sideText(char name, const RecordedChecks& run) {
         if (run.info->tp > 1) out += fmt::format(", {} tensor ranks", run.info->tp);
         out += ", ";
     }
-    return out + counted(run.log.digests.size(), "digest") + "\n";
+    return out + pluralize(run.log.digests.size(), "digest") + "\n";
 }
 
 /// "step 3, B2.1 of layer 5, input gradient", and who computed it in each run.
@@ -104,8 +104,8 @@ std::string toText(const ComparedDigests& compared) {
     const DigestComparison& result = compared.result;
     std::string out = sideText('A', compared.a) + sideText('B', compared.b);
     out +=
-        fmt::format("\n{} compared in {}: {}\n", counted(static_cast<std::size_t>(result.compared), "digest"),
-                    counted(static_cast<std::size_t>(result.steps), "step"),
+        fmt::format("\n{} compared in {}: {}\n", pluralize(static_cast<std::size_t>(result.compared), "digest"),
+                    pluralize(static_cast<std::size_t>(result.steps), "step"),
                     result.differing == 0 ? std::string("all are equal") : fmt::format("{} differ", result.differing));
     if (result.differing > 0) {
         out += paragraph("First difference: ", digestPlace(result.roots.front()));

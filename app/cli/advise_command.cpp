@@ -4,7 +4,7 @@
 #include "app/cli/replay_options.h"
 #include "app/cli/table.h"
 #include "core/base/bytes.h"
-#include "core/diagnose/advise/advise.h"
+#include "core/optimize/advice/advise.h"
 
 #include <fmt/format.h>
 

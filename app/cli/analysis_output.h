@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "core/diagnose/report.h"
+#include "core/analysis/report.h"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
-#include "core/base/counted.h"
+#include "core/base/pluralize.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,8 +32,8 @@ std::string headText(const Run& run) {
     const std::string what =
         run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size());
     std::string out = fmt::format("{}: {}, {}, {}, {} slices, {}\n", what, run.format,
-                                  counted(static_cast<std::size_t>(run.schedule.pp), "rank"),
-                                  counted(run.steps.size(), "step"), run.slices, formatTime(run.span));
+                                  pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"),
+                                  pluralize(run.steps.size(), "step"), run.slices, formatTime(run.span));
     out += fmt::format("Schedule: {}{}, p = {}, m = {}, v = {} ({})\n", run.schedule.name,
                        run.schedule.flavor.empty() ? "" : " (" + run.schedule.flavor + ")", run.schedule.pp,
                        run.schedule.microbatches, run.schedule.vpp, run.annotation);
@@ -196,7 +196,7 @@ std::string stagesText(const Run& run, const RunReport& report) {
         cells.emplace_back(slow ? "<- slow" : "");
         table.row(std::move(cells));
     }
-    return fmt::format("\nOp times by stage (medians over {})\n", counted(run.steps.size(), "step")) + table.text();
+    return fmt::format("\nOp times by stage (medians over {})\n", pluralize(run.steps.size(), "step")) + table.text();
 }
 
 std::string anomaliesText(const RunReport& report) {

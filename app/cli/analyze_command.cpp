@@ -5,7 +5,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
-#include "core/diagnose/responders.h"
+#include "core/analysis/responders.h"
 #include "core/report/run_page.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
-#include "core/diagnose/anomalies/thresholds.h"
-#include "core/diagnose/anomaly.h"
+#include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/anomalies/thresholds.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "runtime/launch/launcher.h"
 #ifdef BUBBLESCOPE_WITH_CUDA
-#include "runtime/device/cuda/cuda_backend.h"
+#include "runtime/backend/cuda/cuda_backend.h"
 #endif
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "core/base/result.h"
-#include "runtime/device/backend.h"
+#include "runtime/backend/backend.h"
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "app/cli/capture_forward.h"
 
-#include "profiler/spool/rank_spool.h"
+#include "profiler/stream/rank_spool.h"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "profiler/collect/spool_follower.h"
-#include "profiler/collect/stream_sender.h"
-#include "profiler/net/descriptor.h"
+#include "core/live/spool_follower.h"
+#include "core/live/stream_sender.h"
+#include "core/net/descriptor.h"
 
 #include <filesystem>
 #include <memory>

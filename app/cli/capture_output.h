@@ -2,7 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/output.h"
-#include "profiler/inject/capture_options.h"
+#include "profiler/capture/capture_options.h"
 #include "profiler/job/report.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "core/base/result.h"
-#include "runtime/replay/aadiff_options.h"
+#include "runtime/checks/aadiff_options.h"
 
 #include <optional>
 #include <string>

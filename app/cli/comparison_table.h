@@ -2,8 +2,8 @@
 
 #include "app/cli/output.h"
 #include "app/cli/table.h"
-#include "core/bubble/rates.h"
 #include "core/schedule/schedule.h"
+#include "core/timeline/rates.h"
 
 #include <string>
 #include <vector>

@@ -1,12 +1,12 @@
 #include "app/cli/command.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
-#include "core/io/chrome/writer.h"
-#include "core/io/csv/writer.h"
-#include "core/io/pack.h"
-#include "core/io/perfetto/write_trace.h"
-#include "core/io/read_trace.h"
-#include "core/io/svg/draw_trace.h"
+#include "core/formats/chrome/writer.h"
+#include "core/formats/csv/writer.h"
+#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/pack.h"
+#include "core/report/svg/draw_trace.h"
 
 #include <fmt/format.h>
 

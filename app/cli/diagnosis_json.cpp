@@ -97,7 +97,7 @@ Json bubbleJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const 
 }
 
 Json blameJson(const StepTimeline& step, const StepDiagnosis& diagnosis) {
-    constexpr std::size_t kMostBubbles = 32;
+    constexpr std::size_t kMaxBubbles = 32;
     Json ranking = Json::array();
     for (const Culprit& culprit : diagnosis.blame.ranking)
         ranking.push_back(culpritJson(step, diagnosis, culprit));
@@ -105,7 +105,7 @@ Json blameJson(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     for (const BlamedBubble& bubble : diagnosis.blame.bubbles) {
         if (bubble.cause) longest.push_back(&bubble);
     }
-    const auto count = static_cast<std::ptrdiff_t>(std::min(longest.size(), kMostBubbles));
+    const auto count = static_cast<std::ptrdiff_t>(std::min(longest.size(), kMaxBubbles));
     std::ranges::partial_sort(longest, longest.begin() + count, std::ranges::greater{},
                               [](const BlamedBubble* bubble) { return bubble->end - bubble->start - bubble->usual; });
     longest.resize(static_cast<std::size_t>(count));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "core/diagnose/step_diagnosis.h"
+#include "core/analysis/step_diagnosis.h"
 
 #include <string>
 #include <vector>

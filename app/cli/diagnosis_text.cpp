@@ -1,7 +1,7 @@
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/table.h"
-#include "core/diagnose/accounting/notes.h"
-#include "core/diagnose/anomaly.h"
+#include "core/analysis/accounting/notes.h"
+#include "core/analysis/anomalies/anomaly.h"
 
 #include <fmt/format.h>
 
@@ -44,10 +44,10 @@ std::vector<Entry> entriesOf(const StepAccounting& account) {
 
 /// A column per rank where that fits a terminal, else the mean and the ranks at both ends.
 std::string accountText(const StepAccounting& account, TimeNs wall) {
-    constexpr std::size_t kMostColumns = 5;
+    constexpr std::size_t kMaxColumns = 5;
     const std::vector<Entry> entries = entriesOf(account);
     const auto ranks = static_cast<std::int64_t>(account.ranks.size());
-    const bool wide = account.ranks.size() > kMostColumns;
+    const bool wide = account.ranks.size() > kMaxColumns;
     std::vector<Table::Column> columns{{"", kLeft}};
     if (wide) {
         columns.insert(columns.end(), {{"mean"}, {"least"}, {"on", kLeft}, {"most"}, {"on", kLeft}});

@@ -1,7 +1,7 @@
 #include "app/cli/diff_output.h"
 
 #include "app/cli/table.h"
-#include "core/base/counted.h"
+#include "core/base/pluralize.h"
 
 #include <fmt/format.h>
 
@@ -96,7 +96,7 @@ std::string sideText(char name, const Run& run, std::size_t steps) {
             : fmt::format("{} ({} files)", run.files.front().parent_path().string(), run.files.size());
     return fmt::format("{}: {}\n   {}{}, p = {}, m = {}, v = {}, {} compared\n", name, what, run.schedule.name,
                        run.schedule.flavor.empty() ? "" : " (" + run.schedule.flavor + ")", run.schedule.pp,
-                       run.schedule.microbatches, run.schedule.vpp, counted(steps, "step"));
+                       run.schedule.microbatches, run.schedule.vpp, pluralize(steps, "step"));
 }
 
 std::string stepText(const RunComparison& result) {

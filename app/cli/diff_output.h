@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "core/diagnose/compare/compare_runs.h"
+#include "core/analysis/comparison/compare_runs.h"
 
 #include <string>
 

@@ -2,8 +2,8 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/table.h"
-#include "core/bubble/closed_form.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/theory/closed_form.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/table.h"
-#include "core/io/file_bytes.h"
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/file_bytes.h"
 #include "core/trace/summary.h"
 
 #include <fmt/format.h>

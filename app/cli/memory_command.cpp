@@ -4,8 +4,8 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/table.h"
 #include "core/base/bytes.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 
 #include <fmt/format.h>
 

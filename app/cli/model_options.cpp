@@ -1,6 +1,6 @@
 #include "app/cli/model_options.h"
 
-#include "core/partition/partition.h"
+#include "core/cost/partition.h"
 
 #include <fmt/format.h>
 

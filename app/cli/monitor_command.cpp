@@ -3,13 +3,13 @@
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/stop_signals.h"
-#include "profiler/collect/alert.h"
-#include "profiler/collect/captured_run.h"
-#include "profiler/collect/scratch_files.h"
-#include "profiler/collect/spool_follower.h"
-#include "profiler/metrics/exposition.h"
-#include "profiler/metrics/metrics_endpoint.h"
-#include "profiler/spool/rank_spool.h"
+#include "core/live/alert.h"
+#include "core/live/captured_run.h"
+#include "core/live/metrics/exposition.h"
+#include "core/live/metrics/metrics_endpoint.h"
+#include "core/live/scratch_files.h"
+#include "core/live/spool_follower.h"
+#include "profiler/stream/rank_spool.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -28,7 +28,7 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::LiveEngine;
+using profiler::LiveAnalyzer;
 using profiler::LiveEvent;
 
 struct MonitorArguments {
@@ -47,7 +47,7 @@ struct MonitorArguments {
 /// The last screen is overwritten by the next.
 class Screen {
 public:
-    void show(const LiveEngine& engine) {
+    void show(const LiveAnalyzer& engine) {
         winsize size{};
         constexpr std::size_t kLines = 24;
         const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -182,7 +182,7 @@ private:
     }
 
     const MonitorArguments& options_;
-    LiveEngine engine_;
+    LiveAnalyzer engine_;
     profiler::SpoolFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;
     profiler::CapturedRun captured_;
@@ -226,7 +226,7 @@ CommandResult monitor(const MonitorArguments& options) {
     if (forwards && !reduces && !options.streams.listen.empty())
         return usageError("--listen and --forward together need --replicas", "give --replicas 0-15, or all");
     if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
-    BUBBLESCOPE_ASSIGN(live.replicas, options.streams.ownReplicas());
+    BUBBLESCOPE_ASSIGN(live.replicas, options.streams.nativeReplicas());
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
     std::optional<profiler::ScratchFiles> scratch;
     std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());

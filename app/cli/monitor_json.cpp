@@ -4,7 +4,7 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::LiveEngine;
+using profiler::LiveAnalyzer;
 using profiler::LiveEvent;
 using profiler::LiveRank;
 using profiler::LiveStep;
@@ -27,7 +27,7 @@ Json rankJson(const LiveRank& rank) {
     return document;
 }
 
-Json stepJson(const LiveStep& step, const LiveEngine& engine) {
+Json stepJson(const LiveStep& step, const LiveAnalyzer& engine) {
     Json document = {{"step", step.index}, {"complete", step.complete}};
     if (step.complete) {
         document["wall_ns"] = step.wall.count();
@@ -80,7 +80,7 @@ void append(Json& document, const Json& more) {
 
 } // namespace
 
-Json eventJson(const LiveEvent& event, const LiveEngine& engine) {
+Json eventJson(const LiveEvent& event, const LiveAnalyzer& engine) {
     Json document;
     switch (event.kind) {
     case LiveEvent::Kind::RunBegan:
@@ -117,7 +117,7 @@ Json eventJson(const LiveEvent& event, const LiveEngine& engine) {
     return document;
 }
 
-Json liveSummaryJson(const LiveEngine& engine) {
+Json liveSummaryJson(const LiveAnalyzer& engine) {
     const profiler::LiveCounts counts = engine.counts();
     const profiler::Latency& latency = engine.latency();
     Json ranks = Json::array();

@@ -1,19 +1,19 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "profiler/collect/live_engine.h"
+#include "core/live/live_analyzer.h"
 
 #include <string>
 
 namespace bubblescope::cli {
 
 /// What happened, as one of the documents that `monitor` prints as lines where nobody sees a terminal.
-[[nodiscard]] Json eventJson(const profiler::LiveEvent& event, const profiler::LiveEngine& engine);
+[[nodiscard]] Json eventJson(const profiler::LiveEvent& event, const profiler::LiveAnalyzer& engine);
 
 /// The last of them: the run as far as it was seen.
-[[nodiscard]] Json liveSummaryJson(const profiler::LiveEngine& engine);
+[[nodiscard]] Json liveSummaryJson(const profiler::LiveAnalyzer& engine);
 
 /// The present state for people, in no more lines than given.
-[[nodiscard]] std::string liveText(const profiler::LiveEngine& engine, std::size_t lines);
+[[nodiscard]] std::string liveText(const profiler::LiveAnalyzer& engine, std::size_t lines);
 
 } // namespace bubblescope::cli

@@ -2,9 +2,9 @@
 
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
-#include "profiler/collect/scratch_files.h"
-#include "profiler/collect/share_writer.h"
-#include "profiler/spool/rank_spool.h"
+#include "core/live/scratch_files.h"
+#include "core/live/share_writer.h"
+#include "profiler/stream/rank_spool.h"
 
 #include <fmt/format.h>
 
@@ -112,7 +112,7 @@ Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver(const st
     return opened;
 }
 
-Result<profiler::ReplicaRange> StreamOptions::ownReplicas() const {
+Result<profiler::ReplicaRange> StreamOptions::nativeReplicas() const {
     profiler::ReplicaRange range;
     if (replicas.empty() || replicas == "all") return range;
     const char* const end = replicas.data() + replicas.size();
@@ -198,7 +198,7 @@ CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::Spo
     BUBBLESCOPE_ASSIGN(const profiler::ScratchFiles files, profiler::ScratchFiles::make());
     BUBBLESCOPE_ASSIGN(profiler::SpoolFollower steps, profiler::SpoolFollower::open({files.path()}));
     profiler::ShareWriter writer(files.path(), profiler::thisHost());
-    profiler::LiveEngine engine(std::move(live));
+    profiler::LiveAnalyzer engine(std::move(live));
     Sending sending(std::move(options));
     StopSignals stop;
     bool ended = false;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "app/cli/command.h"
-#include "profiler/collect/spool_follower.h"
-#include "profiler/collect/stream_receiver.h"
-#include "profiler/collect/stream_sender.h"
+#include "core/live/spool_follower.h"
+#include "core/live/stream_receiver.h"
+#include "core/live/stream_sender.h"
 
 #include <filesystem>
 #include <optional>
@@ -34,7 +34,7 @@ struct StreamOptions {
     receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<profiler::StreamSender::Options> senderOptions() const;
     /// The replicas that are looked after here. Errors: Usage.
-    [[nodiscard]] Result<profiler::ReplicaRange> ownReplicas() const;
+    [[nodiscard]] Result<profiler::ReplicaRange> nativeReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
     [[nodiscard]] CommandResult sendFolders(profiler::SpoolFollower follower) const;
     /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.

@@ -12,12 +12,12 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::LiveEngine;
+using profiler::LiveAnalyzer;
 using profiler::LiveRank;
 using profiler::LiveStep;
 using profiler::RankState;
 
-std::string headline(const LiveEngine& engine) {
+std::string headline(const LiveAnalyzer& engine) {
     if (!engine.info()) return "Waiting for a run to write its first records …\n";
     const RunInfo& info = *engine.info();
     std::string line =
@@ -29,13 +29,13 @@ std::string headline(const LiveEngine& engine) {
     return line + (engine.runEnded() ? "; the run has ended\n" : "\n");
 }
 
-std::string rankName(const LiveRank& rank, const LiveEngine& engine) {
+std::string rankName(const LiveRank& rank, const LiveAnalyzer& engine) {
     return engine.info()->dp > 1 ? fmt::format("rank {} of replica {}", rank.rank.value, rank.replica)
                                  : fmt::format("rank {}", rank.rank.value);
 }
 
 /// "3 running, 1 gone", then a line for each that is not well.
-std::string ranksText(const LiveEngine& engine) {
+std::string ranksText(const LiveAnalyzer& engine) {
     constexpr std::size_t kShown = 4;
     constexpr std::array kStates{RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone,
                                  RankState::Ended};
@@ -79,7 +79,7 @@ std::vector<std::string> stepCells(const LiveStep& step) {
             why};
 }
 
-std::string stepsText(const LiveEngine& engine, std::size_t most) {
+std::string stepsText(const LiveAnalyzer& engine, std::size_t most) {
     using Align = Table::Align;
     Table table({{"step"}, {"time"}, {"bubble"}, {"closed form"}, {"checks"}, {"besides the schedule", Align::Left}});
     const auto& steps = engine.steps();
@@ -89,7 +89,7 @@ std::string stepsText(const LiveEngine& engine, std::size_t most) {
     return table.empty() ? "No step is complete yet.\n" : table.text();
 }
 
-std::string anomaliesText(const LiveEngine& engine) {
+std::string anomaliesText(const LiveAnalyzer& engine) {
     constexpr std::size_t kShown = 4;
     std::string out;
     for (std::size_t i = 0; i < std::min(kShown, engine.anomalies().size()); ++i) {
@@ -102,14 +102,14 @@ std::string anomaliesText(const LiveEngine& engine) {
     return out.empty() ? "No anomaly.\n" : "Anomalies:\n" + out;
 }
 
-std::string checksText(const LiveEngine& engine) {
+std::string checksText(const LiveAnalyzer& engine) {
     const profiler::CheckCounts& checks = engine.checks();
     if (checks.planned() == 0) return {};
     return fmt::format("Checks: {} of {} done ({}), {} mismatch{}\n", checks.equal + checks.mismatch, checks.planned(),
                        finePercent(*checks.coverage()), checks.mismatch, checks.mismatch == 1 ? "" : "es");
 }
 
-std::string capturedText(const LiveEngine& engine) {
+std::string capturedText(const LiveAnalyzer& engine) {
     const profiler::LiveCounts counts = engine.counts();
     std::string out = fmt::format("Heard: {} records", counts.slices);
     const auto tell = [&out](std::int64_t count, std::string_view what) {
@@ -135,7 +135,7 @@ std::size_t linesOf(const std::string& text) {
 
 } // namespace
 
-std::string liveText(const LiveEngine& engine, std::size_t lines) {
+std::string liveText(const LiveAnalyzer& engine, std::size_t lines) {
     const std::string head = headline(engine);
     if (!engine.info()) return head;
     const std::string tail = ranksText(engine) + checksText(engine) + anomaliesText(engine) + capturedText(engine);

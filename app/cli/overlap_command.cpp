@@ -1,8 +1,8 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/overlap_output.h"
-#include "core/overlap/op_costs_json.h"
-#include "core/schedule/registry.h"
+#include "core/optimize/overlap/op_costs_json.h"
+#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 

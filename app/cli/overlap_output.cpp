@@ -2,7 +2,7 @@
 
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
-#include "core/overlap/stream_chart.h"
+#include "core/optimize/overlap/stream_chart.h"
 
 #include <fmt/format.h>
 

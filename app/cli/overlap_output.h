@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "core/overlap/study.h"
+#include "core/optimize/overlap/study.h"
 
 #include <string>
 #include <string_view>

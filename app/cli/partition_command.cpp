@@ -2,9 +2,9 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/table.h"
-#include "core/partition/layer_times.h"
-#include "core/partition/optimise.h"
-#include "core/partition/partition.h"
+#include "core/cost/partition.h"
+#include "core/optimize/partition/layer_times.h"
+#include "core/optimize/partition/optimise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,9 +52,9 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
     if (options.schedule.pp() < 1) return usageError("no ranks given", "use --pp P");
     if (vpp < 1) return usageError(fmt::format("--vpp {} is not a number of chunks", vpp), "give 1 or more");
-    constexpr std::int64_t kMostStages = 1'000'000;
+    constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{options.schedule.pp()} * vpp;
-    if (stages > kMostStages) return usageError("more than a million stages", "lower --pp or --vpp");
+    if (stages > kMaxStages) return usageError("more than a million stages", "lower --pp or --vpp");
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
 

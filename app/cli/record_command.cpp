@@ -2,7 +2,7 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
 #include "app/cli/monitor_streams.h"
-#include "profiler/inject/rank_identity.h"
+#include "profiler/capture/rank_identity.h"
 #include "profiler/job/child.h"
 #include "profiler/job/environment.h"
 

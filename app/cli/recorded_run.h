@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/cli/output.h"
+#include "core/analysis/report.h"
 #include "core/base/process_team.h"
-#include "core/diagnose/report.h"
 #include "runtime/run.h"
 
 #include <string>

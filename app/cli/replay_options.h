@@ -2,7 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/load_options.h"
-#include "core/diagnose/whatif/scenario.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
 
 #include <string>
@@ -28,7 +28,7 @@ private:
     std::vector<int> steps_;
     std::vector<int> layers_;
     double input_share_ = 50;
-    double max_error_ = 100 * kMostReplayError;
+    double max_error_ = 100 * kMaxReplayError;
 };
 
 } // namespace bubblescope::cli

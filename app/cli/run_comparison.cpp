@@ -2,7 +2,7 @@
 
 #include "app/cli/comparison_table.h"
 #include "core/cost/recut.h"
-#include "core/timeline/typical_costs.h"
+#include "core/cost/typical_costs.h"
 
 #include <fmt/format.h>
 
@@ -20,8 +20,8 @@ namespace {
 Result<Schedule> withChunks(const ScheduleOptions& options, const std::string& name, const CostModel& times) {
     Result<Schedule> asked = options.sibling(name, times);
     if (asked.ok()) return asked;
-    constexpr int kMostChunks = 4;
-    for (int vpp = 1; vpp <= kMostChunks; ++vpp) {
+    constexpr int kMaxChunks = 4;
+    for (int vpp = 1; vpp <= kMaxChunks; ++vpp) {
         if (auto made = options.sibling(name, times, vpp); made.ok()) return made;
     }
     return asked;

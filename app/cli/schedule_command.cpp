@@ -2,9 +2,9 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
+#include "core/graph/simulate.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/schedule_json.h"
-#include "core/simulate/simulate.h"
 #include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>

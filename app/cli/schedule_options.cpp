@@ -1,10 +1,11 @@
 #include "app/cli/schedule_options.h"
 
 #include "core/cost/cost_files.h"
-#include "core/overlap/op_costs_json.h"
-#include "core/overlap/study.h"
+#include "core/graph/validate.h"
+#include "core/optimize/overlap/op_costs_json.h"
+#include "core/optimize/overlap/study.h"
 #include "core/recognise/match_schedule.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_json.h"
 
 #include <algorithm>
@@ -182,9 +183,9 @@ Result<CostModel> ScheduleOptions::costs(TimeNs forward) const {
 }
 
 Status ScheduleOptions::addLoss(CostModel& model, TimeNs loss) const {
-    constexpr std::int64_t kMostStages = 1'000'000;
+    constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{pp_} * vpp_;
-    if (!file_.empty() || stages > kMostStages) {
+    if (!file_.empty() || stages > kMaxStages) {
         return usageError("--loss needs --schedule and no more than a million stages", "leave --loss out");
     }
     const ScheduleFamily* const family = findScheduleFamily(name_);
@@ -205,7 +206,8 @@ Result<Planned> ScheduleOptions::plan(TimeNs forward) const {
     BUBBLESCOPE_ASSIGN(Schedule order, schedule(model));
     BUBBLESCOPE_ASSIGN(model.transfers, transfers_.model(order.pp));
     if (!op_times_.empty()) {
-        BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times_, order));
+        BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(order));
+        BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times_, order, graph));
         model.measured = std::make_shared<MeasuredTimes>(std::move(measured));
     }
     return Planned{std::move(order), std::move(model)};

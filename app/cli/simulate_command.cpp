@@ -6,10 +6,10 @@
 #include "app/cli/svg_options.h"
 #include "app/cli/table.h"
 #include "core/base/bytes.h"
-#include "core/bubble/analysis.h"
-#include "core/io/perfetto/write_timeline.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/formats/perfetto/write_timeline.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/theory/analysis.h"
 #include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>

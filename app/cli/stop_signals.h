@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/net/descriptor.h"
+#include "core/net/descriptor.h"
 
 #include <sys/signalfd.h>
 

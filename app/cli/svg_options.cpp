@@ -1,10 +1,10 @@
 #include "app/cli/svg_options.h"
 
-#include "core/bubble/closed_form.h"
-#include "core/bubble/consolidate.h"
-#include "core/bubble/rates.h"
-#include "core/io/svg/axis.h"
-#include "core/io/svg/draw_timelines.h"
+#include "core/graph/consolidate.h"
+#include "core/report/svg/axis.h"
+#include "core/report/svg/draw_timelines.h"
+#include "core/theory/closed_form.h"
+#include "core/timeline/rates.h"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/transfer_options.h"
+#include "core/graph/validate.h"
 #include "core/schedule/schedule_json.h"
-#include "core/schedule/validate.h"
 
 #include <fmt/format.h>
 

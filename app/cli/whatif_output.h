@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/cli/output.h"
-#include "core/diagnose/whatif/scenario.h"
-#include "core/diagnose/whatif/straggler_study.h"
+#include "core/analysis/whatif/scenario.h"
+#include "core/analysis/whatif/straggler_study.h"
 #include "core/recognise/run.h"
 
 #include <optional>

@@ -1,6 +1,6 @@
 #include "core/aadiff/compare.h"
 
-#include "core/aadiff/checked_tensor.h"
+#include "core/timeline/checked_tensor.h"
 
 #include <fmt/format.h>
 
@@ -305,7 +305,7 @@ DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b) {
             row.add(*in_a->record, *in_b->record);
             if (!explainer.explains(key)) {
                 ++result.root_count;
-                if (result.roots.size() < DigestComparison::kMostRoots)
+                if (result.roots.size() < DigestComparison::kMaxRoots)
                     result.roots.push_back({*in_a->record, *in_b->record});
             }
         }

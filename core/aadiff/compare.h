@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
+#include "core/timeline/check_log.h"
 #include "core/timeline/run_info.h"
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct DigestComparison {
     std::int64_t contradictory = 0; ///< numbers of which one run holds different digests itself; not compared
     int steps = 0;                  ///< in which anything was compared
 
-    /// Differences that follow from no other one, in causal order; at most `kMostRoots`. The first is the first
+    /// Differences that follow from no other one, in causal order; at most `kMaxRoots`. The first is the first
     /// difference of the runs.
     std::vector<DigestDifference> roots;
     std::int64_t root_count = 0;
@@ -61,7 +61,7 @@ struct DigestComparison {
     /// Whether the first difference lies where equal bits are to be expected.
     [[nodiscard]] bool unexpected() const;
 
-    static constexpr std::size_t kMostRoots = 100;
+    static constexpr std::size_t kMaxRoots = 100;
 };
 
 /// Compares what two runs computed, whatever their schedules and numbers of ranks: a number is named by step, part of

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
+#include "core/timeline/check_log.h"
 
 #include <array>
 #include <cstddef>

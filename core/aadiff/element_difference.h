@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/check_record.h"
+#include "core/timeline/check_record.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
 #include "core/base/sentence.h"
+#include "core/timeline/check_log.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/bubble/closed_form.h"
-#include "core/bubble/position.h"
+#include "core/theory/closed_form.h"
+#include "core/timeline/position.h"
 #include "core/timeline/step_timeline.h"
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #include "core/aadiff/study.h"
 
-#include "core/bubble/closed_form.h"
-#include "core/bubble/consolidate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/consolidate.h"
+#include "core/graph/simulate.h"
+#include "core/theory/closed_form.h"
 
 #include <fmt/format.h>
 

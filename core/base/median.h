@@ -11,7 +11,7 @@ namespace bubblescope {
 /// Middle value (the upper one of two); 0 of none. Leaves the values in another order.
 [[nodiscard]] inline TimeNs medianInPlace(std::span<TimeNs> values) {
     if (values.empty()) return TimeNs{0};
-    selectInPlace(values, values.size() / 2);
+    nthElement(values, values.size() / 2);
     return values[values.size() / 2];
 }
 

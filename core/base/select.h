@@ -44,15 +44,15 @@ template <class T>
 /// greater and none behind it less. Returns a place not behind that: what lies before it is no greater than what lies
 /// behind it. Several times as fast on long lists in no order; linear, but for adverse ones.
 template <class T>
-std::size_t selectInPlace(std::span<T> values, std::size_t place) {
+std::size_t nthElement(std::span<T> values, std::size_t place) {
     constexpr std::size_t kFew = 48;
-    constexpr int kMostRounds = 24; // each leaves about a quarter, unless values are adverse
+    constexpr int kMaxRounds = 24; // each leaves about a quarter, unless values are adverse
     std::size_t begin = 0;
     std::size_t end = values.size();
     const auto sort = [&](auto before) {
         return begin + detail::partitionInPlace(values.subspan(begin, end - begin), before);
     };
-    for (int round = 0; round < kMostRounds && end - begin > kFew; ++round) {
+    for (int round = 0; round < kMaxRounds && end - begin > kFew; ++round) {
         const auto around = detail::guessAround<T>(values.subspan(begin, end - begin), place - begin);
         const T low = around.first;
         const T high = around.second;

@@ -44,7 +44,7 @@ template <class Work>
 /// Calls `work(i)` for each i below `count`, in any order, on as many threads as the machine has cores. `work` returns
 /// false if the job is to stop, and must not throw; then this does so too.
 template <class Work>
-[[nodiscard]] bool onAllCores(std::size_t count, const Work& work) {
+[[nodiscard]] bool parallelFor(std::size_t count, const Work& work) {
     const std::size_t threads = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
     std::atomic<std::size_t> next{0};
     std::atomic<bool> whole{true};
@@ -65,7 +65,7 @@ template <class Work>
 /// The same for work that is always done to its end and returns nothing.
 template <class Work>
 void eachOnAllCores(std::size_t count, const Work& work) {
-    (void)onAllCores(count, [&work](std::size_t i) {
+    (void)parallelFor(count, [&work](std::size_t i) {
         work(i);
         return true;
     });

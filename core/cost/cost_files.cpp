@@ -1,7 +1,7 @@
 #include "core/cost/cost_files.h"
 
-#include "core/cost/input_file.h"
-#include "core/schedule/validate.h"
+#include "core/base/input_file.h"
+#include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace bubblescope {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::int64_t kMostIds = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxIds = std::numeric_limits<std::int32_t>::max();
 
 /// Far beyond any op, and still short enough to be added up.
 constexpr TimeNs kLongestTime{std::numeric_limits<std::int64_t>::max() / 16};
@@ -31,7 +31,7 @@ Result<OpTimes> readStage(const Json& entry, std::size_t index, const InputPlace
                   {"stage", "forward", "forward_ns", "backward", "backward_ns", "input_grad", "input_grad_ns",
                    "weight_grad", "weight_grad_ns", "optimizer", "optimizer_ns", "loss", "loss_ns"},
                   place));
-    BUBBLESCOPE_ASSIGN(const auto stage, numberField(entry, "stage", kMostIds, place));
+    BUBBLESCOPE_ASSIGN(const auto stage, numberField(entry, "stage", kMaxIds, place));
     if (stage && *stage != static_cast<std::int64_t>(index)) {
         return place.at("stage").error(
             fmt::format("is {}, but stages are listed in order and this is {}", *stage, index));
@@ -111,8 +111,8 @@ Result<Op> readOp(const Json& fields, const InputPlace& place) {
     if (!known) return place.error("names no kind of op, which are F, B, I, W and O");
     Op op;
     op.kind = *known;
-    BUBBLESCOPE_ASSIGN(const auto microbatch, numberField(fields, "microbatch", kMostIds, place));
-    BUBBLESCOPE_ASSIGN(const auto chunk, numberField(fields, "chunk", kMostIds, place));
+    BUBBLESCOPE_ASSIGN(const auto microbatch, numberField(fields, "microbatch", kMaxIds, place));
+    BUBBLESCOPE_ASSIGN(const auto chunk, numberField(fields, "chunk", kMaxIds, place));
     BUBBLESCOPE_ASSIGN(const auto sequence, numberField(fields, "sequence", kMaxSequenceSlices - 1, place));
     if (!microbatch && *known != OpKind::Optimizer) return place.error("names no micro-batch");
     op.microbatch.value = static_cast<std::int32_t>(microbatch.value_or(0));
@@ -181,14 +181,14 @@ Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& wh
     return links;
 }
 
-Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where, const Schedule& schedule) {
+Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where, const Schedule& schedule,
+                                  const OpGraph& graph) {
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
         inputFrom(
             text, where, "ops",
             R"(op times are {"ops": [["F", microbatch, chunk, rank, "5ms"], …]}, `simulate --json --ops`, or CSV)"));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
-    BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(schedule));
     MeasuredTimes times;
     for (std::size_t i = 0; i < list->size(); ++i) {
         const InputPlace place = input.row("ops", i);
@@ -222,9 +222,9 @@ Result<std::vector<Link>> readLinks(const std::string& file, int pp) {
     return linksFrom(text, file, pp);
 }
 
-Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule) {
+Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule, const OpGraph& graph) {
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
-    return opTimesFrom(text, file, schedule);
+    return opTimesFrom(text, file, schedule, graph);
 }
 
 } // namespace bubblescope

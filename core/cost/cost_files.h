@@ -2,7 +2,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/cost/measured_times.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/dependency.h"
 
 #include <string>
 #include <string_view>
@@ -41,9 +41,10 @@ namespace bubblescope {
 /// The duration is a time with its unit or a number of nanoseconds. [kind, microbatch, chunk, rank, start, end] is
 /// taken too, as `simulate --json --ops` prints it; a seventh entry is the sequence's slice. The document's other
 /// names are ignored, so that its output can be given as it is. CSV: kind, microbatch, chunk, rank, duration,
-/// sequence. An op that the schedule does not have is an error.
-[[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule);
+/// sequence. An op that the schedule does not have is an error. `graph` is completeGraph(schedule).
+[[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule,
+                                                const OpGraph& graph);
 [[nodiscard]] Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where,
-                                                const Schedule& schedule);
+                                                const Schedule& schedule, const OpGraph& graph);
 
 } // namespace bubblescope

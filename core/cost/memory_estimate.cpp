@@ -1,6 +1,6 @@
 #include "core/cost/memory_estimate.h"
 
-#include "core/partition/partition.h"
+#include "core/cost/partition.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,10 @@ namespace bubblescope {
 namespace {
 
 /// Sums of sizes beyond this cannot be of a real model, and must not overflow.
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 60U;
+constexpr std::int64_t kMaxCounted = std::int64_t{1} << 60U;
 
 std::int64_t saturatingSum(std::int64_t a, std::int64_t b) {
-    return std::min(a, kMostCounted) + std::min(b, kMostCounted) > kMostCounted ? kMostCounted : a + b;
+    return std::min(a, kMaxCounted) + std::min(b, kMaxCounted) > kMaxCounted ? kMaxCounted : a + b;
 }
 
 Result<std::vector<int>> cut(const ModelSizes& sizes, int parts) {
@@ -37,7 +37,7 @@ Result<std::vector<int>> cut(const ModelSizes& sizes, int parts) {
 StageMemory stageOf(const LayerSizes& sum, const ModelSizes& sizes) {
     StageMemory stage;
     const auto bytes = [&](std::int64_t each) {
-        return each > 0 && sum.parameters > kMostCounted / each ? kMostCounted : sum.parameters * each;
+        return each > 0 && sum.parameters > kMaxCounted / each ? kMaxCounted : sum.parameters * each;
     };
     stage.weights = bytes(sizes.weight_bytes);
     stage.gradients = bytes(sizes.gradient_bytes);
@@ -79,11 +79,11 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
         const std::int64_t each = std::max(stage.activations.forward, stage.activations.weight_grad) +
                                   stage.forward_workspace + stage.backward_workspace;
         const std::int64_t all =
-            each > kMostCounted / schedule.microbatches ? kMostCounted : each * schedule.microbatches;
+            each > kMaxCounted / schedule.microbatches ? kMaxCounted : each * schedule.microbatches;
         held = saturatingSum(
             held, saturatingSum(all, saturatingSum(stage.weights, saturatingSum(stage.gradients, stage.optimizer))));
     }
-    if (held >= kMostCounted)
+    if (held >= kMaxCounted)
         return usageError("the model's tensors exceed an exbibyte", "correct the sizes in the memory model");
     return model;
 }

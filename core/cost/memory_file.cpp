@@ -1,4 +1,4 @@
-#include "core/cost/input_file.h"
+#include "core/base/input_file.h"
 #include "core/cost/memory_estimate.h"
 
 #include <fmt/format.h>
@@ -9,12 +9,12 @@ namespace bubblescope {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60U;
-constexpr std::int64_t kMostLayers = 1'000'000;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60U;
+constexpr std::int64_t kMaxLayers = 1'000'000;
 
 Status readBytes(const Json& object, const std::string& key, const InputPlace& place, std::int64_t& value) {
     BUBBLESCOPE_ASSIGN(const auto bytes, bytesField(object, key, place));
-    if (bytes.value_or(0) > kMostBytes) return place.at(key).error("is beyond an exbibyte");
+    if (bytes.value_or(0) > kMaxBytes) return place.at(key).error("is beyond an exbibyte");
     value = bytes.value_or(value);
     return {};
 }
@@ -52,7 +52,7 @@ Result<LayerSizes> readLayer(const Json& entry, const InputPlace& place) {
         entry, {"count", "parameters", "activation", "until_weight_grad", "forward_workspace", "backward_workspace"},
         place));
     LayerSizes layer;
-    BUBBLESCOPE_TRY(readNumber(entry, "parameters", kMostBytes, place, layer.parameters));
+    BUBBLESCOPE_TRY(readNumber(entry, "parameters", kMaxBytes, place, layer.parameters));
     BUBBLESCOPE_TRY(readBytes(entry, "activation", place, layer.activation));
     BUBBLESCOPE_TRY(readBytes(entry, "until_weight_grad", place, layer.until_weight_grad));
     BUBBLESCOPE_TRY(readBytes(entry, "forward_workspace", place, layer.forward_workspace));
@@ -66,8 +66,8 @@ Status readLayers(const WrittenInput& input, ModelSizes& sizes) {
         const InputPlace place = input.row("layers", i);
         BUBBLESCOPE_ASSIGN(const LayerSizes layer, readLayer((*list)[i], place));
         std::int64_t count = 1;
-        BUBBLESCOPE_TRY(readNumber((*list)[i], "count", kMostLayers, place, count));
-        if (static_cast<std::int64_t>(sizes.layers.size()) + count > kMostLayers)
+        BUBBLESCOPE_TRY(readNumber((*list)[i], "count", kMaxLayers, place, count));
+        if (static_cast<std::int64_t>(sizes.layers.size()) + count > kMaxLayers)
             return place.error("makes more than a million layers");
         sizes.layers.insert(sizes.layers.end(), static_cast<std::size_t>(count), layer);
     }
@@ -82,7 +82,7 @@ Result<ModelSizes> readTransformer(const Json& entry, const InputPlace& place) {
                   place));
     TransformerShape shape;
     const auto number = [&](const char* key, std::int64_t& value) {
-        return readNumber(entry, key, kMostBytes, place, value);
+        return readNumber(entry, key, kMaxBytes, place, value);
     };
     BUBBLESCOPE_TRY(number("layers", shape.layers));
     BUBBLESCOPE_TRY(number("hidden", shape.hidden));
@@ -127,7 +127,7 @@ Status readCut(const Json& document, const InputPlace& place, ModelSizes& sizes)
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(document, "layers_per_stage", place));
     for (std::size_t i = 0; i < list->size(); ++i) {
         const InputPlace here = place.at(fmt::format("layers_per_stage[{}]", i));
-        BUBBLESCOPE_ASSIGN(const auto count, numberField({{"number", (*list)[i]}}, "number", kMostLayers, here));
+        BUBBLESCOPE_ASSIGN(const auto count, numberField({{"number", (*list)[i]}}, "number", kMaxLayers, here));
         sizes.layers_per_stage.push_back(static_cast<int>(*count));
     }
     return {};

@@ -11,7 +11,7 @@ namespace {
 
 /// Products of shapes may pass 64 bits before anyone has looked at them.
 __extension__ using Wide = __int128;
-constexpr std::int64_t kMostParameters = std::int64_t{1} << 60U;
+constexpr std::int64_t kMaxParameters = std::int64_t{1} << 60U;
 
 Status checkShape(const TransformerShape& shape) {
     const auto needs = [](std::int64_t value, std::string_view name, std::int64_t most) -> Status {
@@ -106,8 +106,8 @@ private:
     }
 
     std::int64_t narrow(Wide value) {
-        overflow_ |= value > kMostParameters;
-        return static_cast<std::int64_t>(std::min(value, Wide{kMostParameters}));
+        overflow_ |= value > kMaxParameters;
+        return static_cast<std::int64_t>(std::min(value, Wide{kMaxParameters}));
     }
 
     const TransformerShape& shape_;

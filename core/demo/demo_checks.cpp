@@ -1,8 +1,8 @@
 #include "core/demo/demo_checks.h"
 
-#include "core/aadiff/checked_tensor.h"
 #include "core/aadiff/digest.h"
 #include "core/aadiff/plan.h"
+#include "core/timeline/checked_tensor.h"
 
 #include <algorithm>
 #include <tuple>

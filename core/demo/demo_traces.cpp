@@ -3,9 +3,9 @@
 #include "core/cost/measured_times.h"
 #include "core/demo/demo_checks.h"
 #include "core/demo/jitter.h"
-#include "core/io/perfetto/write_timeline.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/formats/perfetto/write_timeline.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 #include "core/timeline/move.h"
 
 #include <algorithm>

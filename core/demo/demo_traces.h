@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/aadiff/check_record.h"
 #include "core/base/result.h"
+#include "core/timeline/check_record.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 

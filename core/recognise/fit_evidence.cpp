@@ -32,7 +32,7 @@ bool inOrder(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops) {
 
 double orderShare(const ObservedPipeline& observed, const Schedule& schedule) {
     Share share;
-    for (const ObservedStep& step : observed.steps) {
+    for (const CutStep& step : observed.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r)
             share.add(inOrder(step.ranks[r], schedule.ranks[r]));
     }
@@ -52,7 +52,7 @@ double endsShare(const ObservedPipeline& observed, const OpGraph& graph, int vpp
     double worst = 1;
     for (const Rank rank : {Rank{0}, Rank{last_rank}}) {
         Share share;
-        for (const ObservedStep& step : observed.steps) {
+        for (const CutStep& step : observed.steps) {
             const auto& blocks = step.ranks[rank.index()];
             const OpIndex first = graph.firstOf(rank);
             if (blocks.size() != static_cast<std::size_t>(graph.endOf(rank) - first)) continue;
@@ -69,14 +69,14 @@ double endsShare(const ObservedPipeline& observed, const OpGraph& graph, int vpp
 
 using Assignment = std::vector<std::vector<std::size_t>>; ///< by rank; empty where numbers of ops differ
 
-Assignment assign(const ObservedStep& step, const Schedule& schedule) {
+Assignment assign(const CutStep& step, const Schedule& schedule) {
     Assignment blocks;
     for (std::size_t r = 0; r < step.ranks.size(); ++r)
         blocks.push_back(assignBlocks(step.ranks[r], schedule.ranks[r]));
     return blocks;
 }
 
-void countLinks(const ObservedStep& step, const Schedule& schedule, const Assignment& assignment, Share& share) {
+void countLinks(const CutStep& step, const Schedule& schedule, const Assignment& assignment, Share& share) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto& ops = schedule.ranks[r];
         std::vector<std::size_t> op_of_block(step.ranks[r].size());
@@ -98,7 +98,7 @@ struct Offsets {
 };
 
 /// Clocks of different hosts differ, but not from one op to the next: one shift must do for all transfers of a step.
-void countCausality(const ObservedStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
+void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
     std::map<std::pair<std::int32_t, std::int32_t>, Offsets> pairs;
     std::vector<std::int64_t> lasts;
     const auto workOf = [&](OpIndex op) -> const GpuWork::Span* {
@@ -134,7 +134,7 @@ void countCausality(const ObservedStep& step, const OpGraph& graph, const Assign
 }
 
 /// A send follows the op that made its payload, at once or, where several go together, with the next op's.
-void countSends(const ObservedStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
+void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         int expected = 0;
         int seen = 0;
@@ -170,7 +170,7 @@ ScheduleFit judge(const ObservedPipeline& observed, Schedule schedule) {
     Share links;
     Share causality;
     Share calls;
-    for (const ObservedStep& step : observed.steps) {
+    for (const CutStep& step : observed.steps) {
         const Assignment assignment = assign(step, schedule);
         countLinks(step, schedule, assignment, links);
         countCausality(step, graph, assignment, causality);

@@ -13,7 +13,7 @@ namespace bubblescope {
 namespace {
 
 /// With more chunks a rank than this, the ops of a step are taken for micro-batches.
-constexpr int kMostChunks = 64;
+constexpr int kMaxChunks = 64;
 /// Fits this close to the best are as good.
 constexpr double kAsGood = 0.95;
 /// What an order of the trace's own, which no family has, is worth at most.
@@ -32,7 +32,7 @@ std::size_t countForwards(std::span<const ComputeBlock> blocks) {
 /// Forwards of a rank in a step, as most ranks and steps have; 0 where most lack backwards for them.
 int usualForwards(const ObservedPipeline& observed) {
     std::map<std::pair<std::size_t, std::size_t>, int> counts;
-    for (const ObservedStep& step : observed.steps) {
+    for (const CutStep& step : observed.steps) {
         for (const auto& blocks : step.ranks) {
             const std::size_t forwards = countForwards(blocks);
             ++counts[{forwards, blocks.size() - forwards}];
@@ -71,7 +71,7 @@ int shownGroup(const ObservedPipeline& observed, int vpp) {
 
 std::vector<ScheduleSpec> candidateSpecs(const ObservedPipeline& observed, int forwards) {
     std::vector<ScheduleSpec> specs;
-    for (int vpp = 1; vpp <= std::min(forwards, kMostChunks); ++vpp) {
+    for (int vpp = 1; vpp <= std::min(forwards, kMaxChunks); ++vpp) {
         if (forwards % vpp != 0) continue;
         Schedule like;
         like.pp = observed.pp;
@@ -94,7 +94,7 @@ std::vector<ScheduleSpec> candidateSpecs(const ObservedPipeline& observed, int f
 bool orderSeen(const ObservedPipeline& observed, const Schedule& schedule) {
     std::size_t fits = 0;
     std::size_t all = 0;
-    for (const ObservedStep& step : observed.steps) {
+    for (const CutStep& step : observed.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const auto& ops = schedule.ranks[r];
             const auto& blocks = step.ranks[r];
@@ -123,7 +123,7 @@ std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwar
     schedule.microbatches = forwards;
     for (std::size_t r = 0; r < static_cast<std::size_t>(observed.pp); ++r) {
         std::map<std::string, int> seen;
-        for (const ObservedStep& step : observed.steps)
+        for (const CutStep& step : observed.steps)
             ++seen[letters(step.ranks[r])];
         const auto most = std::max_element(seen.begin(), seen.end(),
                                            [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -144,7 +144,7 @@ std::optional<ScheduleFit> fitFamily(const ObservedPipeline& observed, ScheduleS
     std::optional<ScheduleFit> best;
     family.pp = observed.pp;
     const ScheduleSpec open = family;
-    for (int vpp = 1; vpp <= std::min(forwards, kMostChunks); ++vpp) {
+    for (int vpp = 1; vpp <= std::min(forwards, kMaxChunks); ++vpp) {
         if (open.vpp > 0 && vpp != open.vpp) continue;
         if (forwards % vpp != 0 || (open.microbatches > 0 && open.microbatches * vpp != forwards)) continue;
         family.vpp = vpp;

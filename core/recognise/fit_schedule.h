@@ -26,7 +26,7 @@ struct ScheduleFit {
 /// What was observed of one pipeline, replicas together.
 struct ObservedPipeline {
     int pp = 1;
-    std::vector<ObservedStep> steps;
+    std::vector<CutStep> steps;
     bool sends_told = false; ///< transfers say which of them are sends
     /// Whether the first and the last rank exchange data, where transfers tell their peers and there are more than two.
     std::optional<bool> ring;

@@ -66,7 +66,7 @@ struct OwnHome;
 [[nodiscard]] std::optional<OwnHome> ownHome(const Trace& trace, const Track& track);
 
 /// What our own files in a share of a trace tell.
-struct OwnMarks {
+struct NativeMarks {
     struct Statement {
         TimeNs time{0};
         std::uint32_t file = 0;
@@ -78,9 +78,10 @@ struct OwnMarks {
     /// Ranks that share the stages of others, and are left out: the first of a tensor-parallel group stands for it.
     std::int64_t other_tensor_ranks = 0;
 };
-[[nodiscard]] OwnMarks ownMarks(const TraceShare& share);
+[[nodiscard]] NativeMarks nativeMarks(const TraceShare& share);
 
 /// Ops as our own files tell them; none where there are no such files. `shares` are those of a whole trace.
-[[nodiscard]] FoundOps joinOwnMarks(std::vector<OwnMarks> shares, std::span<const TraceFile> files, DiagnosticLog& log);
+[[nodiscard]] FoundOps joinNativeMarks(std::vector<NativeMarks> shares, std::span<const TraceFile> files,
+                                       DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -124,7 +124,7 @@ std::optional<bool> closesRing(const RanksBlocks& ranks, const std::vector<std::
 }
 
 /// The blocks of a step as ops; nothing for ranks whose numbers of blocks are not those of the schedule.
-void addOps(const ObservedStep& step, const Schedule& schedule, FoundOps& found, std::int64_t& unpaired) {
+void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std::int64_t& unpaired) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto assigned = assignBlocks(step.ranks[r], schedule.ranks[r]);
         unpaired += assigned.empty() ? 1 : 0;
@@ -149,7 +149,7 @@ void addOps(const ObservedStep& step, const Schedule& schedule, FoundOps& found,
 /// `observed.steps` has those of a pipeline one behind the other.
 void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, const Groups& groups,
                   const Schedule& schedule, FoundOps& found, std::int64_t& unmatched) {
-    const std::span<const ObservedStep> steps(observed.steps);
+    const std::span<const CutStep> steps(observed.steps);
     for (std::size_t begin = 0; begin < steps.size();) {
         const std::int64_t replica = steps[begin].replica;
         std::size_t end = begin;
@@ -187,7 +187,7 @@ std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipelin
                     percent(fit.order), observed.steps.size(), observed.pp));
     out.push_back(
         fmt::format("no op starts before its input was made: {} of the pairs of ranks", percent(fit.causality)));
-    const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const ObservedStep& step) {
+    const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const CutStep& step) {
         return std::any_of(step.ranks.begin(), step.ranks.end(), [](const auto& blocks) {
             return std::any_of(blocks.begin(), blocks.end(),
                                [](const auto& block) { return block.forward.has_value(); });
@@ -265,7 +265,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
         StepCuts cuts = cutSteps(blocks, group_marks);
         regularity = std::min(regularity, cuts.regularity);
         if (replica == 0) step_evidence = cuts.evidence;
-        for (ObservedStep& step : cuts.steps) {
+        for (CutStep& step : cuts.steps) {
             step.replica = static_cast<std::int64_t>(replica);
             if (step.ranks.size() != group.size()) continue; // some rank has no such step
             observed.steps.push_back(std::move(step));
@@ -300,7 +300,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
     }
     out.found.parts = Parts::Stages;
     std::int64_t unpaired = 0;
-    for (const ObservedStep& step : observed.steps)
+    for (const CutStep& step : observed.steps)
         addOps(step, fit->schedule, out.found, unpaired);
     std::int64_t unmatched = 0;
     addTransfers(observed, ranks, groups, fit->schedule, out.found, unmatched);

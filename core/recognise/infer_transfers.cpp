@@ -31,7 +31,7 @@ public:
         : ranks_(ranks), group_(group), schedule_(schedule), graph_(schedule), unmatched_(unmatched) {}
 
     /// `before` and `after` are the neighbours of `step` in time, if there are any.
-    void addStep(const ObservedStep* before, const ObservedStep& step, const ObservedStep* after) {
+    void addStep(const CutStep* before, const CutStep& step, const CutStep* after) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const auto& blocks = step.ranks[r];
             const std::vector<std::size_t> assigned = assignBlocks(blocks, schedule_.ranks[r]);
@@ -68,7 +68,7 @@ private:
         return out;
     }
 
-    void match(const ObservedStep& step, Rank rank, CommKind kind, const Window& window,
+    void match(const CutStep& step, Rank rank, CommKind kind, const Window& window,
                const std::vector<std::size_t>& assigned) {
         // By peer where calls tell theirs; else all in one order.
         std::map<std::optional<std::int64_t>, std::vector<const HostEvent*>> calls;
@@ -100,7 +100,7 @@ private:
         }
     }
 
-    void add(const ObservedStep& step, Rank rank, CommKind kind, const Message& message, const HostEvent& call) {
+    void add(const CutStep& step, Rank rank, CommKind kind, const Message& message, const HostEvent& call) {
         const Op& consumer = graph_.op(message.consumer);
         FoundComm comm;
         comm.home = rank.value;
@@ -125,7 +125,7 @@ private:
 
 } // namespace
 
-std::vector<FoundComm> inferTransfers(std::span<const ObservedStep> steps, std::span<const RankBlocks* const> ranks,
+std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps, std::span<const RankBlocks* const> ranks,
                                       std::span<const std::int64_t> group, const Schedule& schedule,
                                       std::int64_t& unmatched) {
     Inferrer inferrer(ranks, group, schedule, unmatched);

@@ -17,7 +17,7 @@ namespace bubblescope {
 ///
 /// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
 /// Found transfers are numbered as the ops of inferOps() are: `home` is the pipeline rank.
-[[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const ObservedStep> steps,
+[[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps,
                                                     std::span<const RankBlocks* const> ranks,
                                                     std::span<const std::int64_t> group, const Schedule& schedule,
                                                     std::int64_t& unmatched);

@@ -1,6 +1,6 @@
 #include "core/recognise/load_checks.h"
 
-#include "core/recognise/own_checks.h"
+#include "core/recognise/native_checks.h"
 #include "core/recognise/questions.h"
 #include "core/recognise/trace_shares.h"
 
@@ -17,10 +17,10 @@ Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& path
     for (const TraceFile& file : shares->files()) {
         if (!file.format.empty()) result.files.push_back(file.path);
     }
-    BUBBLESCOPE_ASSIGN(std::vector<OwnMarks> marks, shares->ask(OwnMarksOf{}));
-    result.info = joinOwnMarks(std::move(marks), shares->files(), log).info;
-    BUBBLESCOPE_ASSIGN(std::vector<OwnChecks> checks, shares->ask(OwnChecksOf{}));
-    result.log = joinOwnChecks(std::move(checks), log);
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> marks, shares->ask(NativeMarksOf{}));
+    result.info = joinNativeMarks(std::move(marks), shares->files(), log).info;
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> checks, shares->ask(NativeChecksOf{}));
+    result.log = joinNativeChecks(std::move(checks), log);
     result.problems = log.take();
     if (!result.log.empty()) return result;
     std::string why = "no check and no digest found";

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/timeline/check_log.h"
 #include "core/timeline/run_info.h"
 
 #include <filesystem>

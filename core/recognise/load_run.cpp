@@ -1,13 +1,13 @@
+#include "core/cost/typical_costs.h"
 #include "core/recognise/apply_rule.h"
 #include "core/recognise/assemble.h"
 #include "core/recognise/infer_ops.h"
 #include "core/recognise/match_schedule.h"
-#include "core/recognise/own_checks.h"
+#include "core/recognise/native_checks.h"
 #include "core/recognise/questions.h"
 #include "core/recognise/replicas.h"
 #include "core/recognise/run.h"
 #include "core/recognise/trace_shares.h"
-#include "core/timeline/typical_costs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -131,8 +131,8 @@ Result<FoundOps> recognise(TraceShares& shares, const LoadOptions& options, cons
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = shares.files();
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, options.mesh));
-    BUBBLESCOPE_ASSIGN(std::vector<OwnMarks> own_marks, shares.ask(OwnMarksOf{}));
-    if (FoundOps own = joinOwnMarks(std::move(own_marks), files, log); holdsOps(own)) {
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> own_marks, shares.ask(NativeMarksOf{}));
+    if (FoundOps own = joinNativeMarks(std::move(own_marks), files, log); holdsOps(own)) {
         run.annotation = "Bubblescope";
         return own;
     }
@@ -229,8 +229,8 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
 
 /// Of the pipeline that was found: records of ranks and chunks that it has not are counted and left out.
 Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std::string& where, DiagnosticLog& log) {
-    BUBBLESCOPE_ASSIGN(std::vector<OwnChecks> found, shares.ask(OwnChecksOf{}));
-    CheckLog checks = joinOwnChecks(std::move(found), log);
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, shares.ask(NativeChecksOf{}));
+    CheckLog checks = joinNativeChecks(std::move(found), log);
     const auto stray = [&](const auto& record) {
         return record.rank.value >= layout.pp || record.op.chunk.value >= layout.vpp;
     };

@@ -1,6 +1,6 @@
 #include "core/recognise/match_schedule.h"
 
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 
 #include <optional>
 #include <string>

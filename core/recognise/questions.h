@@ -18,10 +18,10 @@
 namespace bubblescope {
 
 /// Ops and transfers as our own files tell them.
-struct OwnMarksOf {
+struct NativeMarksOf {
     static constexpr std::string_view kName = "own marks";
-    using Answer = OwnMarks;
-    [[nodiscard]] Result<Answer> answer(TraceShare& share) const { return ownMarks(share); }
+    using Answer = NativeMarks;
+    [[nodiscard]] Result<Answer> answer(TraceShare& share) const { return nativeMarks(share); }
 };
 
 /// What a rule's names match.

@@ -1,4 +1,4 @@
-#include "core/cost/input_file.h"
+#include "core/base/input_file.h"
 #include "core/recognise/builtin_rules.h"
 #include "core/recognise/rule_table.h"
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/recognise/mesh.h"
 #include "core/recognise/rule_table.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
+#include "core/timeline/check_log.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 

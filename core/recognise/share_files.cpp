@@ -1,6 +1,6 @@
 #include "core/recognise/share_files.h"
 
-#include "core/io/file_bytes.h"
+#include "core/formats/source/file_bytes.h"
 
 #include <algorithm>
 #include <cstdint>

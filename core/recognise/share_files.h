@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/io/trace_files.h"
+#include "core/formats/trace_files.h"
 
 #include <cstddef>
 #include <span>

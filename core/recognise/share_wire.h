@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/wire.h"
-#include "core/io/dangling_flows.h"
+#include "core/formats/source/dangling_flows.h"
 #include "core/recognise/compute_blocks.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/profiler_marks.h"
@@ -69,12 +69,12 @@ void fields(Wire& wire, FoundComm& value) {
     wire(home, step, kind, payload, microbatch, stage, start, end, sequence, replica);
 }
 template <class Wire>
-void fields(Wire& wire, OwnMarks::Statement& value) {
+void fields(Wire& wire, NativeMarks::Statement& value) {
     auto& [time, file, info] = value;
     wire(time, file, info);
 }
 template <class Wire>
-void fields(Wire& wire, OwnMarks& value) {
+void fields(Wire& wire, NativeMarks& value) {
     auto& [statements, ops, comm, other_tensor_ranks] = value;
     wire(statements, ops, comm, other_tensor_ranks);
 }

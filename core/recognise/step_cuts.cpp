@@ -40,14 +40,14 @@ Range withoutTail(const RankBlocks& rank, Range range) {
 }
 
 StepCuts byMarks(std::span<const RankBlocks> ranks, std::span<const std::vector<Mark>> marks) {
-    std::map<std::int64_t, ObservedStep> steps;
+    std::map<std::int64_t, CutStep> steps;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         for (const Mark& mark : marks[r]) {
             const auto& blocks = ranks[r].blocks;
             const auto starts = [](const ComputeBlock& block, TimeNs time) { return block.host_start < time; };
             const auto first = std::lower_bound(blocks.begin(), blocks.end(), mark.start, starts);
             const auto end = std::lower_bound(first, blocks.end(), mark.end, starts);
-            ObservedStep& step = steps[mark.index];
+            CutStep& step = steps[mark.index];
             step.index = mark.index;
             step.ranks.resize(ranks.size());
             step.ranks[r] = cut(ranks[r], withoutTail(ranks[r], {static_cast<std::size_t>(first - blocks.begin()),
@@ -106,7 +106,7 @@ StepCuts byFlight(std::span<const RankBlocks> ranks) {
     const std::vector<Range> passes = passesOf(first);
     std::vector<std::size_t> next_block(ranks.size());
     for (std::size_t i = 0; i < passes.size(); ++i) {
-        ObservedStep step;
+        CutStep step;
         step.index = static_cast<std::int64_t>(i);
         const TimeNs from = first.blocks[passes[i].first].work.start;
         const std::size_t next = passes[i].end;

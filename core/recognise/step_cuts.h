@@ -10,14 +10,14 @@
 namespace bubblescope {
 
 /// What the ranks of one pipeline computed in one step.
-struct ObservedStep {
+struct CutStep {
     std::int64_t index = 0;
     std::int64_t replica = 0;
     std::vector<std::vector<ComputeBlock>> ranks; ///< ComputeBlock::forward counts within the step
 };
 
 struct StepCuts {
-    std::vector<ObservedStep> steps;
+    std::vector<CutStep> steps;
     std::string evidence;  ///< how the steps were told, for people
     double regularity = 1; ///< how well the first rank's communication repeats from step to step; 1 for one step
 };

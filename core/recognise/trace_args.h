@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// One set of args of a loaded trace, for what reads named values (own_args.h). The trace must outlive it.
+/// One set of args of a loaded trace, for what reads named values (native_args.h). The trace must outlive it.
 struct TraceArgs {
     const Trace& trace;
     ArgSetId args;

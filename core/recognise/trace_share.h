@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/job.h"
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
 #include "core/recognise/gpu_work.h"
 #include "core/recognise/rule_table.h"
 #include "core/trace/trace.h"

@@ -1,7 +1,7 @@
 #include "core/recognise/trace_shares.h"
 
-#include "core/io/dangling_flows.h"
-#include "core/recognise/own_checks.h"
+#include "core/formats/source/dangling_flows.h"
+#include "core/recognise/native_checks.h"
 #include "core/recognise/questions.h"
 #include "core/recognise/share_files.h"
 
@@ -106,8 +106,8 @@ Result<std::shared_ptr<TraceShares>> TraceShares::read(const std::vector<std::fi
 }
 
 void addLoadResponders(ShareResponders& table) {
-    addResponders<ReadShare, FinishShare, OwnMarksOf, RuleFindsOf, ProfilerMarksOf, BlocksOf, CategoriesOf,
-                  OwnChecksOf>(table);
+    addResponders<ReadShare, FinishShare, NativeMarksOf, RuleFindsOf, ProfilerMarksOf, BlocksOf, CategoriesOf,
+                  NativeChecksOf>(table);
 }
 
 Status serveShare(ProcessTeam& team, std::span<const RecognitionRule> own_rules, const ShareResponders& responders) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/diagnose/report.h"
+#include "core/analysis/report.h"
 #include "core/report/page.h"
 
 namespace bubblescope {

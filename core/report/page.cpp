@@ -1,6 +1,6 @@
 #include "core/report/page.h"
 
-#include "core/io/svg/document.h"
+#include "core/report/svg/document.h"
 
 #include <fmt/format.h>
 

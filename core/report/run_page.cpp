@@ -1,14 +1,14 @@
 #include "core/report/run_page.h"
 
-#include "core/base/counted.h"
-#include "core/bubble/closed_form.h"
-#include "core/diagnose/accounting/notes.h"
-#include "core/io/replacing_file.h"
-#include "core/io/svg/axis.h"
-#include "core/io/svg/draw_timelines.h"
+#include "core/analysis/accounting/notes.h"
+#include "core/base/pluralize.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/graph/simulate.h"
 #include "core/report/checks_section.h"
 #include "core/report/page.h"
-#include "core/simulate/simulate.h"
+#include "core/report/svg/axis.h"
+#include "core/report/svg/draw_timelines.h"
+#include "core/theory/closed_form.h"
 #include "core/timeline/colours.h"
 
 #include <fmt/format.h>
@@ -145,8 +145,8 @@ private:
     /// Steps are joined in groups where there are too many for a bar each: the longest of each group is shown.
     void addSteps() {
         if (report_.steps.size() < 2) return;
-        constexpr std::size_t kMostBars = 60;
-        const std::size_t group = (report_.steps.size() + kMostBars - 1) / kMostBars;
+        constexpr std::size_t kMaxBars = 60;
+        const std::size_t group = (report_.steps.size() + kMaxBars - 1) / kMaxBars;
         page_.section("Steps", group == 1 ? "Mean time of a rank in each step."
                                           : fmt::format("The longest of every {} steps.", group));
         std::vector<html::Bar> bars;
@@ -246,9 +246,9 @@ private:
 
     /// A column per rank where that fits the page, else a row.
     void addAccountingTable(const StepAccounting& account, const std::vector<Entry>& entries) {
-        constexpr std::size_t kMostColumns = 8;
+        constexpr std::size_t kMaxColumns = 8;
         std::vector<std::vector<Cell>> rows;
-        if (account.ranks.size() <= kMostColumns) {
+        if (account.ranks.size() <= kMaxColumns) {
             std::vector<Column> columns{{"", false}};
             for (const RankAccounting& rank : account.ranks)
                 columns.push_back({fmt::format("rank {}", rank.rank.value)});
@@ -360,7 +360,7 @@ private:
     void addStages() {
         page_.section("Op times by stage", fmt::format("Medians over {}; the darker, the longer among ops of "
                                                        "one kind.",
-                                                       counted(run_.steps.size(), "step")));
+                                                       pluralize(run_.steps.size(), "step")));
         using Of = TimeNs (*)(const OpTimes&);
         struct Kind {
             const char* name;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/analysis/report.h"
 #include "core/base/result.h"
-#include "core/diagnose/report.h"
 
 #include <filesystem>
 #include <optional>

@@ -7,7 +7,7 @@
 namespace bubblescope {
 namespace {
 
-std::optional<std::int32_t> takeNumber(std::string_view& text) {
+std::optional<std::int32_t> takeCount(std::string_view& text) {
     std::int32_t value = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
     if (parsed.ec != std::errc{} || value < 0) return std::nullopt;
@@ -27,7 +27,7 @@ void CsvTransfers::put(Places& places, const Key& key, std::size_t row, std::siz
 }
 
 bool CsvTransfers::takeCell(std::string_view cell, std::size_t row, std::size_t column) {
-    const auto stage = takeNumber(cell);
+    const auto stage = takeCount(cell);
     if (!stage) return false;
     const bool send = cell.starts_with("SEND_");
     if (!send && !cell.starts_with("RECV_")) return false;
@@ -35,7 +35,7 @@ bool CsvTransfers::takeCell(std::string_view cell, std::size_t row, std::size_t 
     if (cell.empty() || (cell.front() != 'F' && cell.front() != 'B')) return false;
     const bool forward = cell.front() == 'F';
     cell.remove_prefix(1);
-    const auto microbatch = takeNumber(cell);
+    const auto microbatch = takeCount(cell);
     if (!microbatch || !cell.empty()) return false;
     put(send ? sends_ : receives_, {forward, *stage, *microbatch}, row, column);
     return true;

@@ -11,7 +11,8 @@ namespace bubblescope {
 template <class Wire>
 void fields(Wire& wire, Op& value) {
     auto& [kind, microbatch, chunk, sequence, overlapped] = value;
-    auto pair = static_cast<std::uint8_t>(overlapped ? 1 : 0); // a bool that is neither must not come to be
+    // A byte off the wire that is neither 0 nor 1 must never become a bool.
+    auto pair = static_cast<std::uint8_t>(overlapped ? 1 : 0);
     wire(kind, microbatch, chunk, sequence, pair);
     overlapped = pair != 0;
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kHint = "cells are a stage, F, B, I or W, and a micro-batch, such as 2F0";
 constexpr std::string_view kPairEnd = ")OVERLAP_F_B";
 constexpr std::array<std::string_view, 3> kPassedOver{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
-constexpr std::int32_t kMostStages = 10'000'000;
+constexpr std::int32_t kMaxStages = 10'000'000;
 
 /// An op with the global stage that its cell names.
 struct StageOp {
@@ -51,12 +51,12 @@ bool isPassedOver(std::string_view cell) {
 
 std::optional<StageOp> parseCell(std::string_view cell) {
     const auto stage = takeNumber(cell);
-    if (!stage || *stage >= kMostStages || cell.empty()) return std::nullopt;
+    if (!stage || *stage >= kMaxStages || cell.empty()) return std::nullopt;
     const auto kind = opKindFromLetter(cell.front());
     if (!kind || *kind == OpKind::Optimizer) return std::nullopt;
     cell.remove_prefix(1);
     const auto microbatch = takeNumber(cell);
-    if (!microbatch || *microbatch >= kMostStages || !cell.empty()) return std::nullopt;
+    if (!microbatch || *microbatch >= kMaxStages || !cell.empty()) return std::nullopt;
     StageOp parsed{*stage, {}};
     parsed.op.kind = *kind;
     parsed.op.microbatch = Microbatch{*microbatch};

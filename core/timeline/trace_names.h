@@ -35,7 +35,7 @@
 /// - category "digest": an instant on the same track, see DigestRecord; named and with args as a check's, with `digest`
 ///   in place of first and second.
 /// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
-///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/diagnose/clocks/solve.h).
+///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/analysis/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {
 

@@ -131,7 +131,7 @@ Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<S
     std::iota(order.begin(), order.end(), TrackId{0});
     const auto length = [&tracks](TrackId id) { return tracks[id].end_slice - tracks[id].first_slice; };
     std::stable_sort(order.begin(), order.end(), [&](TrackId a, TrackId b) { return length(a) > length(b); });
-    const bool whole = onAllCores(order.size(), [&](std::size_t i) {
+    const bool whole = parallelFor(order.size(), [&](std::size_t i) {
         return !control.stopRequested() && Builder(pyramid, tracks[order[i]], pyramid.tracks_[order[i]]).run(control);
     });
     if (!whole) return cancelledError();

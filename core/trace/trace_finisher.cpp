@@ -126,7 +126,7 @@ bool TraceFinisher::orderSlices() {
         if (trace_.start_[a] != trace_.start_[b]) return trace_.start_[a] < trace_.start_[b];
         return trace_.duration_[a] > trace_.duration_[b];
     };
-    return onAllCores(trace_.tracks_.size(), [&](std::size_t track) {
+    return parallelFor(trace_.tracks_.size(), [&](std::size_t track) {
         const auto begin = order_.begin() + (track == 0 ? 0 : next[track - 1]);
         return !control_.stopRequested() && sortStably(begin, order_.begin() + next[track], before, control_);
     });
@@ -236,7 +236,7 @@ bool TraceFinisher::sortSlices() {
             [this] { return permute(trace_.start_); },    [this] { return permute(trace_.duration_); },
             [this] { return permute(trace_.track_); },    [this] { return permute(trace_.name_); },
             [this] { return permute(trace_.category_); }, [this] { return permute(trace_.arg_sets_); }};
-        if (!onAllCores(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
+        if (!parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
     }
     std::vector<SliceId>().swap(order_);
     noteRanges();
@@ -254,7 +254,7 @@ void TraceFinisher::noteRanges() {
 
 bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
     parents.assign(trace_.start_.size(), kNoId);
-    return onAllCores(trace_.tracks_.size(), [&](std::size_t id) {
+    return parallelFor(trace_.tracks_.size(), [&](std::size_t id) {
         const Track& track = trace_.tracks_[id];
         StopCheck stop(control_);
         if (control_.stopRequested()) return false;
@@ -278,7 +278,7 @@ bool TraceFinisher::bindFlows() {
     std::vector<SliceId> parents;
     if (!findParents(parents)) return false;
     constexpr std::size_t kPiece = std::size_t{1} << 14;
-    return onAllCores((points.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
+    return parallelFor((points.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
         for (std::size_t i = piece * kPiece; i < std::min(points.size(), (piece + 1) * kPiece); ++i) {
             if (points[i].slice == kNoId) bind(points[i], parents);
         }

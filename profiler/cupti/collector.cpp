@@ -15,7 +15,7 @@ constexpr std::array kLaunches{kind::kConcurrentKernel, kind::kRuntime, kind::kD
 constexpr std::array kRest{kind::kMemcpy,          kind::kMemcpyPeer, kind::kMemset,
                            kind::kSynchronization, kind::kOverhead,   kind::kExternalCorrelation};
 
-constexpr std::size_t kMostExternal = 1 << 20;
+constexpr std::size_t kMaxExternal = 1 << 20;
 
 } // namespace
 
@@ -125,7 +125,7 @@ void Collector::decode(const Completed& buffer, std::vector<GpuActivity>& out, C
         if (status == DecodeStatus::Damaged) ++counts.damaged;
         if (status != DecodeStatus::Decoded) continue;
         if (activity.kind == Activity::Kind::External) {
-            if (external_.size() >= kMostExternal) external_.clear();
+            if (external_.size() >= kMaxExternal) external_.clear();
             external_[activity.correlation] = activity.id;
             continue;
         }

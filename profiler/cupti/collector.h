@@ -1,8 +1,8 @@
 #pragma once
 
+#include "profiler/capture/capture_counts.h"
+#include "profiler/capture/gpu_writer.h"
 #include "profiler/cupti/api.h"
-#include "profiler/inject/capture_counts.h"
-#include "profiler/inject/gpu_writer.h"
 
 #include <array>
 #include <atomic>

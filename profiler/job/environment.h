@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "profiler/inject/capture_options.h"
+#include "profiler/capture/capture_options.h"
 
 #include <filesystem>
 #include <string>

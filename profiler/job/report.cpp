@@ -1,8 +1,8 @@
 #include "profiler/job/report.h"
 
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
 #include "core/trace/summary.h"
-#include "profiler/inject/capture_file.h"
+#include "profiler/capture/capture_file.h"
 
 #include <algorithm>
 #include <fstream>

@@ -3,7 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "profiler/inject/capture_counts.h"
+#include "profiler/capture/capture_counts.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -37,8 +37,8 @@ std::string_view takePart(std::string_view& text) {
 HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept {
     std::size_t at = 0;
     for (const std::string_view part : {event.function, event.datatype, event.algorithm, event.protocol}) {
-        constexpr std::size_t kMostOfPart = sizeof(CommRoom::letters) / 4 - 1;
-        const std::size_t size = std::min(part.size(), kMostOfPart);
+        constexpr std::size_t kMaxOfPart = sizeof(CommRoom::letters) / 4 - 1;
+        const std::size_t size = std::min(part.size(), kMaxOfPart);
         if (size != 0) std::memcpy(room.letters + at, part.data(), size);
         at += size;
         room.letters[at++] = '\0';

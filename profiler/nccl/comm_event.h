@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/inject/host_record.h"
+#include "profiler/capture/host_record.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ struct CommEvent {
 /// Makes the record of an event's begin, with texts and bytes of what is given; `room` must live as long as it.
 struct CommRoom {
     std::string_view text;
-    char letters[HostRecord::kMostText];
+    char letters[HostRecord::kMaxText];
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;

@@ -43,8 +43,8 @@ Result guarded(Result otherwise, const Work& work) noexcept {
 class Narrow {
 public:
     explicit Narrow(const wchar_t* text) noexcept {
-        constexpr std::size_t kMostOfLetter = 4;
-        for (; text != nullptr && *text != 0 && size_ + kMostOfLetter <= letters_.size(); ++text)
+        constexpr std::size_t kMaxOfLetter = 4;
+        for (; text != nullptr && *text != 0 && size_ + kMaxOfLetter <= letters_.size(); ++text)
             add(static_cast<std::uint32_t>(*text));
     }
     [[nodiscard]] std::string_view text() const noexcept { return {letters_.data(), size_}; }
@@ -67,7 +67,7 @@ private:
         put(0x80 | (letter & kRest));
     }
 
-    std::array<char, HostRecord::kMostText> letters_;
+    std::array<char, HostRecord::kMaxText> letters_;
     std::size_t size_ = 0;
 };
 
@@ -76,7 +76,7 @@ std::string_view viewOf(const char* text) noexcept {
 }
 
 void setPayload(HostRecord& record, const abi::PayloadData& data) noexcept {
-    if (data.data == nullptr || data.size > HostRecord::kMostBytes) return; // also where the size is not told
+    if (data.data == nullptr || data.size > HostRecord::kMaxBytes) return; // also where the size is not told
     record.payload = Payload::Schema;
     record.value = data.schema;
     record.bytes = {static_cast<const char*>(data.data), data.size};

@@ -105,14 +105,14 @@ std::optional<Value> valueOf(Kind kind, std::string_view bytes) {
     return std::nullopt;
 }
 
-constexpr std::size_t kMostEntries = 256; ///< of a schema that is believed
-constexpr int kMostFields = 256;          ///< of a payload, schemas within schemas included
+constexpr std::size_t kMaxEntries = 256; ///< of a schema that is believed
+constexpr int kMaxFields = 256;          ///< of a payload, schemas within schemas included
 
 } // namespace
 
 std::uint64_t PayloadSchemas::add(std::uint16_t domain, const abi::SchemaAttributes& schema) {
     Schema added;
-    const std::size_t count = schema.entries == nullptr ? 0 : std::min(schema.entry_count, kMostEntries);
+    const std::size_t count = schema.entries == nullptr ? 0 : std::min(schema.entry_count, kMaxEntries);
     for (std::size_t i = 0; i < count; ++i) {
         const abi::SchemaEntry& entry = schema.entries[i];
         added.entries.push_back({entry.flags, entry.type, entry.name == nullptr ? "" : entry.name, entry.array_length,
@@ -127,7 +127,7 @@ std::uint64_t PayloadSchemas::add(std::uint16_t domain, const abi::SchemaAttribu
 
 std::uint64_t PayloadSchemas::add(std::uint16_t domain, const abi::EnumAttributes& values) {
     Enumeration added;
-    const std::size_t count = values.entries == nullptr ? 0 : std::min(values.entry_count, kMostEntries);
+    const std::size_t count = values.entries == nullptr ? 0 : std::min(values.entry_count, kMaxEntries);
     for (std::size_t i = 0; i < count; ++i) {
         if (values.entries[i].name != nullptr) added.names.emplace(values.entries[i].value, values.entries[i].name);
     }
@@ -181,15 +181,15 @@ std::vector<PayloadField> PayloadSchemas::decode(std::uint16_t domain, std::uint
                                                  std::string_view bytes) const {
     std::vector<PayloadField> fields;
     const auto known = schemas_.find({domain, schema});
-    int budget = kMostFields;
+    int budget = kMaxFields;
     if (known != schemas_.end()) decode(domain, known->second, bytes, 0, budget, fields);
     return fields;
 }
 
 void PayloadSchemas::decode(std::uint16_t domain, const Schema& schema, std::string_view bytes, int depth, int& budget,
                             std::vector<PayloadField>& out) const {
-    constexpr int kMostDepth = 8; // a schema may be registered again so that it holds itself
-    if (depth > kMostDepth) return;
+    constexpr int kMaxDepth = 8; // a schema may be registered again so that it holds itself
+    if (depth > kMaxDepth) return;
     for (const Entry& entry : schema.entries) {
         if (--budget < 0) return;
         const Extent extent = extentOf(domain, entry);

@@ -20,7 +20,7 @@ class LatestRing {
 public:
     static constexpr std::size_t kSlotWords = 7; ///< of 8 bytes, next to the stamp
     static constexpr std::size_t kMostSlots = 8; ///< of one record
-    static constexpr std::size_t kMostWords = kSlotWords * kMostSlots;
+    static constexpr std::size_t kMaxWords = kSlotWords * kMostSlots;
 
     /// `slots` is rounded up to a power of two, and to what the longest record takes twice.
     explicit LatestRing(std::size_t slots)
@@ -28,9 +28,9 @@ public:
     LatestRing(const LatestRing&) = delete;
     LatestRing& operator=(const LatestRing&) = delete;
 
-    /// Producer only. `words` must be at least one, at most kMostWords; what is longer is cut.
+    /// Producer only. `words` must be at least one, at most kMaxWords; what is longer is cut.
     void push(std::span<const std::uint64_t> words) noexcept {
-        const std::size_t count = words.size() < kMostWords ? words.size() : kMostWords;
+        const std::size_t count = words.size() < kMaxWords ? words.size() : kMaxWords;
         const std::size_t slots = (count + kSlotWords - 1) / kSlotWords;
         const std::uint64_t first = written_.load(std::memory_order_relaxed);
         for (std::size_t s = 0; s < slots; ++s) {
@@ -72,7 +72,7 @@ public:
             read_ = end - size_;
             gap_ = true;
         }
-        std::array<std::uint64_t, kMostWords> words;
+        std::array<std::uint64_t, kMaxWords> words;
         while (read_ != end) {
             const std::size_t slots = copy(words);
             if (slots == 0) { // overwritten, or in the middle of a record whose begin is
@@ -112,7 +112,7 @@ private:
     }
 
     /// The record at read_: how many slots it has, 0 if it is not there as a whole.
-    std::size_t copy(std::array<std::uint64_t, kMostWords>& words) const {
+    std::size_t copy(std::array<std::uint64_t, kMaxWords>& words) const {
         std::size_t slots = 1;
         for (std::size_t s = 0; s < slots; ++s) {
             const Slot& slot = slots_[(read_ + s) & (size_ - 1)];

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "core/base/ping.h"
 #include "core/base/result.h"
-#include "core/diagnose/clocks/solve.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/ring.h"
-#include "profiler/spool/rank_spool.h"
+#include "profiler/stream/rank_spool.h"
 
 #include <chrono>
 #include <condition_variable>

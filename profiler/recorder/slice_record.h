@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/aadiff/check_record.h"
-#include "core/aadiff/checked_tensor.h"
+#include "core/timeline/check_record.h"
+#include "core/timeline/checked_tensor.h"
 #include "core/timeline/step_timeline.h"
 
 #include <bit>

@@ -1,6 +1,6 @@
 #include "runtime/engine/bubble_hook.h"
 
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/bubble/position.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "core/timeline/position.h"
 
 #include <cstddef>
 #include <functional>

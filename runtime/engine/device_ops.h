@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/device/rank_device.h"
+#include "runtime/backend/rank_device.h"
 #include "runtime/engine/rank_record.h"
 
 #include <memory>

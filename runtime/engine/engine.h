@@ -5,12 +5,12 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "profiler/recorder/ring.h"
-#include "runtime/device/host_clock.h"
-#include "runtime/device/rank_device.h"
+#include "runtime/backend/host_clock.h"
+#include "runtime/backend/rank_device.h"
+#include "runtime/comm/transport.h"
 #include "runtime/engine/bubble_hook.h"
-#include "runtime/fault/fault.h"
+#include "runtime/faults/fault.h"
 #include "runtime/model/stage_model.h"
-#include "runtime/transport/transport.h"
 
 #include <cstdint>
 #include <functional>

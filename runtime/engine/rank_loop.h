@@ -1,13 +1,13 @@
 #pragma once
 
-#include "runtime/device/device_clock.h"
+#include "runtime/backend/device_clock.h"
+#include "runtime/checks/rank_checker.h"
 #include "runtime/engine/device_ops.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/rank_record.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/engine/wiring.h"
-#include "runtime/fault/rank_faults.h"
-#include "runtime/replay/rank_checker.h"
+#include "runtime/faults/rank_faults.h"
 
 #include <atomic>
 #include <optional>

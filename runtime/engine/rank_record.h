@@ -2,7 +2,7 @@
 
 #include "profiler/recorder/ring.h"
 #include "runtime/engine/wiring.h"
-#include "runtime/fault/rank_faults.h"
+#include "runtime/faults/rank_faults.h"
 
 #include <optional>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "runtime/device/host_clock.h"
-#include "runtime/device/rank_device.h"
+#include "runtime/backend/host_clock.h"
+#include "runtime/backend/rank_device.h"
+#include "runtime/comm/transport.h"
 #include "runtime/model/tensor_shard.h"
-#include "runtime/transport/transport.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
+#include "runtime/comm/message.h"
 #include "runtime/model/data_plan.h"
-#include "runtime/transport/message.h"
 
 #include <optional>
 #include <vector>

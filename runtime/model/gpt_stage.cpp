@@ -1,8 +1,8 @@
 #include "runtime/model/gpt_stage.h"
 
+#include "runtime/checks/known_answers.h"
 #include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
-#include "runtime/replay/known_answers.h"
 
 #include <algorithm>
 #include <cstddef>

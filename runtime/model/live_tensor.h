@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/aadiff/checked_tensor.h"
 #include "core/aadiff/element_difference.h"
+#include "core/timeline/checked_tensor.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/device/portable.h"
+#include "runtime/backend/portable.h"
 
 namespace bubblescope::runtime {
 

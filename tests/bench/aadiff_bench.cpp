@@ -4,7 +4,7 @@
 //     bench_aadiff [STEPS]
 
 #include "core/recognise/run.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "runtime/run.h"
 #include "tests/support/scratch_folder.h"
 

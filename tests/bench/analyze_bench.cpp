@@ -3,11 +3,11 @@
 // every op and transfer, in steps of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number
 // of steps.
 
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/report.h"
 #include "core/cost/measured_times.h"
-#include "core/diagnose/anomalies/input.h"
-#include "core/diagnose/report.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
 #include "core/recognise/run.h"
 #include "core/trace/pyramid.h"
 

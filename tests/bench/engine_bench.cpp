@@ -1,9 +1,9 @@
 // What the engine costs beyond the maths: stages that compute nothing, in-process transport, not paced. The figure is
 // processor time of all ranks together per op, so that waiting for another rank does not count.
 
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/engine.h"
-#include "runtime/transport/inproc/wires.h"
 
 #include <benchmark/benchmark.h>
 

@@ -6,11 +6,11 @@
 //
 // 0 steps a minute means as fast as the producer can. Prints a JSON document a line; exit code 1 if anything was lost.
 
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
-#include "profiler/collect/live_engine.h"
-#include "profiler/collect/spool_follower.h"
-#include "profiler/spool/rank_spool.h"
+#include "core/graph/simulate.h"
+#include "core/live/live_analyzer.h"
+#include "core/live/spool_follower.h"
+#include "core/schedule/families/registry.h"
+#include "profiler/stream/rank_spool.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>
@@ -147,7 +147,7 @@ int run(const Options& options, const std::filesystem::path& dir) {
 
     LiveOptions live;
     live.own_clock = thisHost().clock;
-    LiveEngine engine(live);
+    LiveAnalyzer engine(live);
     SpoolFollower follower = SpoolFollower::open({dir}).value();
     TimeNs report_at = now() + 10s;
     long first_resident = 0;

@@ -10,9 +10,9 @@
 // N kinds of events that took most. QT_QPA_PLATFORM=offscreen needs no display.
 
 #include "app/gui/main_window.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
-#include "profiler/spool/rank_spool.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
+#include "profiler/stream/rank_spool.h"
 #include "tests/support/scratch_folder.h"
 
 #include <QApplication>

@@ -1,4 +1,4 @@
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
 
 #include <benchmark/benchmark.h>
 #include <nlohmann/json.hpp>

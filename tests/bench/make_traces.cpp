@@ -1,7 +1,7 @@
 #include "tests/bench/kineto_like.h"
 #include "tests/bench/nsys_like.h"
 #include "tests/bench/perfetto_like.h"
-#include "tests/unit/io/packed.h"
+#include "tests/unit/formats/packed.h"
 
 #include <cstdio>
 #include <cstdlib>

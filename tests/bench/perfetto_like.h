@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/io/perfetto/encoder.h"
+#include "core/formats/perfetto/encoder.h"
 
 #include <fmt/format.h>
 

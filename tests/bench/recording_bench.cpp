@@ -2,11 +2,11 @@
 // both see the same machine. The figures are medians over steps and rounds, of time on the wall and of processor time;
 // the latter is that of the whole process, the recorder's thread included.
 
-#include "core/schedule/registry.h"
-#include "runtime/device/host_clock.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/backend/host_clock.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine_setup.h"
-#include "runtime/transport/inproc/wires.h"
 #include "tests/support/scratch_folder.h"
 
 #include <benchmark/benchmark.h>

@@ -5,7 +5,7 @@
 //
 // Prints a JSON document.
 
-#include "profiler/collect/live_engine.h"
+#include "core/live/live_analyzer.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
     said.info.pp = kRanks;
     said.info.dp = replicas;
     said.info.microbatches = 64;
-    LiveEngine engine;
-    std::vector<LiveEngine::Stream> streams;
+    LiveAnalyzer engine;
+    std::vector<LiveAnalyzer::Stream> streams;
     std::vector<perfetto::Encoder> encoders;
     const auto firstOf = [&](int collector) { return collector * replicas / collectors; };
     for (int c = 0; c < collectors; ++c) {

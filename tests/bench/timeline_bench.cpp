@@ -1,5 +1,5 @@
 #include "app/gui/timeline/timeline_view.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
 #include "core/timeline/move.h"
 #include "core/trace/trace_builder.h"
 

@@ -1,11 +1,11 @@
 // What-if on one step of 1,024 ranks: 16 pipeline ranks, 64 replicas, 64 micro-batches, every op of its own time.
 // The argument is the number of replicas.
 
+#include "core/analysis/whatif/scenario.h"
+#include "core/analysis/whatif/straggler_study.h"
 #include "core/cost/measured_times.h"
-#include "core/diagnose/whatif/scenario.h"
-#include "core/diagnose/whatif/straggler_study.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <benchmark/benchmark.h>
 

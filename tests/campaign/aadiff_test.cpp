@@ -1,9 +1,9 @@
 // Flipped bits and runs that check themselves: every one in covered work must be found and its place named, and clean
 // runs must raise no alarm. The host's time passes only when somebody sleeps, so that runs are exact and fast.
 
-#include "core/aadiff/check_record.h"
-#include "core/schedule/registry.h"
-#include "runtime/fault/fault.h"
+#include "core/schedule/families/registry.h"
+#include "core/timeline/check_record.h"
+#include "runtime/faults/fault.h"
 #include "tests/unit/runtime/engine_run.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 #include "tests/campaign/campaign.h"
 
 #include "core/cost/measured_times.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/cost_table.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/cost_table.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "core/trace/trace_builder.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // only when somebody sleeps, so that they are exact and fast; a few on the real clock, through files.
 
 #include "core/cost/measured_times.h"
-#include "core/simulate/simulate.h"
-#include "runtime/fault/fault.h"
+#include "core/graph/simulate.h"
+#include "runtime/faults/fault.h"
 #include "runtime/run.h"
 #include "tests/campaign/tally.h"
 #include "tests/support/scratch_folder.h"

@@ -1,4 +1,4 @@
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
 #include "tests/cli/beside.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"

@@ -2,7 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/base/error.h"
-#include "core/io/load_progress.h"
+#include "core/formats/source/load_progress.h"
 #include "core/trace/trace.h"
 #include "core/trace/trace_builder.h"
 

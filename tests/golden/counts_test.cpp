@@ -1,5 +1,5 @@
-#include "core/io/file_bytes.h"
-#include "core/io/read_trace.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/file_bytes.h"
 #include "core/trace/summary.h"
 #include "tests/support/shared_data.h"
 

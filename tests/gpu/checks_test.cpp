@@ -1,7 +1,7 @@
 // Runs that check themselves in their bubbles, on a device: what is planned is run, what is planted is found and named,
 // and training comes to the bits that it comes to without.
 
-#include "runtime/device/accelerator/accelerator_backend.h"
+#include "runtime/backend/accelerator/accelerator_backend.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
 #include "tests/unit/runtime/engine_run.h"

@@ -1,6 +1,6 @@
 // The tests of this folder on the first GPU; all of them skip where there is none.
 
-#include "runtime/device/cuda/cuda_device.h"
+#include "runtime/backend/cuda/cuda_device.h"
 #include "tests/gpu/test_device.h"
 
 #include <iostream>

@@ -6,8 +6,8 @@
 // 12 · layers · width · sequence for attention as if it were not causal, as PaLM (Chowdhery et al. 2022) does, over the
 // datasheet's dense bf16 rate.
 
-#include "core/bubble/analysis.h"
-#include "runtime/device/cuda/cuda_device.h"
+#include "core/theory/analysis.h"
+#include "runtime/backend/cuda/cuda_device.h"
 #include "runtime/model/stage_layout.h"
 #include "tests/gpu/gpu_run.h"
 

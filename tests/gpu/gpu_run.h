@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/schedule/registry.h"
-#include "runtime/device/accelerator/accelerator_backend.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/checks/check_setup.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/engine.h"
-#include "runtime/replay/check_setup.h"
-#include "runtime/transport/inproc/wires.h"
 
 #include <algorithm>
 #include <chrono>

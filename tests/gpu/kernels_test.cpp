@@ -1,7 +1,7 @@
 // Each kernel against the host's layers in double precision, at sizes around the lanes of a block.
 
-#include "runtime/device/accelerator/device_layers.h"
-#include "runtime/device/accelerator/device_tensor.h"
+#include "runtime/backend/accelerator/device_layers.h"
+#include "runtime/backend/accelerator/device_tensor.h"
 #include "runtime/model/adamw.h"
 #include "runtime/model/layers.h"
 #include "runtime/model/synthetic.h"

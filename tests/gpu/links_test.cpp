@@ -1,11 +1,11 @@
 // Ranks with a device each, joined by what stands in for NCCL: real runs over real plans of links, with threads in the
 // place of processes.
 
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
-#include "runtime/device/accelerator/accelerator_backend.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/comm/nccl/link_plan.h"
 #include "runtime/run_processes.h"
-#include "runtime/transport/nccl/link_plan.h"
 #include "tests/gpu/flavors.h"
 #include "tests/support/emulated_peers.h"
 #include "tests/support/linked_team.h"

@@ -1,9 +1,9 @@
 // NCCL itself, between GPUs: to the same one, and between several where there are several.
 
-#include "runtime/device/cuda/cuda_backend.h"
-#include "runtime/device/cuda/cuda_device.h"
+#include "runtime/backend/cuda/cuda_backend.h"
+#include "runtime/backend/cuda/cuda_device.h"
+#include "runtime/comm/nccl/nccl_peers.h"
 #include "runtime/run_processes.h"
-#include "runtime/transport/nccl/nccl_peers.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/linked_team.h"

@@ -1,6 +1,6 @@
 // A whole stage on a device against the host's, and against itself where an order must not change a bit.
 
-#include "runtime/device/accelerator/device_stage.h"
+#include "runtime/backend/accelerator/device_stage.h"
 #include "runtime/model/gpt_stage.h"
 #include "tests/gpu/test_device.h"
 

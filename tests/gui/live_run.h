@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/live/live_feed.h"
-#include "profiler/spool/rank_spool.h"
+#include "profiler/stream/rank_spool.h"
 #include "tests/support/jittered_run.h"
 #include "tests/support/scratch_folder.h"
 

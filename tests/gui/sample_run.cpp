@@ -1,7 +1,7 @@
 #include "tests/gui/sample_run.h"
 
 #include "core/cost/cost_model.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
 #include "core/trace/trace_builder.h"
 
 namespace bubblescope::gui {

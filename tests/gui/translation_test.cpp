@@ -143,13 +143,13 @@ QSet<QString> errorTexts() {
         QStringLiteral("said.section(QLatin1Char('\\n'), 1).toStdString()"),
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
-    for (const char* folder :
-         {"io", "recognise", "diagnose/whatif", "diagnose/advise", "bubble", "schedule", "simulate", "aadiff"})
+    for (const char* folder : {"formats", "recognise", "analysis/whatif", "optimize/advice", "theory", "timeline",
+                               "schedule", "graph", "aadiff"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
     for (auto file = sources.begin(); file != sources.end(); ++file) {
         static const QRegularExpression of_command_line(
-            QStringLiteral("/io/svg/|gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.")); // and its files
+            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.")); // and its files
         if (file.key().contains(of_command_line)) continue;
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();
@@ -182,7 +182,7 @@ QSet<QString> errorTexts() {
 QSet<QString> evidenceNames() {
     static const QRegularExpression name(QStringLiteral("(?:\\{|emplace_back\\()\"([a-z_]+)\","));
     QSet<QString> names;
-    QDirIterator files(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/diagnose/anomalies"), {QStringLiteral("*.cpp")},
+    QDirIterator files(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/analysis/anomalies"), {QStringLiteral("*.cpp")},
                        QDir::Files);
     while (files.hasNext()) {
         QFile file(files.next());

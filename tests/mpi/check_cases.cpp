@@ -1,7 +1,7 @@
 #include "tests/mpi/check_cases.h"
 
 #include "core/recognise/run.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "runtime/run_processes.h"
 #include "tests/support/scratch_folder.h"
 

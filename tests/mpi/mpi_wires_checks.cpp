@@ -1,7 +1,7 @@
 #include "tests/mpi/mpi_wires_checks.h"
 
-#include "core/schedule/registry.h"
-#include "runtime/transport/mpi/mpi_wires.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/comm/mpi/mpi_wires.h"
 
 #include <fmt/format.h>
 

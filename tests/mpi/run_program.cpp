@@ -1,11 +1,11 @@
 // run_program CASE: one of the processes that mpirun started; each is a rank of a run. Prints what is wrong and ends
 // with 1, or one line for each process with what it saw, which CTest looks for.
 
-#include "core/bubble/analysis.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "core/recognise/run.h"
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/analysis.h"
 #include "runtime/launch/session.h"
 #include "runtime/model/stage_memory.h"
 #include "runtime/run_processes.h"

@@ -1,8 +1,8 @@
 // Real processes that find each other by TCP: what they tell each other, and what they say when one is missing, dies or
 // is not one of them.
 
+#include "runtime/comm/process_wires.h"
 #include "runtime/launch/tcp/tcp_team.h"
-#include "runtime/transport/process_wires.h"
 #include "tests/mpi/team_checks.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Every file of the oracles, and what answers for it. Orders are compared here once more, live, so that the table this
 // prints is what the code does; a file that no row names fails the test.
 
-#include "core/schedule/validate.h"
-#include "core/schedule/zb_auto.h"
-#include "core/schedule/zb_v_greedy.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/zb_auto.h"
+#include "core/schedule/families/zb_v_greedy.h"
 #include "tests/oracle/order_match.h"
 #include "tests/support/shared_data.h"
 

@@ -1,7 +1,7 @@
 // Eager 1F1B and the looped families (breadth-first, interleaved in all its flavors) against the orders that
 // frameworks and papers' programs produced, op by op, and our simulation against the times they give.
 
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
 #include "tests/oracle/order_match.h"
 #include "tests/support/shared_data.h"
 

@@ -1,7 +1,7 @@
 #include "tests/oracle/order_match.h"
 
-#include "core/schedule/zb_v_paddle.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/zb_v_paddle.h"
 
 #include <gtest/gtest.h>
 

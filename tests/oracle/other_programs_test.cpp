@@ -1,8 +1,8 @@
 // What programs left besides plain job lists: lists with transfers or hooks between the jobs, greedy simulators'
 // orders, a drawing, makespans, and lists in which the bubbles are forced.
 
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "tests/oracle/order_match.h"
 #include "tests/support/shared_data.h"
 

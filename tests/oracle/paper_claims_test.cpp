@@ -1,9 +1,9 @@
 // What papers, frameworks and the seed deck claim in formulas, each beside what our orders do when simulated: equal,
 // or different in the way stated here.
 
-#include "core/bubble/closed_form.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/theory/closed_form.h"
 #include "tests/oracle/paper_tables.h"
 #include "tests/support/shared_data.h"
 

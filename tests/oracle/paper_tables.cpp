@@ -1,6 +1,6 @@
 #include "tests/oracle/paper_tables.h"
 
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
 #include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/bubble/rates.h"
 #include "core/cost/cost_model.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
+#include "core/timeline/rates.h"
 #include "core/timeline/step_timeline.h"
 #include "tests/oracle/oracle_file.h"
 

@@ -1,7 +1,7 @@
 // The published tables and curves of zero-bubble pipelining, reproduced number by number: ICLR 2024's bubble rates,
 // the memory-limit curves of arXiv, and what its text says of memory and of few micro-batches.
 
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
 #include "tests/oracle/paper_tables.h"
 #include "tests/support/shared_data.h"
 

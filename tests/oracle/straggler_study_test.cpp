@@ -1,5 +1,5 @@
-#include "core/diagnose/whatif/scenario.h"
-#include "core/diagnose/whatif/straggler_study.h"
+#include "core/analysis/whatif/scenario.h"
+#include "core/analysis/whatif/straggler_study.h"
 #include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>

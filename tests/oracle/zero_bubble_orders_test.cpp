@@ -1,10 +1,10 @@
 // Orders whose weight gradients fill the bubbles, against those that the published generators produced: op by
 // op, and our simulation against the times that the files give.
 
-#include "core/schedule/registry.h"
-#include "core/schedule/zb_auto.h"
-#include "core/schedule/zb_v_greedy.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
+#include "core/schedule/families/zb_auto.h"
+#include "core/schedule/families/zb_v_greedy.h"
 #include "tests/oracle/oracle_file.h"
 #include "tests/support/shared_data.h"
 

@@ -1,11 +1,11 @@
 // A step's accounting is exact, whatever the step, and every cause lands in its own entry.
 
-#include "core/bubble/closed_form.h"
-#include "core/bubble/position.h"
-#include "core/diagnose/accounting/accounting.h"
-#include "core/diagnose/report.h"
-#include "core/diagnose/whatif/scenario.h"
+#include "core/analysis/accounting/accounting.h"
+#include "core/analysis/report.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
+#include "core/theory/closed_form.h"
+#include "core/timeline/position.h"
 #include "tests/property/measured_steps.h"
 #include "tests/support/shared_data.h"
 

@@ -1,8 +1,8 @@
 // The critical path, slack and blame, beside what brute force says.
 
-#include "core/diagnose/blame/blame.h"
-#include "core/diagnose/blame/chain_tree.h"
-#include "core/diagnose/blame/critical_path.h"
+#include "core/analysis/attribution/blame.h"
+#include "core/analysis/attribution/chain_tree.h"
+#include "core/analysis/attribution/critical_path.h"
 #include "tests/property/measured_steps.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Comparing runs of the same setup must not cry wolf: over many pairs, at most the stated share shows any change.
 
-#include "core/diagnose/compare/compare_runs.h"
+#include "core/analysis/comparison/compare_runs.h"
 #include "tests/support/jittered_run.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include "tests/property/form_check.h"
 
-#include "core/bubble/consolidate.h"
-#include "core/bubble/rates.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/consolidate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/timeline/rates.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/bubble/closed_form.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/closed_form.h"
 
 #include <array>
 

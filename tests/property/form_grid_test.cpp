@@ -2,7 +2,7 @@
 // p = 16 (see test::inGrid), m = 64, v = 6, at four time ratios. The simulation knows nothing of the forms;
 // consolidation gathers its idle time. One test case per family, flavor and p.
 
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Closed forms with latency and on unequal stages, the bound that holds for any order, and quoted forms with their
 // verdicts, against simulation.
 
-#include "core/bubble/order_bound.h"
+#include "core/graph/simulate.h"
 #include "core/schedule/dependency.h"
-#include "core/simulate/simulate.h"
+#include "core/theory/order_bound.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include "core/recognise/run.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/recognise/kineto_job.h"
 

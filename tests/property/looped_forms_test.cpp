@@ -1,8 +1,8 @@
 // Interleaved orders: every legal group size against simulation, and what the seed work says of a remainder.
 
-#include "core/bubble/closed_form.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/theory/closed_form.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

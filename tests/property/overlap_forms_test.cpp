@@ -1,11 +1,11 @@
 // What is known of schedules with overlapped pairs, two pipelines or split sequences beside their closed forms, which
 // split_form_grid_test.cpp compares with simulation: orders, peaks, domains, limits.
 
-#include "core/bubble/analysis.h"
-#include "core/bubble/closed_form.h"
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/analysis.h"
+#include "core/theory/closed_form.h"
 
 #include <gtest/gtest.h>
 

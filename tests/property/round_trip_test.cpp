@@ -1,7 +1,7 @@
-#include "core/io/chrome/writer.h"
-#include "core/io/csv/writer.h"
-#include "core/io/perfetto/write_trace.h"
-#include "core/io/read_trace.h"
+#include "core/formats/chrome/writer.h"
+#include "core/formats/csv/writer.h"
+#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/read_trace.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/scratch_folder.h"
 

@@ -3,7 +3,7 @@
 // gradient from 0 to above the forward, pairs from their longer half to both, and slow transfers. One test case
 // per family, flavor and p.
 
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Closed forms and peaks of the families along a V and of interleaved orders with split backwards, against
 // simulation.
 
-#include "core/bubble/closed_form.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/theory/closed_form.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // What must hold for replays of any step, on random times and all kinds of schedules.
 
+#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/cost/measured_times.h"
-#include "core/diagnose/whatif/replay.h"
-#include "core/diagnose/whatif/scenario.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

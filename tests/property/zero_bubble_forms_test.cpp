@@ -1,9 +1,9 @@
 // What the generators of schedules whose weight gradients fill the bubbles promise for every size and all times, and
 // where the closed form of ZB-V ends.
 
-#include "core/bubble/closed_form.h"
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/closed_form.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/aadiff/check_log.h"
 #include "core/aadiff/digest.h"
-#include "core/io/perfetto/check_events.h"
-#include "core/io/perfetto/encoder.h"
-#include "core/io/perfetto/write_timeline.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/formats/perfetto/check_events.h"
+#include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/write_timeline.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
+#include "core/timeline/check_log.h"
 #include "core/timeline/run_info.h"
 #include "tests/support/scratch_folder.h"
 

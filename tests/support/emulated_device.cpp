@@ -1,6 +1,6 @@
 #include "tests/support/emulated_device.h"
 
-#include "runtime/device/accelerator/host_forms.h"
+#include "runtime/backend/accelerator/host_forms.h"
 
 #include <algorithm>
 #include <cstring>

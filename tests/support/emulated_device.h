@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/device/accelerator/accelerator.h"
+#include "runtime/backend/accelerator/accelerator.h"
 
 #include <condition_variable>
 #include <cstdint>

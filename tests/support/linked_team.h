@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/transport/control_source.h"
+#include "runtime/comm/control_source.h"
 #include "tests/support/thread_team.h"
 
 #include <cstddef>

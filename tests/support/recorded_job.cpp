@@ -1,6 +1,6 @@
 #include "tests/support/recorded_job.h"
 
-#include "profiler/inject/capture_writer.h"
+#include "profiler/capture/capture_writer.h"
 #include "tests/support/scratch_folder.h"
 
 #include <cstdio>

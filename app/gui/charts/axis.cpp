@@ -1,6 +1,6 @@
 #include "app/gui/charts/axis.h"
 
-#include "core/diagnose/statistics/robust.h"
+#include "core/analysis/statistics/robust.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "app/gui/charts/mark_labels.h"
 #include "app/gui/charts/step_layout.h"
 #include "app/gui/theme/theme_manager.h"
-#include "core/diagnose/anomaly.h"
+#include "core/analysis/anomalies/anomaly.h"
 
 #include <QString>
 #include <QStringList>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "core/bubble/closed_form.h"
 #include "core/cost/memory_model.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/closed_form.h"
 
 #include <string>
 #include <vector>

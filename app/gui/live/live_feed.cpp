@@ -2,7 +2,7 @@
 
 #include "app/gui/live/live_session.h"
 #include "app/gui/models/format.h"
-#include "profiler/spool/rank_spool.h"
+#include "profiler/stream/rank_spool.h"
 
 #include <sys/resource.h>
 
@@ -103,7 +103,7 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     openManyFiles();
     profiler::LiveOptions options;
     options.board.patience = target.patience;
-    options.history = kMostSteps;
+    options.history = kMaxSteps;
     if (!clock) {
         options.own_clock = profiler::thisHost().clock;
         clock = [] { return profiler::readClocks().monotonic; };
@@ -193,7 +193,7 @@ void LiveFeed::take(profiler::LiveEvent event) {
     alert.step = event.step;
     alert.number = alerted_++;
     alerts_.push_back(std::move(alert));
-    if (alerts_.size() > kMostAlerts) alerts_.pop_front();
+    if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
 }
 
 /// All views go through a new session, so there are no more than four a second; and where steps are large no more than

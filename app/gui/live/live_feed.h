@@ -2,11 +2,11 @@
 
 #include "app/gui/live/live_snapshot.h"
 #include "core/base/job.h"
-#include "profiler/collect/captured_run.h"
-#include "profiler/collect/live_engine.h"
-#include "profiler/collect/scratch_files.h"
-#include "profiler/collect/spool_follower.h"
-#include "profiler/collect/stream_receiver.h"
+#include "core/live/captured_run.h"
+#include "core/live/live_analyzer.h"
+#include "core/live/scratch_files.h"
+#include "core/live/spool_follower.h"
+#include "core/live/stream_receiver.h"
 
 #include <QStringList>
 
@@ -40,8 +40,8 @@ struct LiveTarget {
 /// of the work and waits for nothing but the end of another. From any thread.
 class LiveFeed {
 public:
-    static constexpr std::size_t kMostSteps = 2000;
-    static constexpr std::size_t kMostAlerts = 500;
+    static constexpr std::size_t kMaxSteps = 2000;
+    static constexpr std::size_t kMaxAlerts = 500;
     /// In a picture's session: a worker copies them, and the views go through them.
     static constexpr std::size_t kMostOps = 400'000;
 
@@ -71,7 +71,7 @@ private:
     void refreshSession(const JobControl& control);
 
     std::optional<profiler::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
-    profiler::LiveEngine engine_;
+    profiler::LiveAnalyzer engine_;
     profiler::SpoolFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;
     profiler::CapturedRun captured_;

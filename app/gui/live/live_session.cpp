@@ -1,6 +1,6 @@
 #include "app/gui/live/live_session.h"
 
-#include "core/diagnose/anomalies/input.h"
+#include "core/analysis/anomalies/input.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,7 +16,7 @@ std::size_t opsOf(const StepTimeline& step) {
     return ops;
 }
 
-constexpr int kMostMissing = 4; ///< steps of which not all was recorded may lie between those that are shown
+constexpr int kMaxMissing = 4; ///< steps of which not all was recorded may lie between those that are shown
 
 /// The window keeps a run's first steps as well; an axis with hours between them and the last would show neither.
 std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_ops) {
@@ -26,7 +26,7 @@ std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_
         const StepTimeline& before = steps[from - 1];
         ops += opsOf(before);
         const bool same = before.index == steps[from].index;
-        if (!same && (steps[from].index - before.index > 1 + kMostMissing || ops > most_ops)) break;
+        if (!same && (steps[from].index - before.index > 1 + kMaxMissing || ops > most_ops)) break;
         --from;
     }
     return from;

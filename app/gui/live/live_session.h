@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "profiler/collect/live_view.h"
-#include "profiler/collect/step_window.h"
+#include "core/live/live_view.h"
+#include "core/live/step_window.h"
 
 namespace bubblescope::gui {
 

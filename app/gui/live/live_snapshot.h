@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "profiler/collect/live_view.h"
+#include "core/live/live_view.h"
 
 #include <memory>
 #include <optional>
@@ -35,9 +35,9 @@ struct HeardAfter {
 /// A look at a run that goes on. Plain values of bounded size, made on a worker thread, immutable afterwards.
 struct LiveSnapshot {
     std::optional<RunInfo> info;           ///< none before the first record
-    std::vector<profiler::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMostSteps
+    std::vector<profiler::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMaxSteps
     std::vector<profiler::LiveRank> ranks; ///< by replica, then rank
-    std::vector<LiveAlert> alerts;         ///< the latest last, at most LiveFeed::kMostAlerts
+    std::vector<LiveAlert> alerts;         ///< the latest last, at most LiveFeed::kMaxAlerts
     profiler::LiveCounts counts;
     profiler::CheckCounts checks;
     HeardAfter heard;

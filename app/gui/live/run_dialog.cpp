@@ -2,7 +2,7 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/panels/form_fields.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
 
 #include <QComboBox>
 #include <QDialogButtonBox>

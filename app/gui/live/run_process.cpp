@@ -16,7 +16,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr qsizetype kMostSaid = 4000;
+constexpr qsizetype kMaxSaid = 4000;
 constexpr int kPatienceMs = 3000;
 
 /// In the largest unit that needs no fraction, as options take it.
@@ -78,7 +78,7 @@ RunProcess::RunProcess(QObject* parent) : QObject(parent), process_(this) {
     // Nobody could stop it any more if the app broke off.
     process_.setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
     connect(&process_, &QProcess::readyReadStandardError, this,
-            [this] { said_ = (said_ + process_.readAllStandardError()).right(kMostSaid); });
+            [this] { said_ = (said_ + process_.readAllStandardError()).right(kMaxSaid); });
     connect(&process_, &QProcess::started, this, &RunProcess::changed);
     connect(&process_, &QProcess::finished, this,
             [this](int code, QProcess::ExitStatus status) { finish(status == QProcess::NormalExit && code == 0); });
@@ -111,7 +111,7 @@ void RunProcess::stop() {
 }
 
 void RunProcess::finish(bool well) {
-    said_ = (said_ + process_.readAllStandardError()).right(kMostSaid);
+    said_ = (said_ + process_.readAllStandardError()).right(kMaxSaid);
     emit changed();
     emit ended(well || stopping_, QString::fromUtf8(said_).trimmed());
 }

@@ -2,7 +2,7 @@
 
 #undef slots // a keyword of Qt's, and a name in core/aadiff
 #include "core/aadiff/study.h"
-#include "core/timeline/typical_costs.h"
+#include "core/cost/typical_costs.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kMostSteps = 200; ///< what takes longer to cover is as good as never
+constexpr int kMaxSteps = 200; ///< what takes longer to cover is as good as never
 
 void addColumns(const AadiffPlan& plan, CheckPlan& out) {
     for (const RankPlan& rank : plan.ranks) {
@@ -72,7 +72,7 @@ Result<CheckPlan> planForRun(const Session& session, double margin) {
     const StepTimeline& last = steps.back();
     PlanLimits limits;
     limits.margin = margin;
-    limits.most_steps = kMostSteps;
+    limits.most_steps = kMaxSteps;
     const AadiffPlan plan = planChecks(ObservedSlots(steps), last, typicalCosts(last), limits);
     addColumns(plan, out);
     out.ranks = plan.ranks.size();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "core/diagnose/anomaly.h"
+#include "core/analysis/anomalies/anomaly.h"
 
 #include <optional>
 #include <vector>

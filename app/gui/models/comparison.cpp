@@ -2,7 +2,7 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
-#include "core/bubble/phases.h"
+#include "core/timeline/phases.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/view_state.h"
-#include "core/diagnose/compare/compare_runs.h"
+#include "core/analysis/comparison/compare_runs.h"
 
 #include <QAbstractTableModel>
 #include <QString>

@@ -1,7 +1,7 @@
 #include "app/gui/models/counter_lanes.h"
 
+#include "core/analysis/rank_tracks.h"
 #include "core/cost/memory_model.h"
-#include "core/diagnose/rank_tracks.h"
 
 #include <QCoreApplication>
 #include <QLocale>

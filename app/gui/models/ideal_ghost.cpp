@@ -1,8 +1,8 @@
 #include "app/gui/models/ideal_ghost.h"
 
-#include "core/diagnose/accounting/plan.h"
-#include "core/simulate/simulate.h"
-#include "core/timeline/typical_costs.h"
+#include "core/analysis/accounting/plan.h"
+#include "core/cost/typical_costs.h"
+#include "core/graph/simulate.h"
 
 namespace bubblescope::gui {
 

@@ -169,7 +169,7 @@ QString argText(const ArgValue& value) {
 }
 
 ItemDescription describeSlice(const Session& session, const ItemRef& item) {
-    constexpr std::size_t kMostArgs = 60;
+    constexpr std::size_t kMaxArgs = 60;
     const Trace& trace = *session.run.trace;
     const SliceId slice = session.slice(item);
     ItemDescription out;
@@ -185,7 +185,7 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
         out.facts.push_back(
             {ItemWords::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemWords::tr("[ goes there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
-        if (out.facts.size() == kMostArgs) break;
+        if (out.facts.size() == kMaxArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
     }
     return out;

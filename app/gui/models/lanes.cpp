@@ -74,8 +74,8 @@ TimeNs Lane::coveredBefore(TimeNs time, std::size_t next) const {
 }
 
 Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRange& window) const {
-    constexpr std::size_t kMostSamples = 16;
-    const std::size_t stride = std::max<std::size_t>(1, (last - first) / kMostSamples);
+    constexpr std::size_t kMaxSamples = 16;
+    const std::size_t stride = std::max<std::size_t>(1, (last - first) / kMaxSamples);
     std::array<TimeNs, kRoleCount> time{};
     std::array<int, kRoleCount> chunk{};
     for (std::size_t i = first; i < last; i += stride) {

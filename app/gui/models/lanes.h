@@ -3,7 +3,7 @@
 #include "app/gui/models/item.h"
 #include "app/gui/models/role.h"
 #include "app/gui/models/time_range.h"
-#include "core/bubble/analysis.h"
+#include "core/theory/analysis.h"
 
 #include <algorithm>
 #include <array>

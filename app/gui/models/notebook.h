@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/view_state.h"
-#include "core/io/notes_file.h"
+#include "core/formats/notes_file.h"
 
 #include <QObject>
 

@@ -1,6 +1,6 @@
 #include "app/gui/models/raw_lanes.h"
 
-#include "core/diagnose/rank_tracks.h"
+#include "core/analysis/rank_tracks.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 
 #include "app/gui/models/lanes.h"
 #include "app/gui/models/time_range.h"
+#include "core/analysis/clocks/run_clocks.h"
 #include "core/base/job.h"
-#include "core/diagnose/clocks/run_clocks.h"
 #include "core/recognise/run.h"
 #include "core/trace/pyramid.h"
 

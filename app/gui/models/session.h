@@ -4,7 +4,7 @@
 #include "app/gui/models/lanes.h"
 #include "app/gui/models/overview.h"
 #include "app/gui/models/raw_lanes.h"
-#include "core/diagnose/report.h"
+#include "core/analysis/report.h"
 #include "core/recognise/run.h"
 
 #include <functional>

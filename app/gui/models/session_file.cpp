@@ -1,7 +1,7 @@
 #include "app/gui/models/session_file.h"
 
 #include "core/base/json_document.h"
-#include "core/io/replacing_file.h"
+#include "core/formats/source/replacing_file.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include "app/gui/models/format.h"
 #include "app/gui/models/navigation.h"
-#include "core/diagnose/blame/chain_tree.h"
+#include "core/analysis/attribution/chain_tree.h"
 
 #include <QCoreApplication>
 

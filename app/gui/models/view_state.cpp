@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kStepPadding = 0.015;
 constexpr double kTracePadding = 0.01;
-constexpr std::size_t kMostPastRows = 200;
+constexpr std::size_t kMaxPastRows = 200;
 
 } // namespace
 
@@ -53,7 +53,7 @@ void ViewState::resetRows() {
 
 void ViewState::setRows(RowChoice rows) {
     if (rows == rows_) return;
-    if (past_rows_.size() == kMostPastRows) past_rows_.erase(past_rows_.begin());
+    if (past_rows_.size() == kMaxPastRows) past_rows_.erase(past_rows_.begin());
     past_rows_.push_back({std::move(rows_), range_.nextStamp()});
     rows_ = std::move(rows);
     range_.endGesture();

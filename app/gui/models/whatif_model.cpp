@@ -1,6 +1,6 @@
 #include "app/gui/models/whatif_model.h"
 
-#include "core/diagnose/whatif/predicted_step.h"
+#include "core/analysis/whatif/predicted_step.h"
 
 #include <algorithm>
 

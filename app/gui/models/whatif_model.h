@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "core/diagnose/advise/advise.h"
-#include "core/diagnose/whatif/scenario.h"
+#include "core/analysis/whatif/scenario.h"
+#include "core/optimize/advice/advise.h"
 
 #include <memory>
 #include <optional>

@@ -7,7 +7,7 @@
 #include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/piece_legend.h"
 #include "app/gui/theme/chart_colours.h"
-#include "core/diagnose/accounting/notes.h"
+#include "core/analysis/accounting/notes.h"
 
 #include <QComboBox>
 #include <QCoreApplication>

@@ -2,7 +2,7 @@
 
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme_manager.h"
-#include "core/diagnose/account_pieces.h"
+#include "core/analysis/account_pieces.h"
 
 #include <QWidget>
 

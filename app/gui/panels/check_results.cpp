@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 namespace {
 
 enum ResultColumn : int { VerdictResult, RankResult, StepResult, OpResult, LayerResult, TensorResult, WhatResult };
-constexpr std::size_t kMostResults = 2000; ///< a run that departs everywhere says no more with more of them
+constexpr std::size_t kMaxResults = 2000; ///< a run that departs everywhere says no more with more of them
 
 } // namespace
 
@@ -130,7 +130,7 @@ void CheckResults::showMismatches() {
     table_->setRowCount(0);
     if (!any()) return;
     const auto& checks = state_.session()->run.checks.checks;
-    for (std::size_t i = 0; i < checks.size() && mismatches_.size() < kMostResults; ++i) {
+    for (std::size_t i = 0; i < checks.size() && mismatches_.size() < kMaxResults; ++i) {
         if (checks[i].outcome == CheckOutcome::Mismatch) mismatches_.push_back(i);
     }
     table_->setRowCount(static_cast<int>(mismatches_.size()));

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kChip = 14;
 constexpr int kWideChip = 24; ///< with shades
-constexpr int kMostBands = 4;
+constexpr int kMaxBands = 4;
 constexpr int kChipGap = 6;
 constexpr int kEntryGap = 14;
-constexpr std::size_t kMostInALine = 3;
+constexpr std::size_t kMaxInALine = 3;
 
 } // namespace
 
@@ -62,7 +62,7 @@ int Legend::entryWidth(const Entry& entry) const {
 }
 
 std::size_t Legend::lines() const {
-    return entries_.size() > kMostInALine ? 2 : 1;
+    return entries_.size() > kMaxInALine ? 2 : 1;
 }
 
 int Legend::lineHeight() const {
@@ -96,7 +96,7 @@ void Legend::paintEvent(QPaintEvent*) {
         } else {
             // One band a chunk, as on the timeline; more than a few could not be told apart here.
             const bool chunked = chipWidth(entry) == kWideChip;
-            const int bands = chunked ? std::min(chunks_, kMostBands) : 1;
+            const int bands = chunked ? std::min(chunks_, kMaxBands) : 1;
             for (int band = 0; band < bands; ++band) {
                 const int left = chip.width() * band / bands;
                 const QRect part(chip.left() + left, chip.top(), chip.width() * (band + 1) / bands - left,

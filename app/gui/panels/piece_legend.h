@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/theme/theme_manager.h"
-#include "core/diagnose/account_pieces.h"
+#include "core/analysis/account_pieces.h"
 
 #include <QWidget>
 

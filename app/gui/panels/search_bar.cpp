@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr std::size_t kMostHits = 200;
+constexpr std::size_t kMaxHits = 200;
 constexpr int kWidth = 460;
 constexpr int kMostRows = 10;
 
@@ -68,7 +68,7 @@ void SearchBar::dismiss() {
 void SearchBar::start() {
     if (!state_.session()) return;
     job_.start([session = state_.session(), text = line_->text(), step = state_.step()](
-                   JobControl& control) { return search(*session, text, step, kMostHits, control.stop); },
+                   JobControl& control) { return search(*session, text, step, kMaxHits, control.stop); },
                [this](std::vector<SearchHit> hits) { finish(std::move(hits)); });
 }
 

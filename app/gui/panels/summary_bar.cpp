@@ -6,7 +6,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/legend.h"
 #include "app/gui/panels/steady_text.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 
 #include <QEvent>
 #include <QHBoxLayout>

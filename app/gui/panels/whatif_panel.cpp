@@ -4,7 +4,7 @@
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/format.h"
 #include "app/gui/panels/fill_when_seen.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/gui/theme/theme.h"
-#include "core/diagnose/account_pieces.h"
-#include "core/diagnose/anomaly.h"
+#include "core/analysis/account_pieces.h"
+#include "core/analysis/anomalies/anomaly.h"
 
 namespace bubblescope::gui {
 

@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 namespace {
 
 /// What is on the screen fits many times over.
-constexpr qsizetype kMostLabels = 20'000;
+constexpr qsizetype kMaxLabels = 20'000;
 
 } // namespace
 
@@ -23,7 +23,7 @@ void LabelCache::setFont(const QFont& font) {
 void LabelCache::draw(QPainter& painter, const QRectF& box, const QString& text, bool centred) {
     auto known = texts_.find(text);
     if (known == texts_.end()) {
-        if (texts_.size() >= kMostLabels) texts_.clear();
+        if (texts_.size() >= kMaxLabels) texts_.clear();
         QStaticText laid(text);
         laid.setTextFormat(Qt::PlainText);
         laid.setPerformanceHint(QStaticText::AggressiveCaching);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/timeline/time_scale.h"
-#include "core/io/notes_file.h"
+#include "core/formats/notes_file.h"
 
 #include <vector>
 

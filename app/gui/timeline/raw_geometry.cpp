@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kInset = 2;         ///< pixels by which an inner slice stands back from the one around it
-constexpr int kMostInset = 3;     ///< levels
+constexpr int kMaxInset = 3;      ///< levels
 constexpr double kLabelRoom = 26; ///< narrower ones carry no text
 
 class LaneShapes {
@@ -87,7 +87,7 @@ private:
             const TimeNs end = trace_.end(slice);
             while (!ends.empty() && ends.back() <= start)
                 ends.pop_back();
-            const double inset = kInset * std::min<double>(kMostInset, static_cast<double>(ends.size()));
+            const double inset = kInset * std::min<double>(kMaxInset, static_cast<double>(ends.size()));
             ends.push_back(end);
             const double left = snap(x(start));
             const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(x(end)));

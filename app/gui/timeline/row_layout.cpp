@@ -13,7 +13,7 @@ constexpr int kLaneGap = 2;
 constexpr int kComfortable = 110; ///< height of the ops that suits most screens
 constexpr int kCommHeight = 12;
 constexpr int kGhostHeight = 16;
-constexpr int kMostViews = 4;    ///< to scroll through; more of them are shown as strips
+constexpr int kMaxViews = 4;     ///< to scroll through; more of them are shown as strips
 constexpr int kLeastFree = 80;   ///< pixels below pinned rows; with less they do not stay
 constexpr int kManyRows = 32;    ///< fewer are never made strips unasked
 constexpr int kStripGapFrom = 4; ///< strips at least this high leave a line to the next
@@ -45,7 +45,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     if (extras_.height > 0) {
         strips_ = extras_.height < kReadable;
     } else {
-        strips_ = rows >= kManyRows && rows * (fixed + kReadable) > kMostViews * std::max(1, view_height);
+        strips_ = rows >= kManyRows && rows * (fixed + kReadable) > kMaxViews * std::max(1, view_height);
     }
     if (strips_) {
         layStrip(std::clamp(extras_.height > 0 ? extras_.height : room, kThinnest, kReadable - 1));

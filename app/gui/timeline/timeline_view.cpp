@@ -126,8 +126,8 @@ QSizeF TimelineView::textSize(const QString& text) const {
     const auto known = text_sizes_.constFind(text);
     if (known != text_sizes_.constEnd()) return *known;
     // Panning through a long trace meets ever new durations; what is on the screen fits many times over.
-    constexpr qsizetype kMostCached = 20000;
-    if (text_sizes_.size() > kMostCached) text_sizes_.clear();
+    constexpr qsizetype kMaxCached = 20000;
+    if (text_sizes_.size() > kMaxCached) text_sizes_.clear();
     return *text_sizes_.insert(text, QFontMetricsF(font()).size(0, text));
 }
 

@@ -100,13 +100,13 @@ void TrailPainter::paintArrows(const std::vector<Arrow>& arrows) {
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
-    if (seen.size() > kMostArrows) {
+    if (seen.size() > kMaxArrows) {
         paintCaption(TrailLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(seen.size()),
                      f_.theme.text_dim);
     } else {
         p_.setRenderHint(QPainter::Antialiasing);
         // Many of them are thin, so that the ops below can still be read.
-        const double width = seen.size() > kMostArrows / 10 ? 1 : 1.6;
+        const double width = seen.size() > kMaxArrows / 10 ? 1 : 1.6;
         for (const auto& [at, kind] : seen)
             paintArrow(at, colour(kind), width);
     }

@@ -10,7 +10,7 @@ namespace bubblescope::gui {
 class TrailPainter {
 public:
     /// More arrows than this in sight are a carpet; a line of text stands for them.
-    static constexpr std::size_t kMostArrows = 1500;
+    static constexpr std::size_t kMaxArrows = 1500;
 
     /// `captions`: the edge of the plot at which sentences are put, top or bottom.
     TrailPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions);

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "runtime/comm/control_channel.h"
 #include "runtime/launch/tcp/socket.h"
-#include "runtime/transport/control_channel.h"
 
 #include <deque>
 #include <optional>

@@ -7,7 +7,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kMostPort = 65535;
+constexpr int kMaxPort = 65535;
 
 std::string textIn(const Environment& environment, const char* name) {
     const char* const text = environment(name);
@@ -37,7 +37,7 @@ Status readPlace(const Environment& environment, const char* rank, const char* s
 
 Status readMaster(const Environment& environment, TcpJob& job) {
     job.host = textIn(environment, "MASTER_ADDR");
-    BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "MASTER_PORT", 1, kMostPort - 1));
+    BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "MASTER_PORT", 1, kMaxPort - 1));
     const bool taken = textIn(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True";
     job.port = static_cast<int>(port) + (taken ? 1 : 0);
     return {};
@@ -90,7 +90,7 @@ Result<TcpJob> tcpJobOf(const Environment& environment) {
                           "this program was built with MPI");
     }
     if (environment("BUBBLESCOPE_PORT") != nullptr) {
-        BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "BUBBLESCOPE_PORT", 1, kMostPort));
+        BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "BUBBLESCOPE_PORT", 1, kMaxPort));
         job.port = static_cast<int>(port);
     }
     if (environment("BUBBLESCOPE_TOKEN") != nullptr) job.token = textIn(environment, "BUBBLESCOPE_TOKEN");

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kMostHello = 4096;
+constexpr std::size_t kMaxHello = 4096;
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
 /// What a process says first. All processes of a job run the same program on machines of one kind.
@@ -55,7 +55,7 @@ Result<std::optional<Hello>> readHello(Socket& socket, const TcpJob& job, Socket
     using namespace std::chrono_literals;
     const Socket::Clock::time_point soon = Socket::Clock::now() + 5s;
     const Socket::Deadline until = deadline ? std::min(*deadline, soon) : soon;
-    const auto text = socket.readText(kMostHello, "somebody", until);
+    const auto text = socket.readText(kMaxHello, "somebody", until);
     Hello hello;
     const Hello known;
     if (!text.ok() || text.value().size() < sizeof hello) return std::optional<Hello>();
@@ -126,7 +126,7 @@ Status TcpTeam::connectToRoot(const TcpJob& job, Socket::Clock::time_point deadl
         std::memcpy(text.data(), &hello, sizeof hello);
         BUBBLESCOPE_ASSIGN(Socket socket, Socket::connect(job.host, job.port, deadline));
         BUBBLESCOPE_TRY(socket.writeText(text + job.token, root, deadline));
-        BUBBLESCOPE_ASSIGN(const std::string refused, socket.readText(kMostHello, root, deadline));
+        BUBBLESCOPE_ASSIGN(const std::string refused, socket.readText(kMaxHello, root, deadline));
         if (!refused.empty())
             return usageError(root + " does not let rank " + std::to_string(rank_) + " in: " + refused);
         *own = std::move(socket);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/base/process_team.h"
+#include "runtime/comm/control_source.h"
 #include "runtime/launch/tcp/socket.h"
 #include "runtime/launch/tcp/tcp_control.h"
 #include "runtime/launch/tcp/tcp_job.h"
-#include "runtime/transport/control_source.h"
 
 #include <chrono>
 #include <memory>

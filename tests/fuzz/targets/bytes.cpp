@@ -1,7 +1,7 @@
 // What comes before a format's reader: telling formats apart and unpacking; and the args that it leaves for later.
 
-#include "core/io/sniff.h"
-#include "core/io/unpack.h"
+#include "core/formats/sniff.h"
+#include "core/formats/source/unpack.h"
 #include "core/trace/json_args.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"

@@ -1,9 +1,9 @@
 // Recordings of jobs that know nothing of us: what CUPTI, NCCL and NVTX hand over, the trace that is written of it, and
 // such traces as they are read, finished and while they grow.
 
-#include "core/io/read_trace.h"
-#include "profiler/collect/captured_run.h"
-#include "profiler/inject/capture_writer.h"
+#include "core/formats/read_trace.h"
+#include "core/live/captured_run.h"
+#include "profiler/capture/capture_writer.h"
 #include "profiler/job/report.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
@@ -112,7 +112,7 @@ private:
 
     /// What lies in a ring, be it a record or not.
     void takeWords(Portions& from) {
-        std::array<std::uint64_t, LatestRing::kMostWords> words{};
+        std::array<std::uint64_t, LatestRing::kMaxWords> words{};
         const std::size_t count = from.number() % (words.size() + 1);
         for (std::size_t w = 0; w < count; ++w)
             words[w] = from.number<std::uint64_t>();
@@ -138,7 +138,7 @@ private:
         record.payload = static_cast<HostRecord::Payload>(from.number() % 5);
         if (record.payload == HostRecord::Payload::Schema) {
             record.value = from.number() % 4;
-            record.bytes = from.text(from.number() % (HostRecord::kMostBytes + 1));
+            record.bytes = from.text(from.number() % (HostRecord::kMaxBytes + 1));
         } else if (record.payload != HostRecord::Payload::None) {
             record.value = from.number<std::uint64_t>();
         }
@@ -237,7 +237,7 @@ private:
     TimeNs now_{std::chrono::seconds(1)};
 };
 
-void watch(LiveEngine& engine, const std::filesystem::path& dir) {
+void watch(LiveAnalyzer& engine, const std::filesystem::path& dir) {
     CapturedRun run({dir}, std::chrono::seconds(1));
     TimeNs now{std::chrono::hours(1)};
     run.look(engine, now);
@@ -263,7 +263,7 @@ void readCaptured(const std::filesystem::path& dir) {
 
 /// What was written, and every part of it, is whole.
 void checkWritten(const std::filesystem::path& dir) {
-    LiveEngine engine;
+    LiveAnalyzer engine;
     bool any = false;
     for (const auto& file : std::filesystem::directory_iterator(dir)) {
         if (file.path().extension() != ".pftrace") continue;
@@ -289,7 +289,7 @@ void captured(std::string_view bytes) {
     if (bytes.starts_with(kPacket)) {
         scratch.write("node.pid77.pftrace", bytes);
         readCaptured(scratch.path());
-        LiveEngine engine;
+        LiveAnalyzer engine;
         const auto stream = engine.open();
         for (std::size_t at = 0; at < bytes.size(); at += 97)
             engine.feed(stream, bytes.substr(at, 97), TimeNs{1});

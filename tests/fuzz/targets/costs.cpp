@@ -2,12 +2,12 @@
 
 #include "core/cost/cost_files.h"
 #include "core/cost/memory_estimate.h"
-#include "core/overlap/op_costs_json.h"
-#include "core/overlap/stream_chart.h"
-#include "core/overlap/study.h"
-#include "core/partition/layer_times.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/optimize/overlap/op_costs_json.h"
+#include "core/optimize/overlap/stream_chart.h"
+#include "core/optimize/overlap/study.h"
+#include "core/optimize/partition/layer_times.h"
+#include "core/schedule/families/registry.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 
@@ -32,7 +32,7 @@ void costFiles(std::string_view bytes) {
     costs.transfers.activation_bytes = 1000;
     if (auto stages = stageTimesFrom(bytes, kInput); usable(stages)) costs.stages = stages.value();
     if (auto links = linksFrom(bytes, kInput, 2); usable(links)) costs.transfers.links = links.value();
-    if (auto times = opTimesFrom(bytes, kInput, smallSchedule()); usable(times))
+    if (auto times = opTimesFrom(bytes, kInput, smallSchedule(), OpGraph(smallSchedule())); usable(times))
         costs.measured = std::make_shared<MeasuredTimes>(std::move(times).value());
     (void)simulate(smallSchedule(), costs);
 }
@@ -62,9 +62,9 @@ void opCosts(std::string_view bytes) {
     using namespace overlap;
     const auto costs = opCostsFromJson(bytes, kInput);
     if (!usable(costs)) return;
-    constexpr std::size_t kMostStates = 10'000; // larger ones only cost time
+    constexpr std::size_t kMaxStates = 10'000; // larger ones only cost time
     const auto layers = static_cast<std::size_t>(costs.value().layers);
-    if (costs.value().forward.size() * costs.value().backward.size() * layers * layers > kMostStates) return;
+    if (costs.value().forward.size() * costs.value().backward.size() * layers * layers > kMaxStates) return;
     TimeNs every{0};
     for (const Variant& variant : variants()) {
         const PairStudy study = studyPair(costs.value(), variant);

@@ -1,7 +1,7 @@
 // What is read while it is still written: trace files that grow, and messages of the network.
 
-#include "profiler/collect/live_engine.h"
-#include "profiler/net/frame.h"
+#include "core/live/live_analyzer.h"
+#include "core/net/frame.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 
@@ -10,8 +10,8 @@
 namespace bubblescope::fuzz {
 namespace {
 
+using profiler::LiveAnalyzer;
 using profiler::LiveCounts;
-using profiler::LiveEngine;
 
 /// Two streams, of which the second is replaced by the first one's bytes.
 LiveCounts watch(std::string_view bytes, std::size_t piece) {
@@ -19,7 +19,7 @@ LiveCounts watch(std::string_view bytes, std::size_t piece) {
     options.board.open_steps = 4;
     options.window = {2, 3};
     options.history = 5;
-    LiveEngine engine(options);
+    LiveAnalyzer engine(options);
     const auto first = engine.open();
     const auto second = engine.open();
     TimeNs now{0};

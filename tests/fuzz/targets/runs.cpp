@@ -1,11 +1,11 @@
 // Whole files, as people open them.
 
 #include "core/aadiff/compare.h"
-#include "core/diagnose/report.h"
-#include "core/io/chrome/writer.h"
-#include "core/io/csv/writer.h"
-#include "core/io/perfetto/write_trace.h"
-#include "core/io/read_trace.h"
+#include "core/analysis/report.h"
+#include "core/formats/chrome/writer.h"
+#include "core/formats/csv/writer.h"
+#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/read_trace.h"
 #include "core/recognise/run.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"

@@ -1,9 +1,9 @@
 // Orders of ops from files.
 
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/schedule_json.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
 #include "core/timeline/text_chart.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"

@@ -1,10 +1,10 @@
 // Each format of traces by itself, from bytes in memory.
 
-#include "core/io/chrome/reader.h"
-#include "core/io/nsys/reader.h"
-#include "core/io/paddle/job_log.h"
-#include "core/io/perfetto/reader.h"
-#include "core/io/torchtitan/event_log.h"
+#include "core/formats/chrome/reader.h"
+#include "core/formats/nsys/reader.h"
+#include "core/formats/paddle/job_log.h"
+#include "core/formats/perfetto/reader.h"
+#include "core/formats/torchtitan/event_log.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -184,7 +184,7 @@ TEST(CompareDigests, KeepsManyRootsInBounds) {
     const std::vector<DigestRecord> clean = run.digests();
     const DigestComparison result = compareDigests({clean, run.info()}, {other, run.info()});
     EXPECT_EQ(result.root_count, 200);
-    EXPECT_EQ(result.roots.size(), DigestComparison::kMostRoots);
+    EXPECT_EQ(result.roots.size(), DigestComparison::kMaxRoots);
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 #include "core/aadiff/plan.h"
 
 #include "core/aadiff/study.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

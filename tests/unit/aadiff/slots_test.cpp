@@ -1,7 +1,7 @@
 #include "core/aadiff/slots.h"
 
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "core/cost/cost_files.h"
 #include "core/cost/memory_estimate.h"
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,8 @@ protected:
         return errorOf(text, [](const std::string& file) { return readLinks(file, 4); });
     }
     std::string opError(const std::string& text) {
-        return errorOf(text, [](const std::string& file) { return readOpTimes(file, oneFOneB()); });
+        return errorOf(text,
+                       [](const std::string& file) { return readOpTimes(file, oneFOneB(), OpGraph(oneFOneB())); });
     }
     std::string memoryError(const std::string& text) { return errorOf(text, readModelSizes); }
 
@@ -84,7 +85,9 @@ TEST_F(CostFiles, CsvReadsAsJsonDoes) {
     ASSERT_EQ(links.size(), 1U);
     EXPECT_EQ(links[0].latency, TimeNs{12});
     EXPECT_EQ(links[0].bytes_per_second, 50'000'000'000);
-    const auto ops = readOpTimes(write("kind,microbatch,chunk,rank,duration\nF,1,0,1,3us\n"), oneFOneB()).value();
+    const auto ops =
+        readOpTimes(write("kind,microbatch,chunk,rank,duration\nF,1,0,1,3us\n"), oneFOneB(), OpGraph(oneFOneB()))
+            .value();
     EXPECT_EQ(ops.op(Rank{1}, {OpKind::Forward, Microbatch{1}, Chunk{0}}), TimeNs{3000});
 }
 
@@ -99,7 +102,7 @@ TEST_F(CostFiles, LinksOfOneOrBothDirections) {
 }
 
 TEST_F(CostFiles, OpTimesInEveryForm) {
-    const auto times = readOpTimes(write(kOps), oneFOneB()).value();
+    const auto times = readOpTimes(write(kOps), oneFOneB(), OpGraph(oneFOneB())).value();
     EXPECT_EQ(times.opCount(), 4U);
     EXPECT_EQ(times.op(Rank{1}, {OpKind::Forward, Microbatch{0}, Chunk{0}}), TimeNs{5000});
     EXPECT_EQ(times.op(Rank{0}, {OpKind::Backward, Microbatch{1}, Chunk{0}}), TimeNs{77});

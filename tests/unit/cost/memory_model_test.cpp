@@ -1,7 +1,7 @@
 #include "core/cost/memory_model.h"
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include "profiler/recorder/recorder.h"
 
-#include "core/io/perfetto/fields.h"
-#include "core/io/perfetto/spelling.h"
-#include "core/io/read_trace.h"
+#include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/spelling.h"
+#include "core/formats/read_trace.h"
 #include "core/timeline/trace_names.h"
 #include "tests/support/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "profiler/spool/spool_file.h"
+#include "profiler/stream/spool_file.h"
 
 #include "tests/support/scratch_folder.h"
 

@@ -1,6 +1,6 @@
 #include "core/recognise/run.h"
 #include "tests/support/shared_data.h"
-#include "tests/unit/io/trace_bytes.h"
+#include "tests/unit/formats/trace_bytes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

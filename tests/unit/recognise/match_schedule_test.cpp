@@ -1,7 +1,7 @@
 #include "core/recognise/match_schedule.h"
 
-#include "core/simulate/simulate.h"
-#include "core/timeline/typical_costs.h"
+#include "core/cost/typical_costs.h"
+#include "core/graph/simulate.h"
 #include "tests/unit/recognise/step_maker.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Runs that check themselves in their bubbles, on a host whose time passes only when somebody sleeps.
 
-#include "core/aadiff/check_record.h"
-#include "core/schedule/registry.h"
-#include "runtime/replay/known_answers.h"
-#include "runtime/replay/layer_result.h"
+#include "core/schedule/families/registry.h"
+#include "core/timeline/check_record.h"
+#include "runtime/checks/known_answers.h"
+#include "runtime/checks/layer_result.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

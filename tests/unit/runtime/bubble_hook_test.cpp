@@ -2,7 +2,7 @@
 
 #include "runtime/engine/bubble_hook.h"
 
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
 #include "runtime/run.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"

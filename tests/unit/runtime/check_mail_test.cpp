@@ -1,6 +1,6 @@
 // What processes write each other about checks: as it was sent, or not at all.
 
-#include "runtime/replay/check_mail.h"
+#include "runtime/checks/check_mail.h"
 
 #include "core/aadiff/digest.h"
 #include "tests/unit/runtime/shipped_layers.h"

@@ -1,4 +1,4 @@
-#include "runtime/device/device_clock.h"
+#include "runtime/backend/device_clock.h"
 
 #include "tests/unit/runtime/fake_clock.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "runtime/checks/check_setup.h"
+#include "runtime/comm/inproc/wires.h"
 #include "runtime/engine/engine.h"
 #include "runtime/model/gpt_stage.h"
-#include "runtime/replay/check_setup.h"
-#include "runtime/transport/inproc/wires.h"
 #include "tests/unit/runtime/fake_clock.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/device/host_clock.h"
+#include "runtime/backend/host_clock.h"
 
 #include <atomic>
 

@@ -1,10 +1,10 @@
 // Every order that the registry makes, executed by the engine: no deadlock, the reference's weights, and on the
 // emulated clock the simulation's times. What is added to the registry is tested here by itself.
 
-#include "core/schedule/registry.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/schedule_json.h"
-#include "core/schedule/validate.h"
 #include "runtime/run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/runtime/engine_run.h"

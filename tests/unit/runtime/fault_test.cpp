@@ -1,4 +1,4 @@
-#include "runtime/fault/fault.h"
+#include "runtime/faults/fault.h"
 
 #include "tests/unit/runtime/schedules.h"
 

@@ -2,8 +2,8 @@
 
 #include "runtime/model/layer_watch.h"
 
-#include "core/schedule/registry.h"
-#include "runtime/replay/layer_result.h"
+#include "core/schedule/families/registry.h"
+#include "runtime/checks/layer_result.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

@@ -1,8 +1,8 @@
 // Boards of ranks that share no memory, over the wires of one process.
 
-#include "runtime/replay/process_board.h"
+#include "runtime/checks/process_board.h"
 
-#include "runtime/transport/inproc/wires.h"
+#include "runtime/comm/inproc/wires.h"
 #include "tests/unit/runtime/fake_clock.h"
 #include "tests/unit/runtime/shipped_layers.h"
 

@@ -1,7 +1,7 @@
 // Runs whose ranks ask each other by mail, as processes do; here each is an engine of its own, on a host whose time
 // passes only when somebody sleeps.
 
-#include "runtime/replay/process_board.h"
+#include "runtime/checks/process_board.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

@@ -1,6 +1,6 @@
 // Wires between processes, here threads with an end each, whose clocks pass only when the test says so.
 
-#include "runtime/transport/process_wires.h"
+#include "runtime/comm/process_wires.h"
 
 #include "tests/support/linked_team.h"
 #include "tests/unit/runtime/fake_clock.h"

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "runtime/checks/check_board.h"
 #include "runtime/model/gpt_replay.h"
-#include "runtime/replay/check_board.h"
 
 #include <memory>
 #include <utility>

@@ -3,8 +3,8 @@
 
 #include "runtime/model/stage_memory.h"
 
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

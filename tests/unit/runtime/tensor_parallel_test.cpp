@@ -1,7 +1,7 @@
 // Ranks that share each stage: the same maths as whole stages, the same bits whatever the schedule, and what the trace
 // tells of the sums.
 
-#include "core/diagnose/report.h"
+#include "core/analysis/report.h"
 #include "core/recognise/run.h"
 #include "runtime/model/stage_layout.h"
 #include "runtime/model/transformer_block.h"

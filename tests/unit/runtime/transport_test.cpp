@@ -1,5 +1,5 @@
-#include "runtime/transport/inproc/mailbox.h"
-#include "runtime/transport/inproc/step_barrier.h"
+#include "runtime/comm/inproc/mailbox.h"
+#include "runtime/comm/inproc/step_barrier.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/transport/watchdog.h"
+#include "runtime/comm/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // What schedules beyond one op at a time and one pipeline need: overlapped pairs, two pipelines over the same
 // ranks, micro-batches split along the sequence.
 
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule_json.h"
-#include "core/schedule/validate.h"
-#include "core/simulate/simulate.h"
 #include "core/timeline/text_chart.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_json.h"
 
 #include <gtest/gtest.h>

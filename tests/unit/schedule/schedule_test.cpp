@@ -1,4 +1,4 @@
-#include "core/schedule/registry.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

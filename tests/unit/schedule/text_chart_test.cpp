@@ -1,5 +1,5 @@
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 #include "core/timeline/text_chart.h"
 
 #include <gtest/gtest.h>

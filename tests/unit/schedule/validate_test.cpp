@@ -1,5 +1,5 @@
-#include "core/schedule/registry.h"
-#include "core/schedule/validate.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/diagnose/whatif/predicted_step.h"
+#include "core/analysis/whatif/predicted_step.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {

@@ -1,4 +1,4 @@
-#include "core/diagnose/whatif/replay.h"
+#include "core/analysis/whatif/replay.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/analysis/whatif/replay_model.h"
 #include "core/cost/measured_times.h"
-#include "core/diagnose/whatif/replay_model.h"
-#include "core/schedule/registry.h"
-#include "core/simulate/simulate.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/diagnose/whatif/scenario.h"
+#include "core/analysis/whatif/scenario.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {

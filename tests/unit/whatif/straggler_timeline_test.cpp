@@ -1,7 +1,7 @@
 // Timelines in the form of the straggler study, written from simulated steps: with several chunks, which the published
 // sample does not have, and with what goes wrong.
 
-#include "core/diagnose/whatif/straggler_study.h"
+#include "core/analysis/whatif/straggler_study.h"
 #include "core/recognise/straggler_names.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/whatif/runs.h"

@@ -247,7 +247,7 @@ TEST_F(NvtxInjection, SurvivesWhatIsMissingAndCutsWhatIsLong) {
     Client::call<void (*)(const char*)>(abi::Core::MarkA, long_name.c_str());
     const std::vector<Seen> seen = drained();
     ASSERT_EQ(seen.size(), 3U);
-    EXPECT_EQ(seen[2].text, long_name.substr(0, HostRecord::kMostText));
+    EXPECT_EQ(seen[2].text, long_name.substr(0, HostRecord::kMaxText));
     EXPECT_FALSE(attach(nullptr));
 }
 

@@ -1,6 +1,6 @@
-#include "profiler/inject/capture_options.h"
-#include "profiler/inject/capture_window.h"
-#include "profiler/inject/rank_identity.h"
+#include "profiler/capture/capture_options.h"
+#include "profiler/capture/capture_window.h"
+#include "profiler/capture/rank_identity.h"
 #include "profiler/recorder/tick_clock.h"
 #include "tests/support/scratch_folder.h"
 

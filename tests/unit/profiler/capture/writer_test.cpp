@@ -1,7 +1,7 @@
-#include "profiler/inject/capture_writer.h"
+#include "profiler/capture/capture_writer.h"
 
-#include "core/io/read_trace.h"
-#include "profiler/inject/host_offset.h"
+#include "core/formats/read_trace.h"
+#include "profiler/capture/host_offset.h"
 #include "profiler/nccl/abi.h"
 #include "profiler/nccl/plugin.h"
 #include "tests/support/scratch_folder.h"

@@ -1,0 +1,296 @@
+#include "bindings/bubblescope_aadiff.h"
+#include "bindings/session.h"
+#include "core/aadiff/digest.h"
+#include "core/aadiff/element_difference.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+// The C interface: checks what comes from outside, turns errors and exceptions into codes, and serialises calls.
+
+struct bubblescope_aadiff {
+    std::mutex mutex;
+    bubblescope::bindings::Session session;
+};
+
+namespace bubblescope::bindings {
+namespace {
+
+thread_local std::string last_error;
+
+int fail(std::string message) {
+    last_error = std::move(message);
+    return BUBBLESCOPE_AADIFF_ERROR;
+}
+
+/// `work` gives a Result<int>; nothing is thrown.
+template <class Work>
+int guarded(const Work& work) noexcept {
+    try {
+        const Result<int> result = work();
+        return result.ok() ? result.value() : fail(result.error().text());
+    } catch (const std::exception& error) {
+        try {
+            return fail(error.what());
+        } catch (...) {
+            return BUBBLESCOPE_AADIFF_ERROR;
+        }
+    } catch (...) {
+        return BUBBLESCOPE_AADIFF_ERROR;
+    }
+}
+
+template <class Work>
+int withSession(bubblescope_aadiff* session, const Work& work) noexcept {
+    return guarded([&]() -> Result<int> {
+        if (session == nullptr) return usageError("the session is NULL");
+        const std::lock_guard lock(session->mutex);
+        return work(session->session);
+    });
+}
+
+Result<int> codeOf(const Status& status) {
+    if (!status.ok()) return status.error();
+    return 0;
+}
+
+/// What a caller of any version gave: members that it does not know are 0.
+template <class Struct>
+Result<Struct> taken(const Struct* from, const char* what) {
+    if (from == nullptr) return usageError(std::string(what) + " is NULL");
+    Struct copy{};
+    constexpr std::size_t kMost = 4096;
+    if (from->size < sizeof from->size || from->size > kMost)
+        return usageError(std::string(what) + " does not say its size", "set its member 'size' to sizeof");
+    std::memcpy(&copy, from, std::min<std::size_t>(from->size, sizeof copy));
+    return copy;
+}
+
+/// Fills what the caller's version has room for.
+template <class Struct>
+Status give(Struct value, Struct* to, const char* what) {
+    BUBBLESCOPE_ASSIGN(const Struct asked, taken(to, what));
+    value.size = asked.size;
+    std::memcpy(to, &value, std::min<std::size_t>(asked.size, sizeof value));
+    return {};
+}
+
+Result<Op> opOf(const bubblescope_aadiff_op_id& id) {
+    const auto kind = opKindFromLetter(id.kind);
+    if (!kind)
+        return usageError(std::string("there are no ops of kind '") + id.kind + "'", "kinds are F, B, I, W and O");
+    return Op{*kind, Microbatch{id.microbatch}, Chunk{id.chunk}, id.sequence};
+}
+
+Result<Op> opOf(const bubblescope_aadiff_op_id* id) {
+    BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_op_id op, taken(id, "the op"));
+    return opOf(op);
+}
+
+Result<LayerOp> layerOf(const bubblescope_aadiff_task* task) {
+    BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_task given, taken(task, "the task"));
+    BUBBLESCOPE_ASSIGN(const Op op, opOf(given.op));
+    return LayerOp{op, given.layer};
+}
+
+bubblescope_aadiff_op_id idOf(const Op& op) {
+    return {sizeof(bubblescope_aadiff_op_id), opLetter(op.kind), op.microbatch.value, op.chunk.value, op.sequence};
+}
+
+std::string textOr(const char* text) {
+    return text == nullptr ? std::string() : std::string(text);
+}
+
+Result<SessionConfig> configOf(const bubblescope_aadiff_config* from) {
+    BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_config given, taken(from, "the configuration"));
+    if (given.schedule == nullptr) return usageError("the configuration names no schedule");
+    SessionConfig config;
+    config.schedule = {given.schedule, textOr(given.flavor), given.pp, given.microbatches,
+                       given.vpp == 0 ? 1 : given.vpp};
+    config.rank = Rank{given.rank};
+    config.replica = given.replica;
+    config.tensor_rank = given.tensor_rank;
+    config.dp = given.dp == 0 ? 1 : given.dp;
+    config.tp = given.tp == 0 ? 1 : given.tp;
+    config.layers = given.layers_per_stage == 0 ? 1 : given.layers_per_stage;
+    config.margin = given.margin == 0 ? 0.1 : given.margin;
+    config.latency = TimeNs{given.latency_ns};
+    config.directory = textOr(given.directory);
+    config.device = textOr(given.device);
+    if (given.forward_ns == 0) return config;
+    const auto time = [](std::int64_t ns) { return ns == 0 ? std::optional<TimeNs>() : TimeNs{ns}; };
+    BUBBLESCOPE_ASSIGN(config.times, makeOpTimes(TimeNs{given.forward_ns}, time(given.backward_ns),
+                                                 time(given.input_grad_ns), time(given.weight_grad_ns)));
+    return config;
+}
+
+std::optional<ElementType> elementType(std::int32_t type) {
+    switch (type) {
+    case BUBBLESCOPE_AADIFF_BITS8: return ElementType::Bits8;
+    case BUBBLESCOPE_AADIFF_BITS16: return ElementType::Bits16;
+    case BUBBLESCOPE_AADIFF_BITS32: return ElementType::Bits32;
+    case BUBBLESCOPE_AADIFF_BITS64: return ElementType::Bits64;
+    case BUBBLESCOPE_AADIFF_FLOAT16: return ElementType::Float16;
+    case BUBBLESCOPE_AADIFF_BFLOAT16: return ElementType::BFloat16;
+    case BUBBLESCOPE_AADIFF_FLOAT32: return ElementType::Float32;
+    case BUBBLESCOPE_AADIFF_FLOAT64: return ElementType::Float64;
+    default: return std::nullopt;
+    }
+}
+
+} // namespace
+} // namespace bubblescope::bindings
+
+using namespace bubblescope;           // NOLINT: this file is the border
+using namespace bubblescope::bindings; // NOLINT
+
+extern "C" {
+
+uint32_t bubblescope_aadiff_version(void) {
+    return BUBBLESCOPE_AADIFF_VERSION;
+}
+
+const char* bubblescope_aadiff_error(void) {
+    return last_error.c_str();
+}
+
+int64_t bubblescope_aadiff_now(void) {
+    return profiler::readClocks().monotonic.count();
+}
+
+uint64_t bubblescope_aadiff_digest(const void* data, size_t bytes) {
+    return digest::of(data, bytes);
+}
+
+uint64_t bubblescope_aadiff_digest_sum(const void* data, size_t bytes, uint64_t first_word) {
+    return digest::sum(data, bytes, first_word);
+}
+
+uint64_t bubblescope_aadiff_digest_finish(uint64_t sum, uint64_t bytes) {
+    return digest::finish(sum, bytes);
+}
+
+int bubblescope_aadiff_open(const bubblescope_aadiff_config* config, bubblescope_aadiff** session) {
+    return guarded([&]() -> Result<int> {
+        if (session == nullptr) return usageError("there is no place for the session");
+        *session = nullptr;
+        BUBBLESCOPE_ASSIGN(SessionConfig wanted, configOf(config));
+        BUBBLESCOPE_ASSIGN(Session opened, Session::open(std::move(wanted)));
+        *session = new bubblescope_aadiff{{}, std::move(opened)};
+        return 0;
+    });
+}
+
+void bubblescope_aadiff_close(bubblescope_aadiff* session) {
+    if (session == nullptr) return;
+    const std::unique_ptr<bubblescope_aadiff> owned(session);
+    withSession(session, [](Session& open) { return codeOf(open.close()); });
+}
+
+int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step) {
+    return withSession(session, [&](Session& open) { return codeOf(open.beginStep(step)); });
+}
+
+int bubblescope_aadiff_end_step(bubblescope_aadiff* session) {
+    return withSession(session, [](Session& open) { return codeOf(open.endStep()); });
+}
+
+int bubblescope_aadiff_op(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int64_t start_ns,
+                          int64_t end_ns) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const Op ran, opOf(op));
+        return codeOf(open.ran(ran, TimeNs{start_ns}, TimeNs{end_ns}));
+    });
+}
+
+int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
+        BUBBLESCOPE_ASSIGN(const bool wanted, open.wanted({of, layer}));
+        return wanted ? 1 : 0;
+    });
+}
+
+int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer,
+                                const char* tensor, uint64_t digest) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
+        return codeOf(open.computed({of, layer}, textOr(tensor), digest, TimeNs{bubblescope_aadiff_now()}));
+    });
+}
+
+int bubblescope_aadiff_ask(bubblescope_aadiff* session, int64_t free_ns, bubblescope_aadiff_task* task) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        const auto free = free_ns > 0 ? std::optional(TimeNs{free_ns}) : std::nullopt;
+        BUBBLESCOPE_ASSIGN(const std::optional<Task> found, open.ask(TimeNs{bubblescope_aadiff_now()}, free));
+        if (!found) return 0;
+        bubblescope_aadiff_task out{};
+        out.op = idOf(found->what.op);
+        out.layer = found->what.layer;
+        out.cost_ns = found->cost.count();
+        out.free_ns = found->free.count();
+        BUBBLESCOPE_TRY(give(out, task, "the task"));
+        return 1;
+    });
+}
+
+int bubblescope_aadiff_checked(bubblescope_aadiff* session, const bubblescope_aadiff_task* task, const char* tensor,
+                               uint64_t digest, int64_t start_ns, int64_t end_ns) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const LayerOp what, layerOf(task));
+        BUBBLESCOPE_ASSIGN(const CheckOutcome outcome,
+                           open.checked(what, textOr(tensor), digest, TimeNs{start_ns}, TimeNs{end_ns}));
+        return outcome == CheckOutcome::Equal ? BUBBLESCOPE_AADIFF_EQUAL : BUBBLESCOPE_AADIFF_MISMATCH;
+    });
+}
+
+int bubblescope_aadiff_given_up(bubblescope_aadiff* session, const bubblescope_aadiff_task* task, int64_t start_ns,
+                                int64_t end_ns) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const LayerOp what, layerOf(task));
+        return codeOf(open.givenUp(what, TimeNs{start_ns}, TimeNs{end_ns}));
+    });
+}
+
+int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first, const void* second, int64_t elements,
+                                  int32_t element_type) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        const auto type = elementType(element_type);
+        if (!type) return usageError("there is no such type of elements");
+        if (first == nullptr || second == nullptr || elements < 0) return usageError("there are no tensors to compare");
+        return codeOf(open.tellDifference(elementDifference(first, second, elements, *type)));
+    });
+}
+
+int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* here, size_t here_count,
+                                const uint64_t* there, size_t there_count) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        if ((here == nullptr && here_count > 0) || (there == nullptr && there_count > 0))
+            return usageError("there are no digests where they are said to be");
+        BUBBLESCOPE_ASSIGN(const Verdict verdict, open.repeated({here, here_count}, {there, there_count}));
+        return static_cast<int>(verdict);
+    });
+}
+
+int bubblescope_aadiff_count(bubblescope_aadiff* session, bubblescope_aadiff_counts* counts) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        const SessionCounts now = open.counts();
+        bubblescope_aadiff_counts out{};
+        out.planned = now.planned;
+        out.equal = now.equal;
+        out.mismatched = now.mismatched;
+        out.aborted = now.aborted;
+        out.skipped = now.skipped;
+        out.units = now.units;
+        out.units_covered = now.covered;
+        BUBBLESCOPE_TRY(give(out, counts, "the place for counts"));
+        return 0;
+    });
+}
+
+} // extern "C"

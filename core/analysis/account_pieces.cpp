@@ -1,0 +1,105 @@
+#include "core/analysis/account_pieces.h"
+
+#include "core/graph/step_graph.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bubblescope {
+namespace {
+
+using Kind = AccountPiece::Kind;
+
+std::vector<AccountPiece> listPieces() {
+    std::vector<AccountPiece> pieces;
+    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight})
+        pieces.push_back({Kind::Compute, kind, {}});
+    pieces.push_back({Kind::Overlapped, {}, {}});
+    pieces.push_back({Kind::Compute, OpKind::Optimizer, {}});
+    for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+        pieces.push_back({Kind::Cause, {}, static_cast<Cause>(cause)});
+    return pieces;
+}
+
+void addOps(const AccountPiece& piece, const std::vector<TimelineOp>& ops, std::vector<TimeInterval>& out) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const bool pair = beginsPair(ops, i);
+        const std::size_t last = pair ? i + 1 : i;
+        if (pair ? piece.kind == Kind::Overlapped : piece.kind == Kind::Compute && ops[i].op.kind == piece.op)
+            out.push_back({ops[i].start, std::max(ops[i].end, ops[last].end)});
+        i = last;
+    }
+}
+
+/// Whether a wait is one of those in which a cause shows.
+bool shows(Cause cause, const BlamedBubble& wait) {
+    const auto behind = [&](CulpritKind kind) { return wait.cause && wait.cause->kind == kind; };
+    switch (cause) {
+    case Cause::Schedule: return wait.usual > TimeNs{0};
+    case Cause::Imbalance: return behind(CulpritKind::SlowStage);
+    case Cause::Jitter: return behind(CulpritKind::SlowOp);
+    case Cause::Communication: return behind(CulpritKind::SlowLink);
+    case Cause::LateStart: return behind(CulpritKind::LateStart);
+    case Cause::Gaps: return false;
+    case Cause::Order:
+    case Cause::Peer:
+    case Cause::Replay:
+    case Cause::Unknown: break;
+    }
+    return !wait.cause && wait.end - wait.start > wait.usual;
+}
+
+} // namespace
+
+const std::vector<AccountPiece>& accountPieces() {
+    static const std::vector<AccountPiece> pieces = listPieces();
+    return pieces;
+}
+
+std::string_view accountPieceName(const AccountPiece& piece) {
+    static constexpr std::array<std::string_view, 5> kOps{"F", "B", "I", "W", "O"};
+    switch (piece.kind) {
+    case Kind::Compute: return kOps[static_cast<std::size_t>(piece.op)];
+    case Kind::Overlapped: return "pairs";
+    case Kind::Cause: break;
+    }
+    return causeName(piece.cause);
+}
+
+TimeNs timeOf(const RankAccounting& account, const AccountPiece& piece) {
+    switch (piece.kind) {
+    case Kind::Compute: return account.compute[static_cast<std::size_t>(piece.op)];
+    case Kind::Overlapped: return account.overlapped;
+    case Kind::Cause: break;
+    }
+    return account.causes[static_cast<std::size_t>(piece.cause)];
+}
+
+std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step, const StepDiagnosis& diagnosis,
+                                  Rank rank) {
+    std::vector<TimeInterval> out;
+    if (rank.index() >= step.ranks.size()) return out;
+    const std::vector<TimelineOp>& ops = step.ranks[rank.index()];
+    if (piece.kind != Kind::Cause) {
+        addOps(piece, ops, out);
+        return out;
+    }
+    for (const BlamedBubble& wait : diagnosis.blame.bubbles) {
+        if (wait.rank == rank && shows(piece.cause, wait))
+            out.push_back({step.begin + wait.start, step.begin + wait.end});
+    }
+    for (const TimelineOp& op : ops) {
+        const bool inside = (piece.cause == Cause::Gaps && op.device_idle > TimeNs{0}) ||
+                            (piece.cause == Cause::Communication && op.exposed_comm > TimeNs{0});
+        if (inside) out.push_back({op.start, op.end});
+    }
+    if (piece.cause == Cause::Communication && rank.index() < step.comm.size()) {
+        for (const CommSpan& span : step.comm[rank.index()]) {
+            if (span.kind == CommKind::Wait) out.push_back({span.start, span.end});
+        }
+    }
+    std::ranges::sort(out, {}, &TimeInterval::start);
+    return out;
+}
+
+} // namespace bubblescope

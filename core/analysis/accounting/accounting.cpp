@@ -1,0 +1,317 @@
+// The ladder. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
+// typical times, free transfers) to the step as it was. What a cause adds to a rank's bubble is the difference between
+// two neighbouring replays, so that the causes sum to the observed bubble whatever they are. What cannot be replayed is
+// the last difference, Cause::Unknown.
+
+#include "core/analysis/accounting/accounting.h"
+
+#include <algorithm>
+#include <bitset>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t indexOf(Cause cause) {
+    return static_cast<std::size_t>(cause);
+}
+
+/// Which causes a replay has.
+using Causes = std::bitset<kCauseCount>;
+
+class Ladder {
+public:
+    Ladder(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
+           const UnitTimes& usual)
+        : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay), planned_(planned),
+          typical_(usual.typical), usual_(usual.usual) {
+        readDurations();
+        present_.set();
+        present_[indexOf(Cause::Imbalance)] = typical_ != usual_;
+        present_[indexOf(Cause::Jitter)] = usual_ != on_device_;
+        present_[indexOf(Cause::Gaps)] = gaps_;
+        present_[indexOf(Cause::Communication)] = graph_.recorded_transfers + graph_.estimated_transfers > 0 ||
+                                                  !delays_.communication.empty() || !exposed_.empty();
+        present_[indexOf(Cause::Order)] = planned_.replay.has_value();
+        present_[indexOf(Cause::Peer)] = !delays_.peer.empty();
+        present_[indexOf(Cause::Replay)] = !delays_.replay.empty();
+        present_[indexOf(Cause::LateStart)] = !delays_.late.empty();
+    }
+
+    StepAccounting account() {
+        StepAccounting result;
+        result.planned_order = planned_.fits;
+        result.recorded_transfers = graph_.recorded_transfers;
+        result.estimated_transfers = graph_.estimated_transfers;
+        result.ignored_inputs = graph_.ignored_inputs;
+        result.early_starts = std::ranges::count_if(graph_.delay, [](TimeNs delay) { return delay < TimeNs{0}; });
+        readCompute(result);
+        climb(result);
+        crossEffects(result);
+        return result;
+    }
+
+private:
+    void readDurations() {
+        observed_.resize(graph_.rank.size());
+        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
+            observed_[StepGraph::at(unit)] = graph_.duration(unit);
+        on_device_ = observed_;
+        for (std::size_t i = 0; i < graph_.device_idle.size(); ++i) {
+            const TimeNs idle = std::clamp(graph_.device_idle[i], TimeNs{0}, observed_[i]);
+            on_device_[i] -= idle;
+            gaps_ = gaps_ || idle > TimeNs{0};
+        }
+        for (std::size_t i = 0; i < graph_.exposed_comm.size(); ++i) {
+            const TimeNs exposed = std::clamp(graph_.exposed_comm[i], TimeNs{0}, on_device_[i]);
+            if (exposed == TimeNs{0}) continue;
+            if (exposed_.empty()) exposed_.resize(observed_.size());
+            exposed_[i] = exposed;
+            on_device_[i] -= exposed;
+        }
+    }
+
+    void readCompute(StepAccounting& result) const {
+        for (std::size_t r = 0; r < step_.ranks.size(); ++r)
+            result.ranks.emplace_back().rank = Rank{r};
+        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+            const auto rank = StepGraph::at(graph_.rank[unit]);
+            RankAccounting& account = result.ranks[rank];
+            const auto kind = static_cast<std::size_t>(graph_.kind[unit]);
+            (graph_.pair[unit] ? account.overlapped : account.compute[kind]) += on_device_[unit];
+            account.causes[indexOf(Cause::Gaps)] += observed_[unit] - on_device_[unit] - exposedIn(unit);
+            account.causes[indexOf(Cause::Communication)] += exposedIn(unit);
+        }
+        for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
+            result.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
+                trailingIn(r, graph_.wall, [this](UnitIndex unit) { return observedEnd(unit); });
+        }
+    }
+
+    /// How long a rank's trailing ops ran within a step of this length.
+    template <class EndOf>
+    [[nodiscard]] TimeNs trailingIn(std::size_t rank, TimeNs length, EndOf end) const {
+        const UnitIndex last = graph_.last[rank];
+        const TimeNs origin = last == kNoUnit ? TimeNs{0} : end(last);
+        TimeNs inside{0};
+        for (const TrailingOp& op : graph_.trailing[rank])
+            inside += std::min(length, origin + op.after + op.duration) - std::min(length, origin + op.after);
+        return inside;
+    }
+
+    /// What ops take with these causes.
+    std::span<const TimeNs> durationsWith(Causes causes) {
+        // What makes no difference may as well be there, if a list that is there already then serves.
+        const auto absent = [&](Cause cause) { return !present_[indexOf(cause)]; };
+        const bool imbalance = causes[indexOf(Cause::Imbalance)] || absent(Cause::Imbalance);
+        const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && absent(Cause::Jitter));
+        const bool gaps = causes[indexOf(Cause::Gaps)];
+        const bool exposed = causes[indexOf(Cause::Communication)] && !exposed_.empty();
+        if (imbalance && jitter && gaps && exposed == !exposed_.empty()) return observed_;
+        if (imbalance && jitter && !gaps && !exposed) return on_device_;
+        if (!jitter && !gaps && !exposed) return imbalance ? usual_ : typical_;
+        mixed_.resize(observed_.size());
+        for (std::size_t i = 0; i < observed_.size(); ++i) {
+            TimeNs time = typical_[i];
+            if (imbalance) time += usual_[i] - typical_[i];
+            if (jitter) time += on_device_[i] - usual_[i];
+            if (gaps) time += observed_[i] - on_device_[i] - exposedIn(i);
+            if (exposed) time += exposedIn(i);
+            mixed_[i] = std::max(TimeNs{0}, time);
+        }
+        return mixed_;
+    }
+
+    void makeDelays(Causes causes) {
+        delay_.clear();
+        const std::array<std::pair<Cause, const std::vector<TimeNs>*>, 4> parts{
+            {{Cause::Communication, &delays_.communication},
+             {Cause::Peer, &delays_.peer},
+             {Cause::Replay, &delays_.replay},
+             {Cause::LateStart, &delays_.late}}};
+        for (const auto& [cause, part] : parts) {
+            if (!causes[indexOf(cause)] || part->empty()) continue;
+            if (delay_.empty()) {
+                delay_ = *part;
+                continue;
+            }
+            for (std::size_t i = 0; i < delay_.size(); ++i)
+                delay_[i] += (*part)[i];
+        }
+    }
+
+    /// The step with these causes.
+    struct Replayed {
+        TimeNs length{0};
+        std::span<const TimeNs> durations;
+        const StepReplay* ends = nullptr;
+    };
+    Replayed run(Causes causes) {
+        makeDelays(causes);
+        StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
+        const auto* const transfers = causes[indexOf(Cause::Communication)] ? &graph_.transfer : nullptr;
+        Replayed step{{}, durationsWith(causes), &order};
+        step.length = order.run({step.durations, transfers, delay_});
+        return step;
+    }
+
+    /// Per rank, of a step of this length, durations and ends.
+    template <class EndOf>
+    [[nodiscard]] std::vector<TimeNs> idle(std::span<const TimeNs> durations, TimeNs length, EndOf end) const {
+        std::vector<TimeNs> idle(step_.ranks.size(), length);
+        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit)
+            idle[StepGraph::at(graph_.rank[unit])] -= durations[unit];
+        for (std::size_t r = 0; r < idle.size(); ++r)
+            idle[r] -= trailingIn(r, length, end);
+        return idle;
+    }
+    [[nodiscard]] std::vector<TimeNs> idle(const Replayed& step) const {
+        return idle(step.durations, step.length, [&](UnitIndex unit) { return step.ends->end(unit); });
+    }
+    [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
+    /// How long a unit waited for collectives inside it.
+    [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
+
+    void climb(StepAccounting& result) {
+        Causes causes;
+        const Replayed ideal = run(causes);
+        TimeNs length = result.ideal = ideal.length;
+        std::vector<TimeNs> before = idle(ideal);
+        for (std::size_t r = 0; r < before.size(); ++r)
+            result.ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
+        for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
+            Rung& rung = result.ladder[c - 1];
+            rung.cause = static_cast<Cause>(c);
+            if (!present_[c]) continue;
+            causes.set(c);
+            TimeNs next = graph_.wall;
+            std::vector<TimeNs> now;
+            if (rung.cause == Cause::Unknown) {
+                now = idle(observed_, next, [this](UnitIndex unit) { return observedEnd(unit); });
+            } else {
+                const Replayed step = run(causes);
+                next = step.length;
+                now = idle(step);
+            }
+            rung.adds = next - std::exchange(length, next);
+            for (std::size_t r = 0; r < now.size(); ++r)
+                result.ranks[r].causes[c] += now[r] - before[r];
+            before = std::move(now);
+        }
+    }
+
+    void crossEffects(StepAccounting& result) {
+        const TimeNs replayed = graph_.wall - result.ladder.back().adds; // with all causes but the unknown
+        std::size_t first = kCauseCount;
+        std::size_t last = 0;
+        for (std::size_t c = indexOf(Cause::Imbalance); c < indexOf(Cause::Unknown); ++c) {
+            if (!present_[c]) continue;
+            first = std::min(first, c);
+            last = c;
+        }
+        for (std::size_t c = first; c <= last; ++c) {
+            if (!present_[c]) continue;
+            Rung& rung = result.ladder[c - 1];
+            // The ladder has seen the first cause alone, and the step without the last.
+            rung.alone = c == first ? rung.adds : run(Causes{}.set(c)).length - result.ideal;
+            rung.without = c == last ? rung.adds : replayed - run(Causes(present_).reset(c)).length;
+        }
+        result.ladder.back().alone = result.ladder.back().without = result.ladder.back().adds;
+    }
+
+    const StepTimeline& step_;
+    const StepGraph& graph_;
+    const DelayParts& delays_;
+    StepReplay& replay_; ///< in the observed order
+    PlannedReplay& planned_;
+    const std::vector<TimeNs>& typical_;
+    const std::vector<TimeNs>& usual_;
+    std::vector<TimeNs> on_device_; ///< observed, without gaps and exposed collectives
+    std::vector<TimeNs> observed_;
+    std::vector<TimeNs> exposed_; ///< in collectives inside ops; empty where there is none
+    bool gaps_ = false;           ///< the device idled within some op
+    Causes present_;              ///< those that can make a difference
+
+    std::vector<TimeNs> mixed_; ///< durations of the latest replay, where none of the lists above are
+    std::vector<TimeNs> delay_; ///< of the latest replay
+};
+
+/// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
+bool ranAs(const StepTimeline& step, const Schedule& plan) {
+    const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
+    if (plan.ranks.size() != step.ranks.size() || plan.placement != step.placement || plan.vpp != step.vpp)
+        return false;
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        auto due = plan.ranks[r].begin();
+        const auto end = plan.ranks[r].end();
+        for (const TimelineOp& ran : step.ranks[r]) {
+            if (!works(ran.op)) continue;
+            due = std::find_if(due, end, works);
+            if (due == end || *due != ran.op) return false;
+            ++due;
+        }
+        if (std::find_if(due, end, works) != end) return false;
+    }
+    return true;
+}
+
+} // namespace
+
+std::string_view causeName(Cause cause) {
+    switch (cause) {
+    case Cause::Schedule: return "the schedule's own bubble";
+    case Cause::Imbalance: return "imbalance between stages";
+    case Cause::Jitter: return "jitter and stragglers";
+    case Cause::Gaps: return "gaps inside ops";
+    case Cause::Communication: return "exposed communication";
+    case Cause::Order: return "order departures";
+    case Cause::Peer: return "blocked by the peer";
+    case Cause::Replay: return "replayed work";
+    case Cause::LateStart: return "late starts";
+    case Cause::Unknown: return "unknown";
+    }
+    return "";
+}
+
+std::string_view causeKey(Cause cause) {
+    switch (cause) {
+    case Cause::Schedule: return "schedule_bubble";
+    case Cause::Imbalance: return "imbalance";
+    case Cause::Jitter: return "jitter";
+    case Cause::Gaps: return "gaps_inside_ops";
+    case Cause::Communication: return "exposed_communication";
+    case Cause::Order: return "order_departures";
+    case Cause::Peer: return "blocked_by_peer";
+    case Cause::Replay: return "replayed_work";
+    case Cause::LateStart: return "late_starts";
+    case Cause::Unknown: return "unknown";
+    }
+    return "";
+}
+
+TimeNs RankAccounting::total() const {
+    const TimeNs work = std::accumulate(compute.begin(), compute.end(), overlapped);
+    return std::accumulate(causes.begin(), causes.end(), work);
+}
+
+PlannedReplay::PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan) {
+    if (plan == nullptr || ranAs(step, *plan)) return;
+    const auto order = graph.orderBy(*plan);
+    fits = order.has_value();
+    if (!order) return;
+    std::vector<UnitIndex> before(graph.last.size(), kNoUnit);
+    const bool same = std::ranges::all_of(*order, [&](UnitIndex unit) {
+        const auto rank = StepGraph::at(graph.rank[StepGraph::at(unit)]);
+        return graph.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
+    });
+    if (!same) replay.emplace(graph, *order);
+}
+
+StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                           PlannedReplay& planned, const UnitTimes& usual) {
+    return Ladder(step, observed, replay, planned, usual).account();
+}
+
+} // namespace bubblescope

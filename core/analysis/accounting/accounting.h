@@ -1,0 +1,82 @@
+#pragma once
+
+#include "core/analysis/accounting/usual_times.h"
+#include "core/graph/step_replay.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// Why a rank waited, in the order in which the ladder adds one after another. The manual (accounting.md) derives it.
+enum class Cause : std::uint8_t {
+    Schedule,      ///< the bubble of the planned order at typical op times and free transfers: the closed form, where
+                   ///< one holds
+    Imbalance,     ///< stages that usually take longer or shorter than the typical one
+    Jitter,        ///< ops that took longer or shorter than is usual on their stage
+    Gaps,          ///< the device idle within ops: the host launched too late
+    Communication, ///< transfers under way, and collectives inside ops
+    Order,         ///< another order than the planned one
+    Peer,          ///< blocked in a send or receive that the other rank had not posted
+    Replay,        ///< replayed work that delayed ops
+    LateStart,     ///< ops that began later than they could, with nothing recorded in between: host or launch bound
+    Unknown,       ///< what no record explains: lost records, times below the clocks' error, contradictory clocks
+};
+inline constexpr std::size_t kCauseCount = 10;
+template <class T>
+using PerCause = std::array<T, kCauseCount>;
+
+[[nodiscard]] std::string_view causeName(Cause cause); ///< for people: "exposed communication"
+[[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
+
+/// A rank's step. The times of `compute`, `overlapped` and `causes` sum to the step's wall time, to the nanosecond.
+struct RankAccounting {
+    Rank rank;
+    /// Per OpKind: of ops that ran alone, gaps and exposed collectives inside them left out.
+    std::array<TimeNs, 5> compute{};
+    TimeNs overlapped{0}; ///< of overlapped pairs
+    /// By how much each cause made the rank's bubble longer; negative where it made it shorter, as work of the
+    /// rank's own does that fills a wait. Gaps and communication also hold those inside the rank's own ops.
+    PerCause<TimeNs> causes{};
+
+    [[nodiscard]] TimeNs total() const;
+};
+
+/// What a cause costs the step as a whole, in three ways that differ by how causes work together.
+struct Rung {
+    Cause cause = Cause::Schedule;
+    TimeNs adds{0};    ///< to the step with all causes before it, the ladder; these sum to the wall time
+    TimeNs alone{0};   ///< to the ideal step, if it were the only one
+    TimeNs without{0}; ///< what the step would save if this cause alone were gone
+};
+
+struct StepAccounting {
+    std::vector<RankAccounting> ranks;
+    TimeNs ideal{0};                            ///< the step with the schedule's own bubble only
+    std::array<Rung, kCauseCount - 1> ladder{}; ///< all causes but the schedule
+    bool planned_order = true; ///< false where no plan fits the step's ops: its own order then counts as planned
+    std::int64_t recorded_transfers = 0;  ///< see StepGraph
+    std::int64_t estimated_transfers = 0; ///< the same
+    std::int64_t ignored_inputs = 0;      ///< the same
+    std::int64_t early_starts = 0;        ///< units that began before their input was there, by the record
+};
+
+/// The order that a step was meant to follow, beside that in which it ran.
+struct PlannedReplay {
+    bool fits = true;                 ///< false where the plan has other ops than the step
+    std::optional<StepReplay> replay; ///< none where the step ran as planned, or the plan does not fit
+
+    /// `plan` = null for the step's own order. `graph` was made of the step. Holds for all steps of its order.
+    PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
+};
+
+/// Accounts a step by a ladder of replays. `observed`, `replay` in the observed order, `planned` and `usual` were made
+/// of it. Linear in ops.
+[[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                                         PlannedReplay& planned, const UnitTimes& usual);
+
+} // namespace bubblescope

@@ -1,0 +1,115 @@
+#include "core/analysis/accounting/usual_times.h"
+
+#include "core/base/median.h"
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+TimeNs onDevice(const TimelineOp& op) {
+    return op.duration() - op.device_idle - op.exposed_comm;
+}
+
+TimeNs realTime(std::span<const TimelineOp> ops, std::size_t index, bool pair) {
+    return pair ? std::max(onDevice(ops[index]), onDevice(ops[index + 1])) : onDevice(ops[index]);
+}
+
+} // namespace
+
+std::size_t UsualTimes::keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+    const auto known = [&](const Op& op) {
+        return op.kind != OpKind::Optimizer && op.chunk.value >= 0 && op.chunk.value < vpp_ && op.sequence >= 0 &&
+               op.sequence < slices_;
+    };
+    const Op& op = ops[index].op;
+    if (rank.index() >= ranks_ || !known(op)) return kNoKey;
+    const auto chunks = static_cast<std::size_t>(vpp_);
+    const std::size_t stage = rank.index() * chunks + op.chunk.index();
+    // Kind after kind, so that all times of one lie together; pairs, by their two chunks, are the last.
+    if (beginsPair(ops, index))
+        return known(ops[index + 1].op) ? keysOfKind() * kAlone + stage * chunks + ops[index + 1].op.chunk.index()
+                                        : kNoKey;
+    return keysOfKind() * static_cast<std::size_t>(op.kind) + stage * static_cast<std::size_t>(slices_) +
+           static_cast<std::size_t>(op.sequence);
+}
+
+UsualTimes::UsualTimes(std::span<const StepTimeline> steps) {
+    constexpr int kMaxSlices = 4096; // bounds what a damaged file can ask for
+    for (const StepTimeline& step : steps) {
+        vpp_ = std::max(vpp_, step.vpp);
+        ranks_ = std::max(ranks_, step.ranks.size());
+    }
+    const auto eachSample = [&](auto visit) {
+        for (const StepTimeline& step : steps) {
+            for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+                const std::span<const TimelineOp> list(step.ranks[r]);
+                for (std::size_t i = 0; i < list.size(); ++i) {
+                    const bool pair = beginsPair(list, i);
+                    visit(keyOf(Rank{r}, list, i), list, i, pair);
+                    i += pair ? 1 : 0;
+                }
+            }
+        }
+    };
+    // Sequences are mostly not split, so that this counts once and not twice.
+    std::vector<std::size_t> begin;
+    std::size_t keys = 0;
+    int slices = 1;
+    do {
+        slices_ = slices;
+        keys = keysOfKind() * kAlone + ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(vpp_);
+        begin.assign(keys + 1, 0);
+        eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair) {
+            slices = std::clamp(list[i].op.sequence + 1, slices, kMaxSlices);
+            if (pair) slices = std::clamp(list[i + 1].op.sequence + 1, slices, kMaxSlices);
+            if (key != kNoKey) ++begin[key + 1];
+        });
+    } while (slices != slices_);
+    for (std::size_t key = 0; key < keys; ++key)
+        begin[key + 1] += begin[key];
+    std::vector<TimeNs> times(begin[keys]); // by key
+    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+    eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair) {
+        if (key != kNoKey) times[next[key]++] = realTime(list, i, pair);
+    });
+    const auto medianOf = [&](std::size_t from, std::size_t to) {
+        return medianInPlace(std::span(times).subspan(begin[from], begin[to] - begin[from]));
+    };
+    usual_.resize(keys);
+    for (std::size_t key = 0; key < keys; ++key)
+        usual_[key] = medianOf(key, key + 1);
+    for (std::size_t kind = 0; kind < typical_.size(); ++kind) // last, since it mixes keys
+        typical_[kind] = medianOf(kind * keysOfKind(), kind < kAlone ? (kind + 1) * keysOfKind() : keys);
+}
+
+UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+    const bool pair = beginsPair(ops, index);
+    const std::size_t key = keyOf(rank, ops, index);
+    if (key == kNoKey) return {realTime(ops, index, pair), realTime(ops, index, pair)};
+    return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key]};
+}
+
+UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph)
+    : typical(graph.rank.size()), usual(graph.rank.size()) {
+    for (UnitIndex unit = 0; unit < graph.size(); ++unit) {
+        const Rank rank{graph.rank[StepGraph::at(unit)]};
+        const auto& ops = step.ranks[rank.index()];
+        const auto first = StepGraph::at(graph.op[StepGraph::at(unit)]);
+        const UsualTimes::Times times = usual_times.of(rank, ops, first);
+        typical[StepGraph::at(unit)] = std::max(TimeNs{0}, times.typical);
+        usual[StepGraph::at(unit)] = std::max(TimeNs{0}, times.usual);
+        if (!usual_times.knows(rank, ops, first)) unknown_.push_back(unit);
+    }
+}
+
+void UnitTimes::assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph) {
+    for (const UnitIndex unit : unknown_) {
+        const Rank rank{graph.rank[StepGraph::at(unit)]};
+        const auto first = StepGraph::at(graph.op[StepGraph::at(unit)]);
+        const TimeNs own = usual_times.of(rank, step.ranks[rank.index()], first).usual;
+        typical[StepGraph::at(unit)] = usual[StepGraph::at(unit)] = std::max(TimeNs{0}, own);
+    }
+}
+
+} // namespace bubblescope

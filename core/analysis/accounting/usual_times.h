@@ -1,0 +1,59 @@
+#pragma once
+
+#include "core/graph/step_graph.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// What ops of a run usually take on the device, gaps and exposed collectives inside them left out: medians over all
+/// steps. Overlapped pairs are measured apart from ops that ran alone.
+class UsualTimes {
+public:
+    /// All steps must have the same p and v. Linear in ops.
+    explicit UsualTimes(std::span<const StepTimeline> steps);
+
+    struct Times {
+        TimeNs typical{0}; ///< of the kind, over all stages
+        TimeNs usual{0};   ///< of the kind on this stage (and slice of the sequence)
+    };
+    /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
+    /// exist, and optimizer ops, are themselves what is usual.
+    [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    /// Whether it is neither of those: its times then follow from the order of the rank's ops alone.
+    [[nodiscard]] bool knows(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+        return keyOf(rank, ops, index) != kNoKey;
+    }
+
+private:
+    static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);
+    static constexpr std::size_t kAlone = 4; ///< kinds that run alone, the optimizer aside
+    [[nodiscard]] std::size_t keysOfKind() const {
+        return ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(slices_);
+    }
+    [[nodiscard]] std::size_t keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+
+    int vpp_ = 1;
+    int slices_ = 1;
+    std::size_t ranks_ = 0;
+    std::vector<TimeNs> usual_;       ///< per key
+    std::array<TimeNs, 5> typical_{}; ///< per kind; the last is that of pairs
+};
+
+/// UsualTimes of a step's units, none negative.
+struct UnitTimes {
+    std::vector<TimeNs> typical;
+    std::vector<TimeNs> usual;
+
+    UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
+    /// Becomes those of another step of the same order (StepGraph::assign).
+    void assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
+
+private:
+    std::vector<UnitIndex> unknown_; ///< UsualTimes does not know them
+};
+
+} // namespace bubblescope

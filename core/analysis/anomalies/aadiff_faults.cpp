@@ -1,0 +1,110 @@
+#include "core/aadiff/mismatch.h"
+#include "core/analysis/anomalies/input.h"
+
+#include <map>
+#include <string>
+#include <tuple>
+
+// What checks in bubbles found, and what they did not look at.
+namespace bubblescope {
+namespace {
+
+/// Mismatches that are one story: the same work of the same rank, with the same end.
+using Story = std::tuple<Verdict, CheckPlace, CheckKind, OpKind, Chunk, int, std::string>;
+
+Story storyOf(const CheckRecord& check) {
+    return {check.verdict, placeOf(check), check.kind, check.op.kind, check.op.chunk, check.layer, check.tensor};
+}
+
+struct Mismatches {
+    const CheckRecord* first = nullptr;
+    std::int64_t count = 0;
+    int last_step = 0;
+};
+
+Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const CheckCoverage& coverage) {
+    const CheckRecord& check = *mismatches.first;
+    const auto device = log.devices.find(placeOf(check));
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::AadiffMismatch;
+    anomaly.severity = check.verdict == Verdict::Everywhere ? Severity::Warning : Severity::Serious;
+    anomaly.rank = check.rank;
+    if (check.replica != 0) anomaly.replica = check.replica;
+    if (check.kind != CheckKind::KnownAnswer) {
+        anomaly.chunk = check.op.chunk;
+        anomaly.op = check.op;
+    }
+    anomaly.step = check.step;
+    anomaly.when = TimeInterval{check.start, check.end};
+    anomaly.evidence = {{"mismatches", static_cast<double>(mismatches.count)},
+                        {"last_step", static_cast<double>(mismatches.last_step)},
+                        {"layer", static_cast<double>(check.layer)},
+                        {"tensor_rank", static_cast<double>(check.tensor_rank)},
+                        {"checks_done", static_cast<double>(coverage.of(check.kind).done())},
+                        {"checked_share_ratio", coverage.share()}};
+    if (check.difference) {
+        anomaly.evidence.emplace_back("differing", static_cast<double>(check.difference->differing));
+        anomaly.evidence.emplace_back("elements", static_cast<double>(check.difference->elements));
+        anomaly.evidence.emplace_back("first_index", static_cast<double>(check.difference->first));
+        if (check.difference->ulp) anomaly.evidence.emplace_back("ulp", static_cast<double>(*check.difference->ulp));
+    }
+    anomaly.message =
+        say("{}: {}. {}", mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
+            differenceText(check), verdictText(check));
+    if (mismatches.count > 1) {
+        anomaly.message +=
+            say(" It is the first of {} of this kind, the last in step {}.", mismatches.count, mismatches.last_step);
+    }
+    anomaly.suggestion = verdictAdvice(check);
+    return anomaly;
+}
+
+void findMismatches(const CheckLog& log, const CheckCoverage& coverage, Anomalies& found) {
+    std::map<Story, Mismatches> stories;
+    for (const CheckRecord& check : log.checks) {
+        if (check.outcome != CheckOutcome::Mismatch) continue;
+        Mismatches& story = stories[storyOf(check)];
+        if (story.first == nullptr ||
+            std::tie(check.step, check.start) < std::tie(story.first->step, story.first->start))
+            story.first = &check;
+        ++story.count;
+        story.last_step = std::max(story.last_step, check.step);
+    }
+    for (const auto& [story, mismatches] : stories)
+        found.push_back(mismatchOf(mismatches, log, coverage));
+}
+
+void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
+    const std::int64_t never = coverage.unitsThatAre(Covered::Never);
+    const std::int64_t not_yet = coverage.unitsThatAre(Covered::NotYet);
+    if (never + not_yet == 0) return;
+    const CheckCounts replays = coverage.of(CheckKind::Replay);
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::AadiffUnchecked;
+    anomaly.severity = never > 0 ? Severity::Warning : Severity::Notice;
+    const auto total = static_cast<std::int64_t>(coverage.units.size());
+    anomaly.evidence = {{"units", static_cast<double>(total)},
+                        {"not_yet", static_cast<double>(not_yet)},
+                        {"never", static_cast<double>(never)},
+                        {"aborted", static_cast<double>(replays.aborted)},
+                        {"skipped", static_cast<double>(replays.skipped)}};
+    anomaly.message =
+        say("of {} units of work {} covered by no check in {}: for {} one was planned and given "
+            "up, for {} none was planned. What they compute is unknown, not fine.",
+            total, sayCounted("{} is", "{} are", static_cast<std::uint64_t>(never + not_yet)),
+            sayCounted("{} step", "{} steps", static_cast<std::uint64_t>(coverage.steps)), not_yet, never);
+    anomaly.suggestion =
+        say("More steps cover more; 'bubblescope aadiff plan' says how many full coverage takes, and what "
+            "its bubbles can never hold. Smaller layers fit more bubbles.");
+    found.push_back(std::move(anomaly));
+}
+
+} // namespace
+
+void findAadiffFaults(const AnomalyInput& input, Anomalies& found) {
+    if (input.coverage == nullptr) return;
+    findMismatches(input.run.checks, *input.coverage, found);
+    findUnchecked(*input.coverage, found);
+}
+
+} // namespace bubblescope

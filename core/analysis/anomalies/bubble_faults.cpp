@@ -1,0 +1,200 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/statistics/robust.h"
+#include "core/timeline/step_order.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace bubblescope {
+namespace {
+
+/// Idle time above the closed form, mean over ranks; nothing without a form.
+std::optional<TimeNs> excessOf(const StepAnalysis& step) {
+    TimeNs sum{0};
+    for (const RankAccount& rank : step.ranks) {
+        if (!rank.expected_bubble) return std::nullopt;
+        sum += rank.bubble - *rank.expected_bubble;
+    }
+    if (step.ranks.empty()) return std::nullopt;
+    return sum / static_cast<std::int64_t>(step.ranks.size());
+}
+
+void findAboveForm(const AnomalyInput& input, Anomalies& found) {
+    std::vector<double> shares;
+    for (std::size_t s = 0; s < input.analyses.size(); ++s) {
+        const auto excess = excessOf(input.analyses[s]);
+        if (excess) shares.push_back(input.share(*excess, s));
+    }
+    const auto excess = excessOf(input.analyses[input.typical_step]);
+    if (shares.empty() || !excess) return;
+    const double share = statistics::median(shares);
+    if (share < input.limits.bubble_excess || *excess <= input.clocks.bound()) return;
+    const StepAnalysis& step = input.analyses[input.typical_step];
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::BubbleAboveForm;
+    anomaly.severity = Severity::Warning; // a symptom: its causes have severities of their own
+    anomaly.evidence = {{"excess_ns", static_cast<double>(excess->count())},
+                        {"excess_share", share},
+                        {"steps", static_cast<double>(shares.size())},
+                        {"bubble_rate", step.rates.over_makespan},
+                        {"expected_bubble_rate", step.form ? step.form->bubble_rate : 0}};
+    anomaly.message = say("ranks idle {} ({:.1f} % of a step) longer than the closed form allows at these op "
+                          "times, in the median of {}.",
+                          formatTime(*excess), 100 * share, sayCounted("{} step", "{} steps", shares.size()));
+    const bool caused = std::ranges::any_of(found, [](const Anomaly& a) { return a.cost > TimeNs{0}; });
+    anomaly.suggestion = caused ? say("The findings that name a cost are its causes.")
+                                : say("Unequal ops, transfers and waits are its causes: compare stages and transfer "
+                                      "times.");
+    found.push_back(std::move(anomaly));
+}
+
+/// An idle stretch before an op whose input was there, in which the rank waited for another op's input.
+struct Blocked {
+    std::size_t step = 0;
+    Op op;
+    Op waited_for;
+    TimeInterval when;
+};
+
+/// Linear in ops and spans, as long as the waits of a rank hardly overlap.
+class BlockedFinder {
+public:
+    /// To be called for all steps of a run, one after the other; `index` is the step's.
+    void find(const StepTimeline& step, std::size_t index, bool order_of_previous,
+              std::map<Rank, std::vector<Blocked>>& into) {
+        if (!order_of_previous) order_.reset();
+        const auto waits = [](const CommSpan& span) { return span.kind == CommKind::Wait; };
+        const auto hold = [&](const auto& spans) { return std::ranges::any_of(spans, waits); };
+        if (std::ranges::none_of(step.comm, hold)) return;
+        if (!order_) order_.emplace(step);
+        step_ = &step;
+        index_ = index;
+        ops_.resize(step.ranks.size());
+        for (std::size_t r = 0; r < ops_.size(); ++r) {
+            ops_[r].clear();
+            for (const TimelineOp& op : step.ranks[r]) {
+                if (op.op.kind != OpKind::Optimizer) ops_[r].push_back(&op);
+            }
+        }
+        for (std::size_t r = 0; r < ops_.size(); ++r)
+            findOn(Rank{r}, into);
+    }
+
+private:
+    struct Wait {
+        const CommSpan* span = nullptr;
+        OpIndex consumer = kNoOp;
+    };
+
+    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+    [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
+
+    /// The waits of a rank for what its ops need; and by op, until when it received its input, or waited for it.
+    void readSpans(Rank rank) {
+        waits_.clear();
+        there_.assign(ops_[rank.index()].size(), TimeNs::min());
+        for (const CommSpan& span : step_->comm[rank.index()]) {
+            const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
+            const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
+            if (consumer == kNoOp) continue;
+            if (span.kind == CommKind::Wait) waits_.push_back({&span, consumer});
+            TimeNs& time = there_[at(consumer - graph().firstOf(rank))];
+            time = std::max(time, span.end);
+        }
+    }
+
+    void findOn(Rank rank, std::map<Rank, std::vector<Blocked>>& into) {
+        readSpans(rank);
+        if (waits_.empty()) return;
+        const auto& ops = ops_[rank.index()];
+        const OpIndex first = graph().firstOf(rank);
+        std::size_t next = 0; // all waits before it ended before the gap at hand
+        for (std::size_t i = 1; i < ops.size(); ++i) {
+            const TimelineOp& op = *ops[i];
+            const TimeNs idle = ops[i - 1]->end;
+            if (op.start <= idle) continue;
+            while (next < waits_.size() && waits_[next].span->end <= idle)
+                ++next;
+            TimeNs ready = idle;
+            if (const OpIndex producer = graph().producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
+                ready = std::max(ready, opAt(producer).end);
+            for (std::size_t w = next; w < waits_.size() && waits_[w].span->start < op.start; ++w) {
+                const auto& [span, consumer] = waits_[w];
+                const TimeNs from = std::max(ready, span->start);
+                const TimeNs until = std::min(span->end, op.start);
+                // Its own input must be there: no receive or wait for it may reach into that time.
+                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || there_[i] > from) continue;
+                if (opAt(consumer).start > op.start)
+                    into[rank].push_back({index_, op.op, opAt(consumer).op, {from, until}});
+            }
+        }
+    }
+
+    [[nodiscard]] const TimelineOp& opAt(OpIndex index) const {
+        const Rank rank = graph().rank(index);
+        return *ops_[rank.index()][at(index - graph().firstOf(rank))];
+    }
+
+    /// The op on this rank that a transfer feeds, kNoOp if there is none.
+    [[nodiscard]] OpIndex consumerOf(const CommSpan& span, Rank rank) const {
+        if (span.stage.value < 0 || span.stage.value >= step_->pp * step_->vpp) return kNoOp;
+        if (span.microbatch.value < 0 || span.microbatch.value >= step_->microbatches) return kNoOp;
+        if (span.sequence < 0 || span.sequence >= graph().sequenceSlices()) return kNoOp;
+        const OpKind kind = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
+        const OpIndex found = graph().find(kind, span.microbatch, span.stage, span.sequence);
+        return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
+    }
+
+    std::optional<StepOrder> order_; ///< of the latest step; none where nobody needed it yet
+    const StepTimeline* step_ = nullptr;
+    std::size_t index_ = 0;
+    std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
+    std::vector<Wait> waits_;                         ///< of the rank at hand
+    std::vector<TimeNs> there_;                       ///< the same
+};
+
+void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
+    std::map<Rank, std::vector<Blocked>> blocked;
+    BlockedFinder finder;
+    for (std::size_t s = 0; s < input.run.steps.size(); ++s)
+        finder.find(input.run.steps[s], s, input.analyses[s].order_of_previous, blocked);
+    for (const auto& [rank, places] : blocked) {
+        std::map<std::size_t, TimeNs> per_step;
+        for (const Blocked& place : places)
+            per_step[place.step] += place.when.end - place.when.start;
+        const auto worst = std::ranges::max_element(per_step, {}, [](const auto& entry) { return entry.second; });
+        if (!input.worthTelling(worst->second, worst->first)) continue;
+        const Blocked& shown = *std::ranges::max_element(places, {}, [&](const Blocked& place) {
+            return place.step == worst->first ? place.when.end - place.when.start : TimeNs{-1};
+        });
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::BlockingReceive;
+        anomaly.severity = input.severityOf(worst->second, worst->first);
+        anomaly.rank = rank;
+        anomaly.op = shown.op;
+        anomaly.step = input.run.steps[worst->first].index;
+        anomaly.when = shown.when;
+        anomaly.evidence = {{"blocked_ns", static_cast<double>(worst->second.count())},
+                            {"places", static_cast<double>(places.size())},
+                            {"steps", static_cast<double>(per_step.size())}};
+        anomaly.message = say(
+            "rank {} waited for the input of {} before it ran {}, whose input was there: {} of step {} ({:.1f} %), and "
+            "the like in {} of {} steps.",
+            rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
+            100 * input.share(worst->second, worst->first), per_step.size(), input.run.steps.size());
+        anomaly.suggestion =
+            say("Post that receive later, or without blocking, and wait for it just before the op that "
+                "needs it.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+} // namespace
+
+void findBubbleFaults(const AnomalyInput& input, Anomalies& found) {
+    findBlockingReceives(input, found);
+    findAboveForm(input, found);
+}
+
+} // namespace bubblescope

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "core/aadiff/coverage.h"
+#include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/thresholds.h"
+#include "core/analysis/anomalies/transfer_samples.h"
+#include "core/analysis/clocks/run_clocks.h"
+#include "core/graph/delay_parts.h"
+#include "core/recognise/run.h"
+#include "core/theory/analysis.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// What anomalies are looked for in. Refers to its parts, which must outlive it.
+struct AnomalyInput {
+    const Run& run;
+    const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
+    std::size_t typical_step = 0;              ///< index of the step that costs of lasting faults are told for
+    const RunClocks& clocks;
+    const Thresholds& limits;
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+    StepKnowledge known = {};                  ///< for replays of steps, see knownOf()
+    std::vector<StepReplays> replays = {};     ///< per step; empty where no check took time
+    const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
+
+    [[nodiscard]] StepKnowledge knownOf(std::size_t step) const {
+        return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
+    }
+    [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
+    /// As a share of a step; 0 of an empty one.
+    [[nodiscard]] double share(TimeNs time, std::size_t step) const {
+        const auto whole = static_cast<double>(wall(step).count());
+        return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
+    }
+    /// True if a fault that costs a step this much is to be told: enough, and more than the clocks' error.
+    [[nodiscard]] bool worthTelling(TimeNs cost, std::size_t step) const {
+        return share(cost, step) >= limits.least_cost && cost > TimeNs{0};
+    }
+    [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
+        return share(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
+    }
+};
+
+using Anomalies = std::vector<Anomaly>;
+
+// One for each group of kinds; they append what they find.
+/// Among replicas and ranks, and from some step on.
+void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// Of ranks that are no stragglers.
+void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// But for those of ranks and steps found above.
+void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// slow-link, degrading-link
+void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
+void findOrderFaults(const AnomalyInput& input,
+                     Anomalies& found); ///< order-departure, missing, duplicate, out of place
+void findBubbleFaults(const AnomalyInput& input, Anomalies& found); ///< bubble-above-form, blocking-receive
+void findLaunchBound(const AnomalyInput& input, Anomalies& found);
+void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
+/// clock-skew, causality-violation
+void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
+void findLostRecords(const AnomalyInput& input, Anomalies& found);
+void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
+void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
+
+/// All of them: what costs a step most first, then what costs nothing that is known.
+[[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
+
+} // namespace bubblescope

@@ -1,0 +1,95 @@
+#include "core/analysis/anomalies/op_samples.h"
+
+#include "core/analysis/statistics/robust.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+
+OpSamples::OpSamples(std::span<const StepTimeline> steps) {
+    if (steps.empty()) return;
+    read(steps);
+    sortByPlace();
+    findMedians();
+}
+
+void OpSamples::read(std::span<const StepTimeline> steps) {
+    std::size_t ops = 0;
+    std::size_t rows = 0;
+    for (const StepTimeline& step : steps) {
+        replicas_ = std::max(replicas_, step.replica + 1);
+        chunks_ = std::max(chunks_, static_cast<std::size_t>(step.vpp));
+        rows += step.ranks.size();
+        for (const auto& rank : step.ranks)
+            ops += rank.size();
+    }
+    per_replica_ = static_cast<std::size_t>(steps.front().pp) * chunks_ * kKinds;
+    counts_.resize(per_replica_ * static_cast<std::size_t>(replicas_));
+    rows_.reserve(rows);
+    groups_.reserve(ops);
+    durations_.reserve(ops);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
+            OpRow row{s, Rank{r}, groups_.size(), 0};
+            for (const TimelineOp& op : steps[s].ranks[r]) {
+                if (op.op.kind == OpKind::Optimizer) continue;
+                const std::size_t group = groupAt(steps[s].replica, placeOf(Rank{r}, op.op.chunk, kindOf(op.op)));
+                groups_.push_back(static_cast<std::uint32_t>(group));
+                durations_.push_back(static_cast<double>(op.duration().count()));
+                ++counts_[group];
+            }
+            row.end = groups_.size();
+            rows_.push_back(row);
+        }
+    }
+}
+
+void OpSamples::sortByPlace() {
+    place_begin_.assign(per_replica_ + 1, 0);
+    for (std::size_t g = 0; g < counts_.size(); ++g)
+        place_begin_[placeOf(g) + 1] += counts_[g];
+    for (std::size_t place = 0; place < per_replica_; ++place)
+        place_begin_[place + 1] += place_begin_[place];
+    std::vector<std::size_t> next(place_begin_.begin(), place_begin_.end() - 1);
+    by_place_.resize(size());
+    for (std::size_t i = 0; i < size(); ++i)
+        by_place_[next[placeOf(groups_[i])]++] = durations_[i];
+}
+
+void OpSamples::findMedians() {
+    medians_.resize(counts_.size());
+    if (replicas_ == 1) {
+        std::vector<double> scratch;
+        for (std::size_t place = 0; place < per_replica_; ++place) {
+            const auto all = ofPlace(place);
+            scratch.assign(all.begin(), all.end());
+            medians_[place] = statistics::medianInPlace(scratch);
+        }
+        return;
+    }
+    std::vector<std::vector<double>> durations(counts_.size());
+    for (std::size_t g = 0; g < durations.size(); ++g)
+        durations[g].reserve(counts_[g]);
+    for (std::size_t i = 0; i < size(); ++i)
+        durations[groups_[i]].push_back(durations_[i]);
+    for (std::size_t g = 0; g < durations.size(); ++g)
+        medians_[g] = statistics::median(std::move(durations[g]));
+}
+
+const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample) {
+    std::size_t left = sample - row.begin;
+    const auto& ops = steps[row.step].ranks[row.rank.index()];
+    return *std::ranges::find_if(ops,
+                                 [&](const TimelineOp& op) { return op.op.kind != OpKind::Optimizer && left-- == 0; });
+}
+
+std::vector<double> thinned(std::vector<double> values, std::size_t most) {
+    if (values.size() <= most) return values;
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < most; ++i)
+        kept.push_back(values[i * values.size() / most]);
+    return kept;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,182 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/graph/validate.h"
+#include "core/recognise/name_parts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t kMaxPerKind = 20; // a broken trace would else be told op by op
+
+bool sameOps(std::vector<Op> a, std::vector<Op> b) {
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    return a == b;
+}
+
+bool hasBackward(const Schedule& order) {
+    return std::ranges::any_of(order.ranks, [](const auto& ops) {
+        return std::ranges::any_of(ops, [](const Op& op) { return op.kind != OpKind::Forward; });
+    });
+}
+
+AnomalyKind kindOf(const std::string& problem) {
+    if (problem == "missing") return AnomalyKind::MissingOp;
+    if (problem == "duplicate") return AnomalyKind::DuplicateOp;
+    return AnomalyKind::OutOfPlaceOp;
+}
+
+Sentence suggestionOf(AnomalyKind kind) {
+    if (kind == AnomalyKind::MissingOp)
+        return say(
+            "If the job ran on, the record was lost: give the recorder larger buffers, or record fewer categories.");
+    if (kind == AnomalyKind::DuplicateOp)
+        return say("Check that no file was loaded twice and that each op is annotated once.");
+    return say("Check the annotations, and the clocks if the files come from several hosts.");
+}
+
+/// What a rank runs in `usual` and not in `order`.
+std::vector<Op> lacking(const Schedule& usual, const Schedule& order, Rank rank) {
+    std::vector<Op> all = usual.ranks[rank.index()];
+    std::vector<Op> here = order.ranks[rank.index()];
+    std::ranges::sort(all);
+    std::ranges::sort(here);
+    std::vector<Op> missing;
+    std::ranges::set_difference(all, here, std::back_inserter(missing));
+    return missing;
+}
+
+/// What validate() says of a step's ops.
+void tellProblems(const StepTimeline& step, const Schedule& usual, const Schedule& order, Anomalies& found) {
+    if (!hasBackward(order)) return; // evaluation: only forwards are due
+    for (const ScheduleProblem& problem : validate(order)) {
+        Anomaly anomaly;
+        anomaly.kind = kindOf(problem.kind);
+        // First, since a damaged step may have a problem for each of its ops.
+        const auto told = std::ranges::count_if(found, [&](const Anomaly& a) { return a.kind == anomaly.kind; });
+        if (static_cast<std::size_t>(told) >= kMaxPerKind) continue;
+        anomaly.severity = Severity::Serious;
+        anomaly.rank = problem.rank;
+        anomaly.step = step.index;
+        if (step.replica != 0) anomaly.replica = step.replica;
+        if (problem.index < order.ranks[problem.rank.index()].size() && anomaly.kind != AnomalyKind::MissingOp)
+            anomaly.op = order.ranks[problem.rank.index()][problem.index];
+        if (anomaly.kind == AnomalyKind::MissingOp) {
+            if (const auto missing = lacking(usual, order, problem.rank); missing.size() == 1)
+                anomaly.op = missing.front();
+        }
+        anomaly.evidence = {{"index", static_cast<double>(problem.index)}};
+        anomaly.message = say("step {}: {}", step.index, problem.message);
+        anomaly.suggestion = suggestionOf(anomaly.kind);
+        found.push_back(std::move(anomaly));
+    }
+}
+
+/// The first place at which two orders of the same ops differ.
+void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usual, const Schedule& order,
+                   Anomalies& found) {
+    const StepTimeline& step = input.run.steps[s];
+    for (std::size_t r = 0; r < order.ranks.size(); ++r) {
+        const auto [expected, seen] = std::ranges::mismatch(usual.ranks[r], order.ranks[r]);
+        if (seen == order.ranks[r].end() || expected == usual.ranks[r].end()) continue;
+        if (!sameOps(usual.ranks[r], order.ranks[r])) continue; // told as missing or the like
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::OrderDeparture;
+        anomaly.rank = Rank{r};
+        anomaly.op = *seen;
+        anomaly.step = step.index;
+        if (step.replica != 0) anomaly.replica = step.replica;
+        const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
+        if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
+        const TimeNs longer = step.wall() - input.run.steps[input.typical_step].wall();
+        anomaly.severity = input.worthTelling(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
+        const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
+        anomaly.evidence = {{"index", static_cast<double>(index)},
+                            {"step_longer_ns", static_cast<double>(longer.count())}};
+        anomaly.message = say("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
+                              "took {}.",
+                              step.index, r, opName(*seen), index, opName(*expected),
+                              longer.count() >= 0 ? say("{} longer than the typical one", formatTime(longer))
+                                                  : say("{} less than the typical one", formatTime(-longer)));
+        anomaly.suggestion =
+            say("Orders that are decided at run time differ with what arrives first; fix the order, or "
+                "look for what arrived late.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+/// "step 3: rank 2 lacks F3.1" or "… ran F3.1 twice", as assembleSteps() names the first of them.
+void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
+    Anomaly anomaly;
+    anomaly.severity = Severity::Serious;
+    std::string_view text = problem.where.text();
+    const std::size_t at = text.find(": rank ");
+    std::string_view head = text.substr(0, at);
+    if (takeWord(head, "step ")) {
+        if (const auto step = takeNumber(head)) anomaly.step = static_cast<int>(*step);
+    }
+    if (at != std::string_view::npos) {
+        text.remove_prefix(at + std::string_view(": rank ").size());
+        if (const auto rank = takeNumber(text)) anomaly.rank = Rank{static_cast<std::int32_t>(*rank)};
+    }
+    const bool twice = text.ends_with(" twice");
+    anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
+    if (takeWord(text, " lacks ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
+    anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
+    anomaly.message = problem.count == 1
+                          ? say("A step is left out because it misses ops or holds one twice: {}.", problem.where)
+                          : say("{} steps are left out because they miss ops or hold one twice; the first is {}.",
+                                problem.count, problem.where);
+    anomaly.suggestion = suggestionOf(anomaly.kind);
+    found.push_back(std::move(anomaly));
+}
+
+} // namespace
+
+void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
+    for (const Diagnostic& problem : input.run.problems) {
+        if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
+    }
+    std::map<std::vector<std::vector<Op>>, std::vector<std::size_t>> steps_of_order;
+    std::vector<std::size_t>* likewise = nullptr; // the steps of that order
+    for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
+        if (likewise == nullptr || !input.analyses[s].order_of_previous)
+            likewise = &steps_of_order[executedOrder(input.run.steps[s]).ranks];
+        likewise->push_back(s);
+    }
+    const auto usual = std::ranges::max_element(steps_of_order, {}, [](const auto& entry) {
+        return std::pair(entry.second.size(), -static_cast<std::int64_t>(entry.second.front()));
+    });
+    const Schedule usual_order = executedOrder(input.run.steps[usual->second.front()]);
+    for (const auto& [ranks, steps] : steps_of_order) {
+        const Schedule order = executedOrder(input.run.steps[steps.front()]);
+        tellProblems(input.run.steps[steps.front()], usual_order, order, found);
+        if (ranks == usual->first) continue;
+        for (const std::size_t s : steps) {
+            const auto told =
+                std::ranges::count_if(found, [](const Anomaly& a) { return a.kind == AnomalyKind::OrderDeparture; });
+            if (static_cast<std::size_t>(told) < kMaxPerKind) tellDeparture(input, s, usual_order, order, found);
+        }
+    }
+    if (!input.run.departure) return;
+    // The first step names the schedule; if it alone departs, that was told as a departure from the other steps.
+    if (usual->second.front() != 0) return;
+    const Departure& departure = *input.run.departure;
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::OrderDeparture;
+    anomaly.severity = Severity::Notice; // a schedule of one's own is no fault
+    anomaly.rank = departure.rank;
+    anomaly.op = departure.observed;
+    anomaly.evidence = {{"index", static_cast<double>(departure.index)}};
+    anomaly.message = say("the order is no known schedule's: it is closest to {} and leaves it at op {} of rank "
+                          "{}, which runs {} where {} is due.",
+                          input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
+                          opName(departure.expected));
+    anomaly.suggestion = say("If it should be that schedule, look at how ranks choose their next op.");
+    found.push_back(std::move(anomaly));
+}
+
+} // namespace bubblescope

@@ -1,0 +1,181 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/memory_peaks.h"
+#include "core/analysis/statistics/change_point.h"
+#include "core/recognise/trace_shares.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <string>
+
+// What concerns a run as a whole: its step times, clocks, records and memory.
+namespace bubblescope {
+
+void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
+    std::map<int, TimeNs> wall_of_step; // replicas wait for each other at the end of a step: the longest counts
+    for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
+        TimeNs& wall = wall_of_step[input.run.steps[s].index];
+        wall = std::max(wall, input.wall(s));
+    }
+    std::vector<int> steps;
+    std::vector<double> walls;
+    for (const auto& [step, wall] : wall_of_step) {
+        steps.push_back(step);
+        walls.push_back(static_cast<double>(wall.count()));
+    }
+    statistics::ChangeLimits limits;
+    limits.probability = input.limits.step_change_chance;
+    limits.hazard = input.limits.step_change_hazard;
+    limits.least_share = input.limits.step_change_share;
+    for (const statistics::Change& change : statistics::findChanges(walls, limits)) {
+        if (std::abs(change.after - change.before) <= static_cast<double>(input.clocks.bound().count())) continue;
+        const bool longer = change.after > change.before;
+        const double ratio = change.after / change.before;
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::StepTimeChange;
+        anomaly.severity = !longer                                      ? Severity::Notice
+                           : ratio - 1 >= input.limits.serious_cost * 2 ? Severity::Serious
+                                                                        : Severity::Warning;
+        anomaly.step = steps[change.at];
+        anomaly.evidence = {{"before_ns", change.before},
+                            {"after_ns", change.after},
+                            {"ratio", ratio},
+                            {"probability", change.probability}};
+        anomaly.message =
+            say("steps take {} from step {} on, {} than the {} before.",
+                formatTime(TimeNs{static_cast<std::int64_t>(change.after)}), steps[change.at],
+                longer ? say("{:.1f} % more", 100 * (ratio - 1)) : say("{:.1f} % less", 100 * (1 - ratio)),
+                formatTime(TimeNs{static_cast<std::int64_t>(change.before)}));
+        anomaly.suggestion =
+            longer ? say("See which rank, link or op changed then; if all did, look at the input's sizes.")
+                   : say("Nothing to do, unless it was meant to stay.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+namespace {
+
+void tellSkew(const AnomalyInput& input, Anomalies& found) {
+    const RunClocks& clocks = input.clocks;
+    if (clocks.method != ClockMethod::Aligned) return;
+    const RankClock* worst = nullptr;
+    for (const RankClock& rank : clocks.ranks) {
+        const TimeNs off = std::chrono::abs(rank.fit.offset);
+        const bool skewed = static_cast<double>(off.count()) > 1e3 * input.limits.clock_tolerance &&
+                            off > rank.fit.bound; // nothing below the error is told
+        if (skewed && (worst == nullptr || off > std::chrono::abs(worst->fit.offset))) worst = &rank;
+    }
+    if (worst == nullptr) return;
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::ClockSkew;
+    anomaly.severity = Severity::Notice; // it was corrected
+    anomaly.rank = worst->rank;
+    if (worst->replica != 0) anomaly.replica = worst->replica;
+    anomaly.evidence = {{"offset_ns", static_cast<double>(worst->fit.offset.count())},
+                        {"bound_ns", static_cast<double>(worst->fit.bound.count())},
+                        {"drift_ppm", worst->fit.drift * 1e6},
+                        {"residual_ns", static_cast<double>(clocks.residual.count())}};
+    anomaly.message = say("the clock of rank {} is {} off the first rank's, give or take {}; all times were put "
+                          "on one clock before the analysis.",
+                          worst->rank.value, formatTimeDelta(worst->fit.offset), formatTime(worst->fit.bound));
+    anomaly.suggestion = say("Synchronise the hosts' clocks (PTP, or NTP with a near server) for a smaller error.");
+    found.push_back(std::move(anomaly));
+}
+
+void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
+    const TimeNs bound = input.clocks.bound() + TimeNs{static_cast<std::int64_t>(1e3 * input.limits.clock_tolerance)} +
+                         2 * input.clocks.residual;
+    std::size_t count = 0;
+    TimeNs worst{0};
+    Anomaly anomaly;
+    for (const Backwards& transfer : transfers.backwards) {
+        if (transfer.early <= bound) continue;
+        ++count;
+        if (transfer.early <= worst) continue;
+        worst = transfer.early;
+        anomaly.rank = transfer.to;
+        anomaly.peer = transfer.from;
+        anomaly.step = input.run.steps[transfer.step].index;
+        anomaly.when = TimeInterval{transfer.start, transfer.end};
+    }
+    if (count == 0) return;
+    anomaly.kind = AnomalyKind::CausalityViolation;
+    anomaly.severity = Severity::Serious;
+    anomaly.evidence = {{"transfers", static_cast<double>(count)},
+                        {"worst_ns", static_cast<double>(worst.count())},
+                        {"bound_ns", static_cast<double>(bound.count())}};
+    anomaly.message =
+        say("{}; the worst, on rank {} from rank {} in step {}, by {}, where clocks are known to {}.",
+            count == 1 ? say("a receive ends before its send starts")
+                       : say("{} receives end before their sends start", count),
+            anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
+    anomaly.suggestion = say("Let clocks be aligned (--clocks align); if that was done, sends and receives are matched "
+                             "wrongly in the trace.");
+    found.push_back(std::move(anomaly));
+}
+
+} // namespace
+
+void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
+    tellSkew(input, found);
+    tellCausality(input, transfers, found);
+}
+
+void findLostRecords(const AnomalyInput& input, Anomalies& found) {
+    // Kinds of problems that mean that the trace held more, or that part of it cannot be believed.
+    static constexpr std::array kLost{"truncated",  "corrupt",         "bad-packet",    "bad-event",    "unusable-file",
+                                      "lost-names", "unmatched-begin", "unmatched-end", "lost-records", "dropped"};
+    for (const Diagnostic& problem : input.run.problems) {
+        if (std::ranges::find(kLost, problem.kind) == kLost.end()) continue;
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::LostRecords;
+        anomaly.severity = Severity::Warning;
+        anomaly.evidence = {{"count", static_cast<double>(problem.count)}};
+        anomaly.message = say("{}: {} ({}, {}).", problem.where, problem.message, problem.kind,
+                              problem.count == 1 ? say("once") : say("{} times", problem.count));
+        anomaly.suggestion =
+            say("Times around it may be wrong. Record with larger buffers, and let the recorder finish "
+                "before the job ends.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+Result<MemoryPeaks::Answer> MemoryPeaks::answer(TraceShare& share) const {
+    const Trace& trace = share.trace();
+    Answer peak_of_file;
+    for (const CounterSeries& series : trace.counters()) {
+        std::string name(trace.text(series.name));
+        std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        if (name.find("memory") == std::string::npos || series.values.empty()) continue;
+        double& peak = peak_of_file[share.firstFile() + series.file];
+        peak = std::max(peak, *std::ranges::max_element(series.values));
+    }
+    return peak_of_file;
+}
+
+void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
+    if (input.memory_estimate.empty()) return;
+    MemoryPeaks::Answer peak_of_file;
+    for (MemoryPeaks::Answer& share : askRun(input.run, MemoryPeaks{}))
+        peak_of_file.merge(share);
+    for (const auto& [file, peak] : peak_of_file) {
+        const auto global = input.run.inputs()[file].rank;
+        if (!global || static_cast<std::size_t>(*global) >= input.memory_estimate.size()) continue;
+        const auto estimate = static_cast<double>(input.memory_estimate[static_cast<std::size_t>(*global)]);
+        if (estimate <= 0 || peak <= estimate * (1 + input.limits.memory_excess)) continue;
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::MemoryAboveEstimate;
+        anomaly.severity = Severity::Warning;
+        anomaly.rank = Rank{*global};
+        anomaly.evidence = {{"peak_bytes", peak}, {"estimate_bytes", estimate}, {"ratio", peak / estimate}};
+        anomaly.message = say("rank {} peaks at {:.0f} bytes, {:.2f} times its estimate of {:.0f}.", *global, peak,
+                              peak / estimate, estimate);
+        anomaly.suggestion =
+            say("Check the memory model's sizes; fragmentation and buffers of the communication library "
+                "are not in it.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+} // namespace bubblescope

@@ -1,0 +1,175 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/statistics/robust.h"
+#include "core/analysis/statistics/tests.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+// Links against each other and against themselves earlier. A transfer's time counts from when both sides were there, so
+// that waiting for the peer is not held against the link. Both ends' clocks are in it, so that less than their error is
+// never told.
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t kFewestLinks = 3;
+constexpr double kFewestDeviations = 6;
+
+using Links = std::map<LinkKey, std::vector<Transferred>>;
+
+double typical(const std::vector<Transferred>& transfers) {
+    std::vector<double> times;
+    times.reserve(transfers.size());
+    for (const Transferred& transfer : transfers)
+        times.push_back(transfer.time);
+    return statistics::median(std::move(times));
+}
+
+/// What a step saves if the link's transfers took no longer than this.
+TimeNs costOf(const AnomalyInput& input, std::size_t s, const LinkKey& link, double usual) {
+    return StepCosts(input.run.steps[s], input.knownOf(s))
+        .savedByLink(link.from, link.to, TimeNs{static_cast<std::int64_t>(usual)});
+}
+
+Anomaly describe(const AnomalyInput& input, AnomalyKind kind, const LinkKey& link, std::size_t s, double time,
+                 double usual, TimeNs cost) {
+    const auto& [replica, from, to] = link;
+    Anomaly anomaly;
+    anomaly.kind = kind;
+    anomaly.severity = input.severityOf(cost, s);
+    anomaly.rank = from;
+    anomaly.peer = to;
+    if (replica != 0) anomaly.replica = replica;
+    anomaly.cost = cost;
+    anomaly.evidence = {{"transfer_ns", time},
+                        {"usual_ns", usual},
+                        {"ratio", time / std::max(1.0, usual)},
+                        {"clock_bound_ns", static_cast<double>(input.clocks.bound().count())}};
+    return anomaly;
+}
+
+std::optional<std::size_t> stepOf(const std::vector<Transferred>& transfers, std::size_t preferred) {
+    if (transfers.empty()) return std::nullopt;
+    const bool there = std::ranges::any_of(transfers, [&](const Transferred& t) { return t.step == preferred; });
+    return there ? preferred : transfers[transfers.size() / 2].step;
+}
+
+void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
+    if (links.size() < kFewestLinks) return;
+    std::vector<double> all;
+    for (const auto& [link, transfers] : links)
+        all.push_back(typical(transfers));
+    const double usual = statistics::median(all);
+    const double deviation = statistics::medianDeviation(all);
+    const auto bound = static_cast<double>(input.clocks.bound().count());
+    std::vector<double> chances;
+    std::vector<LinkKey> candidates;
+    for (const auto& [link, transfers] : links) {
+        const double own_typical = all[chances.size()];
+        const double excess = own_typical - usual;
+        const bool slow =
+            own_typical > input.limits.link_ratio * usual && excess > bound && excess > kFewestDeviations * deviation;
+        chances.push_back(1);
+        if (!slow) continue;
+        std::vector<double> own;
+        std::vector<double> others;
+        for (const auto& [other, its] : links) {
+            for (const Transferred& transfer : its)
+                (other == link ? own : others).push_back(transfer.time);
+        }
+        candidates.push_back(link);
+        chances.back() = statistics::mannWhitney(thinned(std::move(own)), thinned(std::move(others))).p_greater;
+    }
+    if (candidates.empty()) return;
+    const std::vector<double> corrected = statistics::holm(chances);
+    std::size_t place = 0;
+    for (const auto& [link, transfers] : links) {
+        if (corrected[place++] > input.limits.chance) continue;
+        const std::size_t s = *stepOf(transfers, input.typical_step);
+        const TimeNs cost = costOf(input, s, link, usual);
+        if (!input.worthTelling(cost, s)) continue;
+        Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
+        anomaly.evidence.emplace_back("chance", corrected[place - 1]);
+        anomaly.message = say(
+            "transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would be {} "
+            "shorter ({:.1f} %) if they were like the others.",
+            anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))}),
+            typical(transfers) / std::max(1.0, usual), formatTime(TimeNs{static_cast<std::int64_t>(usual)}),
+            formatTime(cost), 100 * input.share(cost, s));
+        anomaly.suggestion =
+            say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
+                "and whether it goes the way it should.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& found) {
+    const auto bound = static_cast<double>(input.clocks.bound().count());
+    std::vector<double> chances;
+    struct Candidate {
+        LinkKey link;
+        std::size_t step = 0; ///< the last
+        double before = 0;
+        double after = 0;
+        std::size_t place = 0;
+    };
+    std::vector<Candidate> candidates;
+    for (const auto& [link, transfers] : links) { // by step
+        chances.push_back(1);
+        std::vector<std::size_t> steps; // in which there are some
+        for (const Transferred& transfer : transfers) {
+            if (steps.empty() || steps.back() != transfer.step) steps.push_back(transfer.step);
+        }
+        constexpr std::size_t kFewestSteps = 6;
+        if (steps.size() < kFewestSteps) continue;
+        // The first third against the last: a slope shows there as well as a step.
+        const std::size_t third = steps.size() / 3;
+        Candidate candidate{link, 0, 0, 0, chances.size() - 1};
+        std::vector<double> early;
+        std::vector<double> late;
+        for (const Transferred& transfer : transfers) {
+            if (transfer.step < steps[third]) early.push_back(transfer.time);
+            if (transfer.step < steps[steps.size() - third]) continue;
+            late.push_back(transfer.time);
+        }
+        candidate.step = transfers.back().step;
+        candidate.before = statistics::median(early);
+        candidate.after = statistics::median(late);
+        if (candidate.after < input.limits.link_ratio * candidate.before || candidate.after - candidate.before <= bound)
+            continue;
+        chances.back() = statistics::mannWhitney(thinned(std::move(late)), thinned(std::move(early))).p_greater;
+        candidates.push_back(std::move(candidate));
+    }
+    const std::vector<double> corrected = statistics::holm(chances);
+    for (const Candidate& candidate : candidates) {
+        if (corrected[candidate.place] > input.limits.chance) continue;
+        const std::size_t s = candidate.step;
+        const TimeNs cost = costOf(input, s, candidate.link, candidate.before);
+        if (!input.worthTelling(cost, s)) continue;
+        Anomaly anomaly =
+            describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
+        anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
+        anomaly.message = say(
+            "transfers from rank {} to rank {} took {} in the first third of the steps and take {} in the last ({:.1f} "
+            "times); step {} would be {} shorter ({:.1f} %) if they had not changed.",
+            anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
+            formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),
+            candidate.after / std::max(1.0, candidate.before), input.run.steps[s].index, formatTime(cost),
+            100 * input.share(cost, s));
+        anomaly.suggestion = say("Find out what else uses that link, and look at its error counters.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+} // namespace
+
+void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
+    const std::size_t before = found.size();
+    findSlow(input, transfers.links, found);
+    // A link that is slow now is told once.
+    if (found.size() == before) findDegrading(input, transfers.links, found);
+}
+
+} // namespace bubblescope

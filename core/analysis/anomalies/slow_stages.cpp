@@ -1,0 +1,179 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/statistics/robust.h"
+#include "core/analysis/statistics/tests.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+// Stages against each other: told apart from noise by the distance to the median stage in median deviations, by a rank
+// test of the ops' times, and by what a step would save if the stage were like the median one.
+namespace bubblescope {
+namespace {
+
+/// Below three nobody is the odd one.
+constexpr std::size_t kFewestStages = 3;
+constexpr std::size_t kStageKinds = 4; // F, B, I, W; halves of pairs last as long as the pair and say little of a stage
+
+/// What a stage's ops take, beside what as many ops of those kinds take on the median stage.
+struct StageLoad {
+    Rank rank;
+    Chunk chunk;
+    Stage stage;
+    std::array<std::span<const double>, kStageKinds> durations;
+    double work = 0;  ///< ns a step
+    double ratio = 1; ///< to the median stage
+    double chance = 1;
+
+    [[nodiscard]] double usual() const { return work / ratio; }
+};
+
+std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const OpSamples& samples,
+                                  std::array<double, kStageKinds>& usual) {
+    const StepTimeline& shape = steps.front();
+    std::vector<StageLoad> loads;
+    for (int r = 0; r < shape.pp; ++r) {
+        for (int c = 0; c < shape.vpp; ++c) {
+            StageLoad load;
+            load.rank = Rank{r};
+            load.chunk = Chunk{c};
+            load.stage = shape.stageOf(Rank{r}, Chunk{c});
+            for (std::size_t k = 0; k < kStageKinds; ++k)
+                load.durations[k] = samples.ofPlace(samples.placeOf(load.rank, load.chunk, k));
+            loads.push_back(std::move(load));
+        }
+    }
+    std::erase_if(loads, [](const StageLoad& load) {
+        return std::ranges::all_of(load.durations, [](const auto& times) { return times.empty(); });
+    });
+    std::vector<std::array<double, kStageKinds>> medians;
+    for (const StageLoad& load : loads) {
+        auto& own = medians.emplace_back();
+        for (std::size_t k = 0; k < kStageKinds; ++k)
+            own[k] = statistics::median({load.durations[k].begin(), load.durations[k].end()});
+    }
+    for (std::size_t k = 0; k < kStageKinds; ++k) {
+        std::vector<double> of_kind;
+        for (std::size_t i = 0; i < loads.size(); ++i) {
+            if (!loads[i].durations[k].empty()) of_kind.push_back(medians[i][k]);
+        }
+        usual[k] = std::max(1.0, statistics::median(std::move(of_kind)));
+    }
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        double expected = 0;
+        for (std::size_t k = 0; k < kStageKinds; ++k) {
+            const auto count = static_cast<double>(loads[i].durations[k].size());
+            loads[i].work += count * medians[i][k] / static_cast<double>(steps.size());
+            expected += count * usual[k] / static_cast<double>(steps.size());
+        }
+        loads[i].ratio = loads[i].work / expected;
+        ratios.push_back(loads[i].ratio);
+    }
+    const double middle = statistics::median(std::move(ratios));
+    for (StageLoad& load : loads)
+        load.ratio /= middle > 0 ? middle : 1;
+    return loads;
+}
+
+std::vector<double> relativeTimes(const StageLoad& load, const std::array<double, kStageKinds>& usual) {
+    std::vector<double> relative;
+    for (std::size_t k = 0; k < kStageKinds; ++k) {
+        for (const double duration : load.durations[k])
+            relative.push_back(duration / usual[k]);
+    }
+    return relative;
+}
+
+TimeNs nanoseconds(double value) {
+    return TimeNs{static_cast<std::int64_t>(value)};
+}
+
+Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) {
+    const bool last = slow.stage.value == input.run.schedule.stages() - 1;
+    const auto microbatches = static_cast<double>(input.run.schedule.microbatches);
+    const double excess = slow.work - slow.usual();
+    Anomaly anomaly;
+    anomaly.kind = last ? AnomalyKind::LastStageImbalance : AnomalyKind::SlowStage;
+    anomaly.severity = input.severityOf(cost, input.typical_step);
+    anomaly.rank = slow.rank;
+    anomaly.chunk = slow.chunk;
+    anomaly.cost = cost;
+    anomaly.evidence = {{"chunk", slow.chunk.value},
+                        {"stage", slow.stage.value},
+                        {"work_ns", slow.work / microbatches},
+                        {"median_stage_work_ns", slow.usual() / microbatches},
+                        {"ratio", slow.ratio},
+                        {"excess_per_step_ns", excess},
+                        {"chance", slow.chance}};
+    const Sentence place =
+        last ? say("rank {}, chunk {} (stage {}, the last)", slow.rank.value, slow.chunk.value, slow.stage.value)
+             : say("rank {}, chunk {} (stage {})", slow.rank.value, slow.chunk.value, slow.stage.value);
+    anomaly.message =
+        say("{} takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
+            "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
+            place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
+            formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
+            100 * input.share(cost, input.typical_step));
+    anomaly.suggestion = last ? say("Give the last stage fewer layers, for the head and the loss weigh as some layers "
+                                    "('bubblescope partition' finds a split).")
+                              : say("Move layers to other stages, or look at the device.");
+    return anomaly;
+}
+
+/// What the typical step saves if this stage's ops took what the median stage's take.
+TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
+    return costs.savedByOps([&](Rank rank, const TimelineOp& op) {
+        const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;
+        return of_stage ? nanoseconds(static_cast<double>(op.duration().count()) / slow.ratio) : op.duration();
+    });
+}
+
+/// Then it is the rank, not the split of the model.
+bool ofStraggler(const Anomalies& found, Rank rank) {
+    return std::ranges::any_of(found, [&](const Anomaly& a) {
+        return a.kind == AnomalyKind::Straggler && a.rank == rank && !a.replica && !a.step;
+    });
+}
+
+} // namespace
+
+void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    std::array<double, kStageKinds> usual{};
+    std::vector<StageLoad> loads = stageLoads(input.run.steps, samples, usual);
+    if (loads.size() < kFewestStages) return;
+    std::vector<double> ratios;
+    for (const StageLoad& load : loads)
+        ratios.push_back(load.ratio);
+    const double deviation = statistics::medianDeviation(ratios);
+
+    std::vector<double> chances(loads.size(), 1.0);
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        // Its pairs are slow too: no more than the ratio's share of a step can be saved.
+        const bool can_matter = loads[i].ratio - 1 >= input.limits.least_cost;
+        if (!can_matter || loads[i].ratio - 1 < input.limits.stage_deviations * deviation) continue;
+        std::vector<double> others;
+        for (std::size_t k = 0; k < loads.size(); ++k) {
+            if (k == i) continue;
+            const std::vector<double> relative = thinned(relativeTimes(loads[k], usual));
+            others.insert(others.end(), relative.begin(), relative.end());
+        }
+        chances[i] =
+            statistics::mannWhitney(thinned(relativeTimes(loads[i], usual)), thinned(std::move(others))).p_greater;
+    }
+    const std::vector<double> corrected = statistics::holm(chances);
+    std::optional<StepCosts> costs;
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        if (corrected[i] > input.limits.chance || ofStraggler(found, loads[i].rank)) continue;
+        if (!costs) costs.emplace(input.run.steps[input.typical_step], input.knownOf(input.typical_step));
+        loads[i].chance = corrected[i];
+        const TimeNs cost = costOf(*costs, loads[i]);
+        if (input.worthTelling(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));
+    }
+}
+
+} // namespace bubblescope

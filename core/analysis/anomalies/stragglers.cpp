@@ -1,0 +1,257 @@
+#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/statistics/change_point.h"
+#include "core/analysis/statistics/robust.h"
+#include "core/analysis/statistics/tests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+// Ranks against their equals: the same rank of other replicas, which runs the same ops, and the rank itself in earlier
+// steps.
+namespace bubblescope {
+namespace {
+
+Sentence nameRank(int replica, Rank rank, int replicas) {
+    return replicas == 1 ? say("rank {}", rank.value) : say("rank {} of replica {}", rank.value, replica);
+}
+
+Sentence lookAtDevice() {
+    return say("Look at that rank's device and host: clock speed, temperature, other processes, memory errors.");
+}
+
+/// The step of a replica nearest to the middle of its steps in [from, to), by index into the run's steps.
+std::optional<std::size_t> stepToReplay(const AnomalyInput& input, int replica, std::size_t from) {
+    std::vector<std::size_t> candidates;
+    for (std::size_t s = from; s < input.run.steps.size(); ++s) {
+        if (input.run.steps[s].replica == replica) candidates.push_back(s);
+    }
+    if (candidates.empty()) return std::nullopt;
+    const auto middle = candidates.begin() + static_cast<std::ptrdiff_t>(candidates.size() / 2);
+    std::ranges::nth_element(candidates, middle, {}, [&](std::size_t s) { return std::pair(input.wall(s), s); });
+    return *middle;
+}
+
+/// What a step saves if a rank's ops took 1/ratio of what they did.
+TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, double ratio) {
+    return StepCosts(input.run.steps[step], input.knownOf(step)).savedByOps([&](Rank r, const TimelineOp& op) {
+        if (r != rank) return op.duration();
+        return TimeNs{static_cast<std::int64_t>(static_cast<double>(op.duration().count()) / ratio)};
+    });
+}
+
+/// What is told of a rank whose ops take `ratio` times what they should from a step on, and the step (by its place in
+/// the run) that its cost was replayed on; nothing where it costs too little. Words and evidence are up to the caller.
+struct Slowdown {
+    Anomaly anomaly;
+    std::size_t step = 0;
+};
+std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank rank, std::size_t from, double ratio) {
+    const auto step = stepToReplay(input, replica, from);
+    if (!step) return std::nullopt;
+    const TimeNs cost = costOfRatio(input, *step, rank, ratio);
+    if (!input.worthTelling(cost, *step)) return std::nullopt;
+    Slowdown slowdown{{}, *step};
+    slowdown.anomaly.kind = AnomalyKind::Straggler;
+    slowdown.anomaly.severity = input.severityOf(cost, *step);
+    slowdown.anomaly.rank = rank;
+    slowdown.anomaly.cost = cost;
+    return slowdown;
+}
+
+/// Relative times of a rank's ops, by replica and rank.
+using RankTimes = std::map<std::pair<int, Rank>, std::vector<double>>;
+
+void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    if (samples.replicas() < 2) return;
+    RankTimes relative; // to the same place in the other replicas
+    std::vector<double> usual(samples.groupCount());
+    for (std::size_t g = 0; g < samples.groupCount(); ++g) {
+        std::vector<double> others;
+        for (int replica = 0; replica < samples.replicas(); ++replica) {
+            const std::size_t other = samples.groupAt(replica, samples.placeOf(g));
+            if (other != g && samples.count(other) > 0) others.push_back(samples.median(other));
+        }
+        usual[g] = statistics::median(std::move(others));
+    }
+    for (const OpRow& row : samples.rows()) {
+        std::vector<double>& times = relative[{input.run.steps[row.step].replica, row.rank}];
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            if (usual[samples.group(i)] > 0) times.push_back(samples.duration(i) / usual[samples.group(i)]);
+        }
+    }
+    std::erase_if(relative, [](const auto& entry) { return entry.second.empty(); });
+    struct Candidate {
+        std::pair<int, Rank> key;
+        double ratio = 1;
+        double chance = 1;
+    };
+    std::vector<Candidate> candidates;
+    std::vector<double> chances;
+    for (const auto& [key, times] : relative) {
+        Candidate candidate{key, statistics::median(times), 1};
+        if (candidate.ratio >= input.limits.replica_ratio) {
+            std::vector<double> equals; // around 1 if they do not differ
+            for (const OpRow& row : samples.rows()) {
+                if (row.rank != key.second || input.run.steps[row.step].replica == key.first) continue;
+                for (std::size_t i = row.begin; i < row.end; ++i) {
+                    const double own = usual[samples.groupAt(key.first, samples.placeOf(samples.group(i)))];
+                    if (own > 0) equals.push_back(samples.duration(i) / own);
+                }
+            }
+            candidate.chance = statistics::mannWhitney(thinned(times), thinned(std::move(equals))).p_greater;
+        }
+        candidates.push_back(candidate);
+        chances.push_back(candidate.chance);
+    }
+    const std::vector<double> corrected = statistics::holm(chances);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const auto& [key, ratio, chance] = candidates[i];
+        if (corrected[i] > input.limits.chance) continue;
+        auto slowdown = slowdownOf(input, key.first, key.second, 0, ratio);
+        if (!slowdown) continue;
+        Anomaly& anomaly = slowdown->anomaly;
+        anomaly.replica = key.first;
+        anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[i]}};
+        anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
+                              "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
+                              nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
+                              100 * input.share(anomaly.cost, slowdown->step));
+        anomaly.suggestion = lookAtDevice();
+        found.push_back(std::move(anomaly));
+    }
+}
+
+/// A rank's level per step: the median of its ops' times over their groups' medians.
+std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> levels(const AnomalyInput& input,
+                                                                                   const OpSamples& samples) {
+    std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> out;
+    std::vector<double> relative;
+    for (const OpRow& row : samples.rows()) {
+        relative.clear();
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            const double usual = samples.median(samples.group(i));
+            if (usual > 0) relative.push_back(samples.duration(i) / usual);
+        }
+        if (relative.empty()) continue;
+        out[{input.run.steps[row.step].replica, row.rank}].emplace_back(row.step, statistics::medianInPlace(relative));
+    }
+    return out;
+}
+
+void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    const auto by_rank = levels(input, samples);
+    // What slows all ranks of a step alike, such as longer sequences, is nobody's fault.
+    std::vector<std::vector<double>> of_step(input.run.steps.size());
+    for (const auto& [key, series] : by_rank) {
+        for (const auto& [step, level] : series)
+            of_step[step].push_back(level);
+    }
+    std::vector<double> common;
+    for (auto& levels_of_step : of_step)
+        common.push_back(std::max(1e-9, statistics::median(std::move(levels_of_step))));
+    statistics::ChangeLimits limits;
+    limits.probability = input.limits.step_change_chance;
+    limits.hazard = input.limits.step_change_hazard;
+    limits.least_share = input.limits.onset_share;
+    limits.least_values = 3;
+    for (const auto& [key, series] : by_rank) {
+        std::vector<double> values;
+        for (const auto& [step, level] : series)
+            values.push_back(level / common[step]);
+        for (const statistics::Change& change : statistics::findChanges(values, limits)) {
+            if (change.after <= change.before) continue;
+            const std::size_t first = series[change.at].first;
+            const double ratio = change.after / change.before;
+            auto slowdown = slowdownOf(input, key.first, key.second, first, ratio);
+            if (!slowdown) continue;
+            Anomaly& anomaly = slowdown->anomaly;
+            if (samples.replicas() > 1) anomaly.replica = key.first;
+            anomaly.step = input.run.steps[first].index;
+            anomaly.evidence = {
+                {"ratio", ratio}, {"from_step", input.run.steps[first].index}, {"probability", change.probability}};
+            anomaly.message = say(
+                "{} is {:.2f} times as slow from step {} on as it was before, while the other ranks are not; a step "
+                "would be {} shorter ({:.1f} %) at its former speed.",
+                nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
+                formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
+            anomaly.suggestion =
+                say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
+            found.push_back(std::move(anomaly));
+            break; // the first time; what came later shows in the step times
+        }
+    }
+}
+
+/// With one chunk a rank, a slow rank cannot be told from a slow stage. With more it is slow in all of them.
+void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    constexpr std::size_t kFewestRanks = 3;
+    const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);
+    const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);
+    if (pp < kFewestRanks || vpp < 2) return;
+    std::vector<std::vector<double>> of_kind(OpSamples::kKinds);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        of_kind[samples.kindOf(i)].push_back(samples.duration(i));
+    std::vector<double> usual_of_kind;
+    for (auto& durations : of_kind)
+        usual_of_kind.push_back(std::max(1.0, statistics::median(std::move(durations))));
+    std::vector<std::vector<double>> relative(pp);
+    std::vector<std::vector<std::vector<double>>> of_chunk(pp, std::vector<std::vector<double>>(vpp));
+    for (const OpRow& row : samples.rows()) {
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            const double time = samples.duration(i) / usual_of_kind[samples.kindOf(i)];
+            relative[row.rank.index()].push_back(time);
+            of_chunk[row.rank.index()][samples.chunkOf(i).index()].push_back(time);
+        }
+    }
+    std::vector<double> level;
+    for (const auto& times : relative)
+        level.push_back(statistics::median(times));
+    const double usual = statistics::median(level);
+    const double deviation = statistics::medianDeviation(level);
+    std::vector<double> chances(pp, 1.0);
+    for (std::size_t r = 0; r < pp; ++r) {
+        const double excess = level[r] - usual;
+        const bool in_all = std::ranges::all_of(of_chunk[r], [&](const std::vector<double>& times) {
+            return times.empty() || statistics::median(times) - usual >= excess / 2;
+        });
+        if (excess <= 0 || excess < input.limits.stage_deviations * deviation || !in_all) continue;
+        std::vector<double> others;
+        for (std::size_t other = 0; other < pp; ++other) {
+            if (other != r) others.insert(others.end(), relative[other].begin(), relative[other].end());
+        }
+        chances[r] = statistics::mannWhitney(thinned(relative[r]), thinned(std::move(others))).p_greater;
+    }
+    const std::vector<double> corrected = statistics::holm(chances);
+    for (std::size_t r = 0; r < pp; ++r) {
+        if (corrected[r] > input.limits.chance) continue;
+        const double ratio = level[r] / usual;
+        const TimeNs cost = costOfRatio(input, input.typical_step, Rank{r}, ratio);
+        if (!input.worthTelling(cost, input.typical_step)) continue;
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::Straggler;
+        anomaly.severity = input.severityOf(cost, input.typical_step);
+        anomaly.rank = Rank{r};
+        anomaly.cost = cost;
+        anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
+        anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
+                              "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
+                              "them.",
+                              r, vpp, ratio, formatTime(cost), 100 * input.share(cost, input.typical_step));
+        anomaly.suggestion = lookAtDevice();
+        found.push_back(std::move(anomaly));
+    }
+}
+
+} // namespace
+
+void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    findAmongReplicas(input, samples, found);
+    findAmongRanks(input, samples, found);
+    if (input.run.steps.front().pp > 1) findOnsets(input, samples, found);
+}
+
+} // namespace bubblescope

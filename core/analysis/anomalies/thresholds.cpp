@@ -1,0 +1,90 @@
+#include "core/analysis/anomalies/thresholds.h"
+
+#include "core/base/input_file.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace bubblescope {
+
+std::span<const ThresholdInfo> thresholdTable() {
+    using T = Thresholds;
+    static constexpr std::array kTable{
+        ThresholdInfo{"cost.least", &T::least_cost, 0, 1, "share of the step",
+                      "what would shorten a step by less is not told"},
+        ThresholdInfo{"cost.serious", &T::serious_cost, 0, 1, "share of the step", "what costs this much is serious"},
+        ThresholdInfo{"chance", &T::chance, 0, 1, "probability",
+                      "most chance of any false finding by a statistical test, over all that it compares"},
+        ThresholdInfo{"stage.deviations", &T::stage_deviations, 0, 1000, "median deviations",
+                      "a slow stage is so far from the median stage"},
+        ThresholdInfo{"replica.ratio", &T::replica_ratio, 1, 1000, "ratio",
+                      "a straggler takes so many times what its equals in other replicas take"},
+        ThresholdInfo{"onset.share", &T::onset_share, 0, 1000, "share of the op times",
+                      "a rank that gets slower by this from some step on is a straggler"},
+        ThresholdInfo{"slow-op.deviations", &T::op_deviations, 0, 1000, "standard deviations",
+                      "a slow op is so far above the usual time of its likes"},
+        ThresholdInfo{"link.ratio", &T::link_ratio, 1, 1000, "ratio",
+                      "a slow link takes so many times the median link, or itself before"},
+        ThresholdInfo{"bubble.excess", &T::bubble_excess, 0, 1, "share of the step",
+                      "idle time above the closed form, mean over ranks"},
+        ThresholdInfo{"launch.gaps", &T::device_gaps, 0, 1, "share of the op",
+                      "idle device time inside a stage's ops, median over ops"},
+        ThresholdInfo{"step-change.share", &T::step_change_share, 0, 1000, "share of the step",
+                      "by what step times before and after a change differ at least"},
+        ThresholdInfo{"step-change.chance", &T::step_change_chance, 0, 1, "probability",
+                      "posterior chance from which on a change is taken"},
+        ThresholdInfo{"step-change.hazard", &T::step_change_hazard, 1e-9, 0.5, "probability",
+                      "prior chance of a change at any step"},
+        ThresholdInfo{"memory.excess", &T::memory_excess, 0, 1000, "share of the estimate",
+                      "a peak of memory above the estimate"},
+        ThresholdInfo{"clock.tolerance", &T::clock_tolerance, 0, 1e9, "us",
+                      "recorded clocks are trusted if events contradict them by no more"},
+        ThresholdInfo{"clock.residual", &T::clock_residual, 0, 1e9, "us",
+                      "events that contradict each other by more relate no clocks"},
+        ThresholdInfo{"clock.spread", &T::clock_spread, 0, 1e9, "us", "within which members leave a collective"},
+        ThresholdInfo{"clock.drift", &T::clock_drift, 0, 1e5, "ppm", "most drift between two clocks"},
+    };
+    return kTable;
+}
+
+Status setThreshold(Thresholds& thresholds, std::string_view name, double value) {
+    const auto known = std::ranges::find(thresholdTable(), name, &ThresholdInfo::name);
+    if (known == thresholdTable().end())
+        return usageError(fmt::format("there is no threshold '{}'", name),
+                          "'bubblescope anomalies --thresholds' lists them");
+    if (!(value >= known->least && value <= known->most)) {
+        return usageError(fmt::format("threshold {} must be between {} and {} ({}), not {}", name, known->least,
+                                      known->most, known->unit, value));
+    }
+    thresholds.*(known->value) = value;
+    return {};
+}
+
+Status setThreshold(Thresholds& thresholds, std::string_view assignment) {
+    const std::size_t equals = assignment.find('=');
+    double value = 0;
+    const std::string_view digits = equals == std::string_view::npos ? "" : assignment.substr(equals + 1);
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size() || !std::isfinite(value))
+        return usageError(fmt::format("'{}' is no threshold", assignment), "write NAME=NUMBER, as in cost.least=0.05");
+    return setThreshold(thresholds, assignment.substr(0, equals), value);
+}
+
+Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file) {
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
+    BUBBLESCOPE_ASSIGN(const WrittenInput input,
+                       inputFrom(text, file.string(), "", "a JSON object of thresholds, as in {\"cost.least\": 0.05}"));
+    for (const auto& [name, value] : input.document.items()) {
+        if (!value.is_number()) return input.place.at(name).error("is no number");
+        const Status set = setThreshold(thresholds, name, value.get<double>());
+        if (!set.ok()) return input.place.error(fmt::format("does not hold: {}", set.error().text()));
+    }
+    return {};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,406 @@
+// The method. Let k be the unit before a wait on its rank, and j the unit that the rank waited for last. Both came
+// about by chains of units, each the last that the next one waited for; the chains are the ways up in a ChainTree.
+// Where they meet, at unit a, both begin at the same time. So the wait is the length of the chain from a to j minus
+// that from a to k: whatever happened before a delayed both alike.
+//
+// What a wait is longer than in the replay at typical times is blamed on the excess of the chain from a to j, in
+// proportion. Where that is not enough, what lies above a is blamed too, the nearest first: it delayed k as well, but
+// less, since k had to wait for something else anyway. A chain holds many units and a unit lies on many chains; the
+// shares are therefore not added unit by unit but put in at j, taken off at a, and summed over the tree once.
+
+#include "core/analysis/attribution/blame.h"
+
+#include "core/analysis/attribution/chain_tree.h"
+#include "core/base/median.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t kKinds = 4;
+
+constexpr std::size_t indexOf(CulpritKind kind) {
+    return static_cast<std::size_t>(kind);
+}
+
+TimeNs rounded(double time) {
+    return TimeNs{std::llround(time)};
+}
+
+class Blame {
+public:
+    Blame(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
+        : step_(step), graph_(observed.graph), bindings_(observed.latest), delays_(observed.delays.total()),
+          replay_(replay) {
+        findTypicalTransfers();
+        readExcess(usual);
+    }
+
+    StepBlame run() {
+        StepBlame result;
+        const ChainTree tree(bindings_, weights());
+        findBubbles(tree, result);
+        rank(result);
+        return result;
+    }
+
+private:
+    void findTypicalTransfers() {
+        std::array<std::vector<TimeNs>, 2> transfers; // by payload
+        for (auto& of_payload : transfers)
+            of_payload.reserve(graph_.rank.size());
+        eachTransfer([&](std::size_t side, std::size_t unit) {
+            transfers[payload(side, unit)].push_back(graph_.transfer[side][unit]);
+        });
+        for (std::size_t p = 0; p < 2; ++p)
+            typical_transfer_[p] = median(std::move(transfers[p]));
+    }
+
+    void readExcess(const UnitTimes& usual) {
+        const std::size_t size = graph_.rank.size();
+        typical_ = usual.typical;
+        excess_.resize(size);
+        for (std::size_t unit = 0; unit < size; ++unit) {
+            const TimeNs real = graph_.end[unit] - graph_.start[unit];
+            const bool work = graph_.kind[unit] != OpKind::Optimizer;
+            if (!work) typical_[unit] = real;
+            // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
+            const TimeNs over = std::max(TimeNs{0}, real - typical_[unit]);
+            const TimeNs slower = work ? usual.usual[unit] - typical_[unit] : TimeNs{0};
+            const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
+            Excesses& excess = excess_[unit];
+            excess[indexOf(CulpritKind::SlowStage)] = of_stage;
+            excess[indexOf(CulpritKind::SlowOp)] = over - of_stage;
+            excess[indexOf(CulpritKind::LateStart)] = std::max(TimeNs{0}, graph_.delay[unit]);
+            const Binding& binding = bindings_[unit];
+            if (!binding.crosses) continue;
+            const auto side = static_cast<std::size_t>(binding.latest);
+            const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[payload(side, unit)];
+            excess[indexOf(CulpritKind::SlowLink)] = std::max(TimeNs{0}, slow);
+        }
+    }
+
+    /// Of payload and rank-to-rank transfers only.
+    template <class Visit>
+    void eachTransfer(Visit visit) const {
+        for (std::size_t side = 0; side < graph_.sides(); ++side) {
+            for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+                if (graph_.crosses(side, unit)) visit(side, unit);
+            }
+        }
+    }
+
+    /// In the order in which the rank ran them.
+    template <class Visit>
+    void eachUnitOf(Rank rank, Visit visit) const {
+        UnitIndex latest = kNoUnit;
+        for (const UnitIndex unit : graph_.unit_of[rank.index()]) {
+            if (unit == latest || unit == kNoUnit) continue; // the second half of a pair, or a trailing op
+            latest = unit;
+            visit(unit);
+        }
+    }
+
+    /// Of a transfer.
+    [[nodiscard]] std::size_t payload(std::size_t side, std::size_t unit) const {
+        return graph_.way[side][unit] == Way::Activation ? 0 : 1;
+    }
+    /// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
+    [[nodiscard]] std::vector<TimeNs> weights() const {
+        std::vector<TimeNs> result(graph_.rank.size());
+        for (std::size_t unit = 0; unit < result.size(); ++unit)
+            result[unit] = ofStart(unit) + ofOp(unit);
+        return result;
+    }
+    [[nodiscard]] TimeNs excessOf(CulpritKind kind, std::size_t unit) const { return excess_[unit][indexOf(kind)]; }
+    [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
+        return excessOf(CulpritKind::SlowLink, unit) + excessOf(CulpritKind::LateStart, unit);
+    }
+    [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
+        return excessOf(CulpritKind::SlowStage, unit) + excessOf(CulpritKind::SlowOp, unit);
+    }
+
+    void findBubbles(const ChainTree& tree, StepBlame& result) {
+        const std::size_t size = graph_.rank.size();
+        const TimeNs typical_length = replayTypical();
+        share_.assign(size, 0);
+        share_of_start_.assign(size, 0);
+        const auto last = std::ranges::max_element(graph_.end);
+        const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
+
+        result.bubbles.reserve(size);
+        for (std::size_t r = 0; r < graph_.unit_of.size(); ++r) {
+            eachUnitOf(Rank{r}, [&](UnitIndex unit) {
+                const std::size_t i = StepGraph::at(unit);
+                const UnitIndex before = graph_.previous[i];
+                add(Rank{r}, unit, bindings_[i].unit, before, graph_.start[i],
+                    replay_.end(unit) - typical_[i] - typicalEnd(before), tree, result);
+            });
+            const UnitIndex before = graph_.last[r];
+            add(Rank{r}, kNoUnit, end_of_step, before, graph_.wall, typical_length - typicalEnd(before), tree, result);
+        }
+        for (std::size_t unit = size; unit-- > 0;) {
+            if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
+                share_[StepGraph::at(above)] += share_[unit];
+        }
+    }
+
+    [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const {
+        return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
+    }
+    /// After replayTypical().
+    [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return unit == kNoUnit ? TimeNs{0} : replay_.end(unit); }
+
+    /// The length of the step at typical times, in the order in which it ran; `replay_` has the ends of its units.
+    TimeNs replayTypical() {
+        std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
+        eachTransfer([&](std::size_t side, std::size_t unit) {
+            transfers[side][unit] = typical_transfer_[payload(side, unit)];
+        });
+        return replay_.run({typical_, &transfers, {}});
+    }
+
+    /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
+    /// `waited_for` was there; the rank had run `before`.
+    void add(Rank rank, UnitIndex waiting, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual,
+             const ChainTree& tree, StepBlame& result) {
+        const TimeNs start = observedEnd(before);
+        const TimeNs wait = end - start;
+        if (wait <= TimeNs{0}) return;
+        usual = std::clamp(usual, TimeNs{0}, wait);
+        result.bubbles.push_back({rank, waiting, start, end, usual, std::nullopt});
+        result.usual += usual;
+        const TimeNs longer = wait - usual;
+        if (longer == TimeNs{0}) return;
+        const UnitIndex meeting = tree.meet(waited_for, before);
+        const TimeNs of_start = waiting == kNoUnit ? TimeNs{0} : ofStart(StepGraph::at(waiting));
+        const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
+        const TimeNs blamed = blameOn(waited_for, meeting, waiting, std::min(longer, on_chain), on_chain);
+        // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
+        const UnitIndex top = tree.enough(meeting, longer - blamed);
+        const TimeNs in_common = tree.sum(meeting, top);
+        const TimeNs rest = blameOn(meeting, top, kNoUnit, std::min(longer - blamed, in_common), in_common);
+        result.blamed += blamed + rest;
+        result.unexplained += longer - blamed - rest;
+        if (blamed + rest == TimeNs{0}) return;
+        result.bubbles.back().cause = blamed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
+                                                     : largestExcess(tree.largest(meeting, top), kNoUnit);
+    }
+
+    /// Blames `time` on the excess of the way from `from` up to `above`, and of the start of `waiting`: `excess` in
+    /// all.
+    TimeNs blameOn(UnitIndex from, UnitIndex above, UnitIndex waiting, TimeNs time, TimeNs excess) {
+        if (time <= TimeNs{0}) return TimeNs{0};
+        const double part = static_cast<double>(time.count()) / static_cast<double>(excess.count());
+        if (from != kNoUnit) share_[StepGraph::at(from)] += part;
+        if (above != kNoUnit) share_[StepGraph::at(above)] -= part;
+        if (waiting != kNoUnit) share_of_start_[StepGraph::at(waiting)] += part;
+        return time;
+    }
+
+    [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
+        Excess best;
+        const auto consider = [&](UnitIndex unit, CulpritKind kind) {
+            const TimeNs time = unit == kNoUnit ? TimeNs{0} : excessOf(kind, StepGraph::at(unit));
+            if (time > best.time) best = {kind, unit, time};
+        };
+        for (const CulpritKind kind :
+             {CulpritKind::SlowStage, CulpritKind::SlowOp, CulpritKind::SlowLink, CulpritKind::LateStart})
+            consider(on_chain, kind);
+        consider(waiting, CulpritKind::SlowLink);
+        consider(waiting, CulpritKind::LateStart);
+        return best;
+    }
+
+    /// What is counted together: a stage's ops, a link's transfers, a rank's late starts; slow ops on their own.
+    struct Candidate {
+        Culprit culprit;
+        double waits = 0;
+    };
+    struct Sum {
+        std::int64_t count = 0;
+        TimeNs excess{0};
+        double waits = 0;
+        Rank peer; ///< of a link
+    };
+
+    using SlowOp = std::pair<double, UnitIndex>; ///< what it made wait, and which it is
+    static void keepGreatest(std::vector<SlowOp>& worst, const SlowOp& op) {
+        if (worst.size() == kMaxCulprits) {
+            if (op <= worst.back()) return;
+            worst.pop_back();
+        }
+        worst.insert(std::ranges::upper_bound(worst, op, std::ranges::greater{}), op);
+    }
+    static void addCandidate(std::vector<Candidate>& to, const Sum& sum, Culprit culprit) {
+        if (sum.waits < 1) return; // rounding leaves dust
+        culprit.count = sum.count;
+        culprit.excess = sum.excess;
+        to.push_back({std::move(culprit), sum.waits});
+    }
+    static Culprit culpritOf(CulpritKind kind, std::size_t rank) {
+        Culprit culprit;
+        culprit.kind = kind;
+        culprit.rank = Rank{rank};
+        return culprit;
+    }
+
+    void rank(StepBlame& result) {
+        std::vector<Candidate> candidates = gather();
+        const auto worst_first = [](const Candidate& a, const Candidate& b) { return a.waits > b.waits; };
+        const auto most = static_cast<std::ptrdiff_t>(std::min(candidates.size(), kMaxCulprits));
+        std::ranges::partial_sort(candidates, candidates.begin() + most, worst_first);
+        candidates.resize(static_cast<std::size_t>(most));
+        if (candidates.empty()) return;
+
+        std::vector<TimeNs> observed(graph_.rank.size());
+        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
+            observed[StepGraph::at(unit)] = graph_.duration(unit);
+        const TimeNs length = replay_.run({observed, &graph_.transfer, delays_});
+        for (Candidate& candidate : candidates) {
+            Culprit& culprit = candidate.culprit;
+            culprit.waits = rounded(candidate.waits);
+            std::array<std::vector<TimeNs>, 2> transfers;
+            std::vector<TimeNs> delays;
+            const bool of_ops = culprit.kind == CulpritKind::SlowOp || culprit.kind == CulpritKind::SlowStage;
+            if (of_ops) addExcess(culprit, -1, observed);
+            if (culprit.kind == CulpritKind::SlowLink) transfers = atTypicalTime(culprit);
+            if (culprit.kind == CulpritKind::LateStart) delays = onTime(culprit);
+            const TimeNs without =
+                replay_.run({observed, culprit.kind == CulpritKind::SlowLink ? &transfers : &graph_.transfer,
+                             culprit.kind == CulpritKind::LateStart ? delays : delays_});
+            if (of_ops) addExcess(culprit, 1, observed);
+            culprit.saves = length - without;
+            // A rank's bubble is what its ops leave of the step.
+            culprit.idle.assign(graph_.last.size(), culprit.saves);
+            if (of_ops) culprit.idle[culprit.rank.index()] -= culprit.excess;
+            result.ranking.push_back(std::move(culprit));
+        }
+        std::ranges::sort(result.ranking, std::ranges::greater{},
+                          [](const Culprit& culprit) { return std::pair(culprit.saves, culprit.waits); });
+    }
+
+    std::vector<Candidate> gather() {
+        const std::size_t ranks = graph_.last.size();
+        const auto chunks = static_cast<std::size_t>(std::max(1, step_.vpp));
+        std::vector<Sum> stages(ranks * chunks);
+        std::vector<Sum> links(ranks * 2);
+        std::vector<Sum> starts(ranks);
+        std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
+        std::vector<Candidate> all;
+        const auto count = [&](Sum& to, CulpritKind kind, std::size_t unit, double share) {
+            const TimeNs excess = excessOf(kind, unit);
+            if (excess == TimeNs{0}) return;
+            ++to.count;
+            to.excess += excess;
+            to.waits += share * static_cast<double>(excess.count());
+        };
+        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+            const auto rank = StepGraph::at(graph_.rank[unit]);
+            const double of_op = std::max(0.0, share_[unit]);
+            const double of_start = of_op + share_of_start_[unit];
+            if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
+                count(stages[rank * chunks + chunk.index()], CulpritKind::SlowStage, unit, of_op);
+            count(starts[rank], CulpritKind::LateStart, unit, of_start);
+            if (bindings_[unit].crosses) {
+                const Rank from{graph_.rank[StepGraph::at(bindings_[unit].unit)]};
+                const std::size_t next = from.index() + 1 == ranks ? 0 : from.index() + 1;
+                Sum& link = links[2 * from.index() + (rank == next ? 0U : 1U)];
+                link.peer = Rank{rank};
+                count(link, CulpritKind::SlowLink, unit, of_start);
+            }
+            const double waits = of_op * static_cast<double>(excessOf(CulpritKind::SlowOp, unit).count());
+            if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
+        }
+        for (const auto& [waits, unit] : slow_ops) {
+            Sum op;
+            count(op, CulpritKind::SlowOp, StepGraph::at(unit), std::max(0.0, share_[StepGraph::at(unit)]));
+            Culprit culprit = culpritOf(CulpritKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
+            culprit.unit = unit;
+            addCandidate(all, op, std::move(culprit));
+        }
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+            Culprit culprit = culpritOf(CulpritKind::SlowStage, i / chunks);
+            culprit.chunk = Chunk{i % chunks};
+            addCandidate(all, stages[i], std::move(culprit));
+        }
+        for (std::size_t i = 0; i < links.size(); ++i) {
+            Culprit culprit = culpritOf(CulpritKind::SlowLink, i / 2);
+            culprit.peer = links[i].peer;
+            addCandidate(all, links[i], std::move(culprit));
+        }
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            addCandidate(all, starts[rank], culpritOf(CulpritKind::LateStart, rank));
+        return all;
+    }
+
+    /// Adds the excess of a slow op or stage to its ops' durations, `times` over.
+    void addExcess(const Culprit& culprit, int times, std::vector<TimeNs>& durations) const {
+        if (culprit.unit) {
+            const std::size_t unit = StepGraph::at(*culprit.unit);
+            durations[unit] += times * excessOf(culprit.kind, unit);
+            return;
+        }
+        eachUnitOf(culprit.rank, [&](UnitIndex unit) {
+            if (graph_.chunk[StepGraph::at(unit)] == culprit.chunk)
+                durations[StepGraph::at(unit)] += times * excessOf(culprit.kind, StepGraph::at(unit));
+        });
+    }
+
+    /// All transfers, with those of a slow link no longer than is typical.
+    [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const Culprit& link) const {
+        std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
+        eachTransfer([&](std::size_t side, std::size_t unit) {
+            const UnitIndex from = graph_.input[side][unit];
+            if (graph_.rank[StepGraph::at(from)] != link.rank.value || graph_.rank[unit] != link.peer->value) return;
+            transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[payload(side, unit)]);
+        });
+        return transfers;
+    }
+
+    /// The delays without those of a rank.
+    [[nodiscard]] std::vector<TimeNs> onTime(const Culprit& culprit) const {
+        std::vector<TimeNs> delays = delays_;
+        for (std::size_t unit = 0; unit < delays.size(); ++unit) {
+            if (graph_.rank[unit] == culprit.rank.value) delays[unit] = TimeNs{0};
+        }
+        return delays;
+    }
+
+    const StepTimeline& step_;
+    const StepGraph& graph_;
+    using Excesses = std::array<TimeNs, kKinds>; ///< per kind
+
+    const std::vector<Binding>& bindings_;
+    std::vector<TimeNs> delays_; ///< that stay in a replay; empty where there are none
+    StepReplay& replay_;
+    std::vector<TimeNs> typical_;
+    std::vector<Excesses> excess_;             ///< per unit
+    std::array<TimeNs, 2> typical_transfer_{}; ///< per payload
+    std::vector<double> share_;                ///< per unit: the sum of the parts in which its excess is blamed
+    std::vector<double> share_of_start_;       ///< the same for its start alone, by the wait before it
+};
+
+} // namespace
+
+std::string_view culpritKindName(CulpritKind kind) {
+    switch (kind) {
+    case CulpritKind::SlowStage: return "slow-stage";
+    case CulpritKind::SlowOp: return "slow-op";
+    case CulpritKind::SlowLink: return "slow-link";
+    case CulpritKind::LateStart: return "late-start";
+    }
+    return "";
+}
+
+StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                    const UnitTimes& usual) {
+    return Blame(step, observed, replay, usual).run();
+}
+
+} // namespace bubblescope

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/graph/bindings.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// A piece of the critical path. Times count from the step's begin.
+struct PathSegment {
+    enum class Kind : std::uint8_t {
+        Op,
+        Transfer, ///< to the unit's rank
+        Delay,    ///< the unit could have begun, and did not
+    };
+    Kind kind = Kind::Op;
+    UnitIndex unit = kNoUnit;
+    TimeNs start{0};
+    TimeNs end{0};
+};
+
+/// What made the step as long as it was: a chain of ops and transfers from its begin to its end, each of which began
+/// when the one before it ended. The segments leave no time out and overlap nowhere, so they sum to the wall time.
+struct CriticalPath {
+    std::vector<PathSegment> segments; ///< by time; none of length 0
+    TimeNs ops{0};
+    TimeNs transfers{0};
+    TimeNs delays{0};
+    /// Per unit: how much later it could have ended without making the step longer, everything else as it was. 0 on
+    /// the critical path.
+    std::vector<TimeNs> slack;
+};
+
+/// Linear in units.
+[[nodiscard]] CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings);
+
+} // namespace bubblescope

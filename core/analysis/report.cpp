@@ -1,0 +1,81 @@
+#include "core/analysis/report.h"
+
+#include "core/analysis/anomalies/input.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
+    const auto microseconds = [](double value) { return TimeNs{static_cast<std::int64_t>(1e3 * value)}; };
+    ClockOptions options;
+    options.use = use;
+    options.limits.most_drift_ppm = thresholds.clock_drift;
+    options.collective_spread = microseconds(thresholds.clock_spread);
+    options.tolerance = microseconds(thresholds.clock_tolerance);
+    options.largest_residual = microseconds(thresholds.clock_residual);
+    return options;
+}
+
+Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector<StepReplays>& replays,
+                                               const JobControl* control) {
+    std::vector<StepAnalysis> steps;
+    steps.reserve(run.steps.size());
+    StepAnalyzer analyzer(run.schedule);
+    for (const StepTimeline& step : run.steps) {
+        if (control != nullptr && control->stopRequested()) return cancelledError();
+        steps.push_back(analyzer.analyze(step));
+        if (!replays.empty()) countReplays(steps.back(), replays[steps.size() - 1]);
+    }
+    return steps;
+}
+
+RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vector<StepReplays> replays,
+                     const ReportOptions& options) {
+    RunReport report;
+    report.steps = std::move(steps);
+    report.diagnoses = diagnoseSteps(run, options.clocks.bound());
+    report.stages = stageTimes(run.steps);
+    report.typical_step = typicalStep(report.steps);
+    report.clocks = options.clocks;
+    if (!run.checks.checks.empty()) {
+        constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
+        report.coverage =
+            coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMaxTensorRanks) : 1);
+    }
+    report.anomalies = findAnomalies({run, report.steps, report.typical_step, options.clocks, options.thresholds,
+                                      options.memory_estimate, knownOfSteps(run, options.clocks.bound()),
+                                      std::move(replays), report.coverage ? &*report.coverage : nullptr});
+    return report;
+}
+
+} // namespace
+
+std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
+    std::vector<std::size_t> order(steps.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
+    if (order.size() > 1) order.erase(order.begin());
+    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
+    std::ranges::nth_element(order, middle, {}, [&](std::size_t i) { return std::pair(steps[i].wall, i); });
+    return *middle;
+}
+
+RunReport analyzeRun(const Run& run, const ReportOptions& options) {
+    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
+    std::vector<StepAnalysis> steps = analyzeSteps(run, replays, nullptr).value();
+    return makeReport(run, std::move(steps), std::move(replays), options);
+}
+
+Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options, const JobControl* control) {
+    ReportOptions report{options.thresholds, {}, options.memory_estimate};
+    BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(options.thresholds, options.clocks)));
+    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
+    BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
+    return makeReport(run, std::move(steps), std::move(replays), report);
+}
+
+} // namespace bubblescope

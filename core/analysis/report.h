@@ -1,0 +1,55 @@
+#pragma once
+
+#include "core/aadiff/coverage.h"
+#include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/anomalies/thresholds.h"
+#include "core/analysis/clocks/run_clocks.h"
+#include "core/analysis/stage_times.h"
+#include "core/analysis/step_diagnosis.h"
+#include "core/base/job.h"
+#include "core/recognise/run.h"
+#include "core/theory/analysis.h"
+
+#include <optional>
+
+namespace bubblescope {
+
+/// Everything `analyze` says about a run: what the command line prints and the GUI shows.
+struct RunReport {
+    std::vector<StepAnalysis> steps;
+    std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, blame
+    std::vector<StageTimes> stages;
+    std::vector<Anomaly> anomalies;        ///< what costs a step most first
+    RunClocks clocks;                      ///< as ReportOptions gave them
+    std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
+    std::size_t typical_step = 0;          ///< index into `steps`, see typicalStep()
+};
+
+/// What a report takes besides the run.
+struct ReportOptions {
+    Thresholds thresholds;
+    RunClocks clocks;                          ///< of alignClocks(); without it all ranks count as of one clock
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+};
+
+/// What a user may ask of a diagnosis.
+struct DiagnosisOptions {
+    Thresholds thresholds;
+    ClockUse clocks = ClockUse::Auto;
+    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+};
+
+/// All that is done with a run once it is loaded, whoever asks: its ranks are put on one clock, and what there is to
+/// say is said. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
+/// Errors: as alignClocks(), and Cancelled.
+[[nodiscard]] Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options = {},
+                                            const JobControl* control = nullptr);
+
+/// Index of the step of median wall time, the first left out where there are others, since it pays for warm-up. There
+/// must be one.
+[[nodiscard]] std::size_t typicalStep(const std::vector<StepAnalysis>& steps);
+
+/// Of a run whose clocks are aligned, or need not be. `run.steps` must not be empty (loadRun never returns such a run).
+[[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
+
+} // namespace bubblescope

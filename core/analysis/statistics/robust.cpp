@@ -1,0 +1,59 @@
+#include "core/analysis/statistics/robust.h"
+
+#include "core/base/select.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::statistics {
+
+double medianInPlace(std::span<double> values) {
+    if (values.empty()) return 0;
+    const std::size_t middle = values.size() / 2;
+    const std::size_t begin = nthElement(values, middle);
+    if (values.size() % 2 == 1) return values[middle];
+    // The greatest of those before it is not among the first, unless all are.
+    const auto before = values.first(middle);
+    return (values[middle] + std::ranges::max(begin < middle ? before.subspan(begin) : before)) / 2;
+}
+
+double median(std::vector<double> values) {
+    return medianInPlace(values);
+}
+
+double medianDeviation(std::span<const double> values) {
+    std::vector<double> scratch(values.begin(), values.end());
+    const double middle = medianInPlace(scratch);
+    for (double& value : scratch)
+        value = std::abs(value - middle);
+    return medianInPlace(scratch);
+}
+
+double robustSigma(std::span<const double> values) {
+    constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
+    return kNormal * medianDeviation(values);
+}
+
+double quantile(std::vector<double> values, double share) {
+    if (values.empty()) return 0;
+    std::ranges::sort(values);
+    const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+Line theilSen(std::span<const double> x, std::span<const double> y) {
+    std::vector<double> slopes;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        for (std::size_t j = i + 1; j < x.size(); ++j) {
+            if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
+        }
+    }
+    Line line;
+    line.slope = median(std::move(slopes));
+    line.intercept = median({y.begin(), y.end()}) - line.slope * median({x.begin(), x.end()});
+    return line;
+}
+
+} // namespace bubblescope::statistics

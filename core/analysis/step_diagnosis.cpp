@@ -1,0 +1,103 @@
+#include "core/analysis/step_diagnosis.h"
+
+#include "core/analysis/accounting/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+namespace bubblescope {
+namespace {
+
+/// Whether what is missing from the steps may have been recorded and lost.
+bool recordsLost(const Run& run) {
+    constexpr std::array<std::string_view, 7> kLosses{"truncated",       "corrupt",       "bad-event", "bad-packet",
+                                                      "unmatched-begin", "unmatched-end", "lost-names"};
+    return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
+        return std::ranges::find(kLosses, problem.kind) != kLosses.end();
+    });
+}
+
+std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
+    auto places = std::make_shared<std::vector<UnitPlace>>(graph.rank.size());
+    for (std::size_t unit = 0; unit < places->size(); ++unit)
+        (*places)[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit]};
+    return places;
+}
+
+/// A step and what is made of it before it is diagnosed, of which other steps of its order share most.
+struct OrderedSteps {
+    ObservedStep observed;
+    StepReplay replay;
+    PlannedReplay planned;
+    UnitTimes usual;
+    std::shared_ptr<const std::vector<UnitPlace>> places;
+
+    OrderedSteps(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
+                 const Schedule& plan)
+        : observed(step, known), replay(observed.graph), planned(step, observed.graph, &plan),
+          usual(usual_times, step, observed.graph), places(placesOf(observed.graph)) {}
+
+    void assign(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
+                const Schedule& plan) {
+        if (observed.assign(step, known)) {
+            usual.assign(usual_times, step, observed.graph);
+            return;
+        }
+        replay = StepReplay(observed.graph);
+        planned = PlannedReplay(step, observed.graph, &plan);
+        usual = UnitTimes(usual_times, step, observed.graph);
+        places = placesOf(observed.graph);
+    }
+};
+
+} // namespace
+
+std::string unitName(const StepTimeline& step, const UnitPlace& place) {
+    const TimelineOp* const op = &place.in(step);
+    return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
+}
+
+StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
+    return {clock_error, recordsLost(run)};
+}
+
+std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error, std::size_t from) {
+    std::vector<StepDiagnosis> result;
+    if (from >= run.steps.size()) return result;
+    const UsualTimes usual_times(run.steps);
+    const Schedule& plan = plannedOrder(run);
+    const StepKnowledge known = knownOfSteps(run, clock_error);
+    const std::span steps = std::span(run.steps).subspan(from);
+    result.reserve(steps.size());
+    // The steps of a run mostly have one order, and with it all of this but their times.
+    const auto knownOf = [&, replays = replaysOf(run.checks, steps)](std::size_t s) {
+        return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[s]};
+    };
+    OrderedSteps shared(steps.front(), knownOf(0), usual_times, plan);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const StepTimeline& step = steps[s];
+        if (s > 0) shared.assign(step, knownOf(s), usual_times, plan);
+        auto& [observed, replay, planned, usual, places] = shared;
+        result.push_back({places, accountStep(step, observed, replay, planned, usual),
+                          criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});
+    }
+    return result;
+}
+
+std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit) {
+    switch (culprit.kind) {
+    case CulpritKind::SlowStage:
+        return fmt::format("rank {}, chunk {}: slow stage", culprit.rank.value, culprit.chunk->value);
+    case CulpritKind::SlowOp:
+        return fmt::format("rank {}, {}: slow op", culprit.rank.value, unitName(step, diagnosis.place(*culprit.unit)));
+    case CulpritKind::SlowLink: return fmt::format("rank {} to {}: slow link", culprit.rank.value, culprit.peer->value);
+    case CulpritKind::LateStart: return fmt::format("rank {}: late starts", culprit.rank.value);
+    }
+    return {};
+}
+
+} // namespace bubblescope

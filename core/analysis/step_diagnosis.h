@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/analysis/accounting/accounting.h"
+#include "core/analysis/attribution/blame.h"
+#include "core/analysis/attribution/critical_path.h"
+#include "core/recognise/run.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// Where a unit's op stands in StepTimeline::ranks. A pair's second half is the op behind it.
+struct UnitPlace {
+    Rank rank;
+    std::int32_t op = 0;
+    bool pair = false;
+
+    [[nodiscard]] const TimelineOp& in(const StepTimeline& step) const {
+        return step.ranks[rank.index()][static_cast<std::size_t>(op)];
+    }
+};
+
+/// "F3.1", or "F3.1+B0.1" for an overlapped pair.
+[[nodiscard]] std::string unitName(const StepTimeline& step, const UnitPlace& place);
+
+/// Why a step took as long as it did.
+struct StepDiagnosis {
+    std::shared_ptr<const std::vector<UnitPlace>> units; ///< what a UnitIndex means; steps of one order share it
+    StepAccounting accounting;
+    CriticalPath path;
+    StepBlame blame;
+
+    [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
+};
+
+/// What a run says of its steps beside their timelines. `clock_error` is how far two ranks' clocks can be off.
+[[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
+
+/// One per Run::steps, from index `from` on; what is usual is told by all. `clock_error` is how far two ranks' clocks
+/// can be off: delays up to it count as unknown. Linear in ops and transfers.
+[[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error = TimeNs{0},
+                                                       std::size_t from = 0);
+
+/// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
+[[nodiscard]] std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit);
+
+} // namespace bubblescope

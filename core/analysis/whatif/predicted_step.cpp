@@ -1,0 +1,71 @@
+#include "core/analysis/whatif/predicted_step.h"
+
+#include "core/analysis/whatif/replay.h"
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+OpKind kindOf(ReplayOp op) {
+    switch (op) {
+    case ReplayOp::Forward: return OpKind::Forward;
+    case ReplayOp::BackwardInput: return OpKind::BackwardInput;
+    case ReplayOp::BackwardWeight: return OpKind::BackwardWeight;
+    default: return OpKind::Backward;
+    }
+}
+
+Result<StepTimeline> timelineOf(const ReplayModel& model, const std::vector<TimeNs>& durations, std::size_t step,
+                                std::size_t replica) {
+    if (step >= model.steps.size() || replica >= model.replicas.size())
+        return usageError("the run has no such step", "choose one that it has");
+    const Replay replay(model.graph(), durations);
+    StepTimeline timeline;
+    timeline.index = model.steps[step].index;
+    timeline.replica = model.replicas[replica];
+    timeline.pp = model.pp;
+    timeline.vpp = model.vpp;
+    timeline.microbatches = model.microbatches;
+    timeline.placement = model.placement;
+    timeline.ranks.resize(static_cast<std::size_t>(model.pp));
+    timeline.comm.resize(timeline.ranks.size());
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        const ReplayNode& node = model.graph().node(id);
+        if (!isPipelineCompute(node.op) || static_cast<std::size_t>(node.step) != step ||
+            static_cast<std::size_t>(node.replica) != replica)
+            continue;
+        if (node.op == ReplayOp::Pair)
+            return usageError("a step with overlapped pairs cannot be drawn as it would be",
+                              "its predicted time and bubbles hold all the same");
+        TimelineOp op;
+        op.op = {kindOf(node.op), node.microbatch, node.chunk, node.sequence};
+        op.start = replay.start(id);
+        op.end = replay.end(id);
+        timeline.ranks[node.rank.index()].push_back(op);
+    }
+    for (auto& ops : timeline.ranks)
+        std::ranges::stable_sort(ops, {}, &TimelineOp::start);
+    timeline.fitWindow();
+    for (auto& ops : timeline.ranks) {
+        for (TimelineOp& op : ops) {
+            op.start -= timeline.begin;
+            op.end -= timeline.begin;
+        }
+    }
+    timeline.end -= timeline.begin;
+    timeline.begin = TimeNs{0};
+    return timeline;
+}
+
+} // namespace
+
+Result<StepTimeline> predictedStep(const ReplayModel& run, const Schedule& order, const Scenario& scenario,
+                                   const ModelCut& cut, std::size_t step, std::size_t replica) {
+    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
+    if (!scenario.pipeline.any()) return timelineOf(run, changed, step, replica);
+    BUBBLESCOPE_ASSIGN(const Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
+    return timelineOf(after.model, after.model.timed.durations, step, replica);
+}
+
+} // namespace bubblescope

@@ -1,0 +1,298 @@
+#include "core/analysis/whatif/reschedule.h"
+
+#include "core/analysis/whatif/stage_cut.h"
+#include "core/analysis/whatif/timeline_graph.h"
+#include "core/base/median.h"
+#include "core/graph/validate.h"
+#include "core/schedule/families/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+int modelStages(int pp, int vpp, Placement placement) {
+    return pp * vpp / routes(placement);
+}
+
+/// Transfers as the links take them.
+class LinkTimes {
+public:
+    LinkTimes(const ReplayModel& run, const std::vector<TimeNs>& durations) {
+        std::map<std::pair<Rank, Rank>, std::vector<TimeNs>> measured;
+        std::vector<TimeNs> all;
+        for (NodeId id = 0; id < run.graph().size(); ++id) {
+            const ReplayNode& node = run.graph().node(id);
+            if (!isTransfer(node.op) || node.op == ReplayOp::ForwardSend || node.op == ReplayOp::BackwardSend) continue;
+            const bool receives = node.op == ReplayOp::ForwardReceive || node.op == ReplayOp::BackwardReceive;
+            const TimeNs time = durations[static_cast<std::size_t>(id)];
+            measured[receives ? std::pair(node.peer, node.rank) : std::pair(node.rank, node.peer)].push_back(time);
+            all.push_back(time);
+        }
+        usual_ = median(std::move(all));
+        for (auto& [link, times] : measured)
+            links_[link] = median(std::move(times));
+    }
+    [[nodiscard]] TimeNs of(Rank from, Rank to) const {
+        const auto link = links_.find({from, to});
+        return link == links_.end() ? usual_ : link->second;
+    }
+    [[nodiscard]] TimeNs usual() const { return usual_; }
+
+private:
+    std::map<std::pair<Rank, Rank>, TimeNs> links_;
+    TimeNs usual_{0};
+};
+
+Status checkSource(const ReplayModel& run) {
+    for (const ReplayNode& node : run.graph().nodes()) {
+        if (node.op == ReplayOp::Pair) {
+            return inputError(run.where, "it runs forwards and backwards in pairs, whose own times are unknown, so it "
+                                         "cannot be told what another order would take");
+        }
+        if (isPipelineCompute(node.op) && node.sequence > 0) {
+            return inputError(run.where, "it runs micro-batches in slices of their sequence, so it cannot be told what "
+                                         "another order would take");
+        }
+    }
+    return {};
+}
+
+/// The order to run; for families that look at times, made for the run's mean ones.
+Result<Schedule> makeOrder(const ReplayModel& run, const Schedule& order, const PipelineChange& change,
+                           const StageCut& cut, TimeNs comm) {
+    const int microbatches = change.microbatches.value_or(run.microbatches);
+    if (change.split > std::numeric_limits<int>::max() / microbatches)
+        return usageError(fmt::format("{} micro-batches cannot be split into {} each", microbatches, change.split));
+    const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
+    if (change.schedule.empty() && same_sizes) return order;
+    if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {
+        return usageError("the run's order is no known schedule, so it is unknown how it goes on for other sizes",
+                          "name one with schedule=NAME");
+    }
+    ScheduleSpec spec;
+    spec.name = change.schedule.empty() ? order.name : change.schedule;
+    spec.flavor = change.schedule.empty() ? order.flavor : change.flavor;
+    spec.pp = run.pp;
+    spec.microbatches = microbatches * change.split;
+    spec.comm = comm;
+    std::vector<int> sizes{change.vpp.value_or(run.vpp)};
+    if (!change.vpp) sizes.insert(sizes.end(), {1, 2, 4}); // the fewest chunks that the family takes
+    std::optional<Error> first_error;
+    for (const int vpp : sizes) {
+        spec.vpp = vpp;
+        spec.times = cut.meanTimes(spec.pp * vpp);
+        Result<Schedule> made = makeSchedule(spec);
+        if (made.ok()) return made;
+        if (!first_error) first_error = std::move(made).error();
+    }
+    return *first_error;
+}
+
+/// Each stage's share of the model: equal ones, or by its layers.
+std::vector<double> shares(const std::vector<int>& layers, int stages) {
+    if (layers.empty()) return std::vector<double>(static_cast<std::size_t>(stages), 1.0 / stages);
+    double all = 0;
+    for (const int count : layers)
+        all += count;
+    std::vector<double> result;
+    for (const int count : layers)
+        result.push_back(count / all);
+    return result;
+}
+
+Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages_before, int stages_after) {
+    if (change.layers.empty() && cut.layers.empty()) return {};
+    if (cut.layers.empty()) {
+        return usageError("it is unknown how many layers the run's stages have", "state them with --layers N,N,…");
+    }
+    const auto sum = [](const std::vector<int>& layers) {
+        long long all = 0;
+        for (const int count : layers)
+            all += count;
+        return all;
+    };
+    if (cut.layers.size() != static_cast<std::size_t>(stages_before)) {
+        return usageError(
+            fmt::format("layers are stated for {} stages, the run has {}", cut.layers.size(), stages_before),
+            "give --layers one number for every stage");
+    }
+    if (change.layers.empty()) return {};
+    if (change.layers.size() != static_cast<std::size_t>(stages_after)) {
+        return usageError(
+            fmt::format("layers are given for {} stages, there are {}", change.layers.size(), stages_after),
+            "give layers=… one number for every stage");
+    }
+    if (sum(change.layers) != sum(cut.layers)) {
+        return usageError(fmt::format("{} layers cannot be cut into {}", sum(cut.layers), sum(change.layers)),
+                          "layers=… and --layers must add up to the same number");
+    }
+    return {};
+}
+
+/// One step of one replica in the new order.
+class Rebuild {
+public:
+    Rebuild(const ReplayModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
+            TimeNs late, int model_routes, int split, double input_share)
+        : run_(run), durations_(durations), ops_(ops), links_(links), late_(late), routes_(model_routes), split_(split),
+          input_share_(input_share) {}
+
+    void add(ReplayGraphBuilder& builder, Surroundings& surroundings, const ReplayNode& place, int vpp,
+             const StageCut& cut, const std::vector<double>& after,
+             const std::map<std::int32_t, std::vector<NodeId>>& around) const {
+        const StageTimesTable table = cut.table(after, ops_.sequenceSlices() * split_);
+        const auto opTime = [&](OpIndex index) {
+            const Op& op = ops_.op(index);
+            return table.of(op.kind, ops_.stage(index).value / routes_, op.microbatch.value / split_, input_share_);
+        };
+        const PipelineTimes times{
+            [&](OpIndex op, OpIndex partner) { return partner == kNoOp ? opTime(op) : opTime(op) + opTime(partner); },
+            [&](OpIndex consumer) { return links_.of(ops_.rank(ops_.producers(consumer).stage), ops_.rank(consumer)); },
+            [&](OpIndex) { return late_; }};
+        const auto pipelines = addPipeline(builder, place, vpp, ops_, times);
+        for (std::size_t r = 0; r < pipelines.size(); ++r) {
+            const auto known = around.find(static_cast<std::int32_t>(r));
+            if (known == around.end()) continue;
+            std::vector<Surrounding> nodes;
+            ReplayNode node = place;
+            for (const NodeId id : known->second) {
+                node = run_.graph().node(id);
+                node.step = place.step;
+                node.replica = place.replica;
+                node.chunk = Chunk{std::min(node.chunk.value, vpp - 1)};
+                nodes.push_back({node.op, node.chunk, builder.add(node, durations_[static_cast<std::size_t>(id)])});
+            }
+            surroundings.add(node, pipelines[r], nodes);
+        }
+    }
+
+private:
+    const ReplayModel& run_;
+    const std::vector<TimeNs>& durations_;
+    const OpGraph& ops_;
+    const LinkTimes& links_;
+    TimeNs late_;
+    int routes_;
+    int split_;
+    double input_share_;
+};
+
+} // namespace
+
+Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>& durations, const Schedule& order,
+                               const PipelineChange& change, const ModelCut& cut) {
+    BUBBLESCOPE_TRY(checkSource(run));
+    const int stages = modelStages(run.pp, run.vpp, run.placement);
+    BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
+    const std::vector<double> before = shares(cut.layers, stages);
+
+    // The run's times and surroundings, by step and replica.
+    const std::size_t replicas = run.replicas.size();
+    std::vector<StageCut> cuts(run.steps.size() * replicas, StageCut(before, run.microbatches));
+    std::vector<std::map<std::int32_t, std::vector<NodeId>>> around(cuts.size());
+    StageCut mean(before, run.microbatches);
+    TimeNs late{0};
+    std::int64_t op_count = 0;
+    for (NodeId id = 0; id < run.graph().size(); ++id) {
+        const ReplayNode& node = run.graph().node(id);
+        if (node.op == ReplayOp::LateStart) late += durations[static_cast<std::size_t>(id)];
+        op_count += isPipelineCompute(node.op) ? 1 : 0;
+        const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
+        if (isSurrounding(node.op)) around[at][node.rank.value].push_back(id);
+        if (!isPipelineCompute(node.op)) continue;
+        const int stage = stageOf(run.placement, run.pp, node.rank, node.chunk).value / routes(run.placement);
+        cuts[at].add(node.op, stage, node.microbatch.value, durations[static_cast<std::size_t>(id)]);
+        mean.add(node.op, stage, node.microbatch.value, durations[static_cast<std::size_t>(id)]);
+    }
+
+    const LinkTimes links(run, durations);
+    BUBBLESCOPE_ASSIGN(Schedule made, makeOrder(run, order, change, mean, links.usual()));
+    const int stages_after = modelStages(made.pp, made.vpp, made.placement);
+    BUBBLESCOPE_TRY(checkLayers(change, cut, stages, stages_after));
+    const std::vector<double> after =
+        change.layers.empty() && stages_after == stages ? before : shares(change.layers, stages_after);
+
+    Rescheduled result{std::move(made), run};
+    BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(result.schedule));
+    result.model.vpp = result.schedule.vpp;
+    result.model.microbatches = result.schedule.microbatches;
+    result.model.placement = result.schedule.placement;
+    result.model.has_streams = false;
+    ReplayGraphBuilder builder;
+    Surroundings surroundings(builder);
+    const Rebuild rebuild(run, durations, ops, links, late / std::max<std::int64_t>(op_count, 1),
+                          routes(result.schedule.placement), change.split, cut.input_share);
+    for (std::size_t at = 0; at < cuts.size(); ++at) {
+        if (cuts[at].empty()) continue; // a replica that did not complete the step
+        ReplayNode place;
+        place.step = static_cast<std::int32_t>(at / replicas);
+        place.replica = static_cast<std::int32_t>(at % replicas);
+        rebuild.add(builder, surroundings, place, result.schedule.vpp, cuts[at], after, around[at]);
+    }
+    for (const auto& nodes : surroundings.meetings())
+        builder.meet(nodes);
+    BUBBLESCOPE_ASSIGN(result.model.timed, std::move(builder).finish(run.where));
+    return result;
+}
+
+MeanPipeline::MeanPipeline(const ReplayModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm)
+    : run_(run), order_(order), cut_(std::move(cut)), mean_(std::move(mean)), comm_(comm) {}
+
+Result<MeanPipeline> MeanPipeline::of(const ReplayModel& run, const Schedule& order, const ModelCut& cut) {
+    BUBBLESCOPE_TRY(checkSource(run));
+    const int stages = modelStages(run.pp, run.vpp, run.placement);
+    BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
+    StageCut mean(shares(cut.layers, stages), run.microbatches);
+    for (NodeId id = 0; id < run.graph().size(); ++id) {
+        const ReplayNode& node = run.graph().node(id);
+        if (!isPipelineCompute(node.op)) continue;
+        const int stage = stageOf(run.placement, run.pp, node.rank, node.chunk).value / routes(run.placement);
+        mean.add(node.op, stage, node.microbatch.value, run.timed.durations[static_cast<std::size_t>(id)]);
+    }
+    return MeanPipeline(run, order, cut, std::move(mean), LinkTimes(run, run.timed.durations).usual());
+}
+
+Result<Schedule> MeanPipeline::schedule(const PipelineChange& change) const {
+    return makeOrder(run_, order_, change, mean_, comm_);
+}
+
+std::vector<OpTimes> MeanPipeline::timesOf(const std::vector<double>& parts, int split) const {
+    const StageTimesTable table = mean_.table(parts, split);
+    std::vector<OpTimes> times;
+    for (int stage = 0; stage < static_cast<int>(parts.size()); ++stage) {
+        const auto of = [&](OpKind kind) { return table.of(kind, stage, run_.microbatches, cut_.input_share); };
+        OpTimes& all = times.emplace_back();
+        all.forward = of(OpKind::Forward);
+        all.input_grad = of(OpKind::BackwardInput);
+        all.weight_grad = of(OpKind::BackwardWeight);
+        all.backward = all.input_grad + all.weight_grad;
+    }
+    return times;
+}
+
+CostModel MeanPipeline::costs(const Schedule& schedule, const PipelineChange& change) const {
+    const int apart = routes(schedule.placement);
+    const int stages = modelStages(schedule.pp, schedule.vpp, schedule.placement);
+    const bool same = change.layers.empty() && stages == modelStages(run_.pp, run_.vpp, run_.placement);
+    CostModel costs;
+    costs.comm = comm_;
+    for (const OpTimes& times : timesOf(shares(same ? cut_.layers : change.layers, stages), change.split))
+        costs.stages.insert(costs.stages.end(), static_cast<std::size_t>(apart), times);
+    return costs;
+}
+
+std::vector<OpTimes> MeanPipeline::layerTimes(const PipelineChange& change) const {
+    std::size_t layers = 0;
+    for (const int count : cut_.layers)
+        layers += static_cast<std::size_t>(count);
+    return timesOf(std::vector<double>(layers, 1.0 / static_cast<double>(layers)), change.split);
+}
+
+} // namespace bubblescope

@@ -1,0 +1,191 @@
+#include "core/analysis/whatif/straggler_study.h"
+
+#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/usual_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace bubblescope {
+namespace {
+
+double ratio(TimeNs a, TimeNs b) {
+    return b.count() == 0 ? 1.0 : static_cast<double>(a.count()) / static_cast<double>(b.count());
+}
+
+/// Of sums, since means would be rounded to nanoseconds.
+TimeNs sumOf(const std::vector<TimeNs>& times) {
+    TimeNs sum{0};
+    for (const TimeNs time : times)
+        sum += time;
+    return sum;
+}
+
+/// Replays with the times of some nodes exchanged.
+class Exchange {
+public:
+    Exchange(const ReplayModel& model, const std::vector<TimeNs>& base, const std::vector<TimeNs>& other)
+        : other_(other), replay_(model.graph(), base) {}
+
+    /// Length of all steps with these nodes' times exchanged.
+    TimeNs with(const std::vector<NodeId>& nodes) {
+        for (const NodeId id : nodes)
+            replay_.set(id, other_[static_cast<std::size_t>(id)]);
+        replay_.update();
+        const TimeNs sum = sumOf(replay_.stepTimes());
+        replay_.undo();
+        return sum;
+    }
+    [[nodiscard]] const Replay& replay() const { return replay_; }
+
+private:
+    const std::vector<TimeNs>& other_;
+    Replay replay_;
+};
+
+/// Nodes by what they are attributed to.
+struct Groups {
+    std::map<std::string_view, std::vector<NodeId>> by_op;
+    std::vector<std::vector<NodeId>> by_replica;
+    std::vector<std::vector<NodeId>> by_rank;
+
+    explicit Groups(const ReplayModel& model)
+        : by_replica(model.replicas.size()), by_rank(static_cast<std::size_t>(model.pp)) {
+        for (NodeId id = 0; id < model.graph().size(); ++id) {
+            const ReplayNode& node = model.graph().node(id);
+            if (node.op == ReplayOp::Meeting || node.op == ReplayOp::LateStart) continue;
+            by_op[replayOpInfo(node.op).group].push_back(id);
+            by_replica[static_cast<std::size_t>(node.replica)].push_back(id);
+            by_rank[node.rank.index()].push_back(id);
+        }
+    }
+};
+
+/// The slowest 3 %; of equals the one of the lower rank.
+std::vector<StragglerStudy::Worker> slowestWorkers(const ReplayModel& model, const StragglerStudy& study) {
+    struct Scored {
+        std::size_t replica;
+        std::size_t rank;
+    };
+    std::vector<Scored> all;
+    for (std::size_t rank = 0; rank < study.by_pp.size(); ++rank) {
+        for (std::size_t replica = 0; replica < study.by_dp.size(); ++replica)
+            all.push_back({replica, rank});
+    }
+    std::ranges::stable_sort(all, std::greater{}, [&](const Scored& w) { return study.workers[w.replica][w.rank]; });
+    all.resize((all.size() * 3 + 99) / 100);
+    std::vector<StragglerStudy::Worker> slowest;
+    for (const Scored& worker : all)
+        slowest.push_back({model.replicas[worker.replica], Rank{worker.rank}});
+    return slowest;
+}
+
+Rank lastStageRank(const ReplayModel& model) {
+    return locate(model.placement, model.pp, Stage{model.pp * model.vpp - 1}).rank;
+}
+
+} // namespace
+
+double ReplayQuality::launchDelay() const {
+    return ratio(observed, replayed) - 1;
+}
+
+double ReplayQuality::error() const {
+    return std::abs(ratio(replayed, observed) - 1);
+}
+
+Status checkReplay(const ReplayModel& model, const ReplayQuality& quality, double most) {
+    if (quality.error() <= most) return {};
+    return inputError(
+        model.where,
+        fmt::format("replaying what was recorded gives steps of {}, but they took {}: {:.1f} % off, and at most {:g} % "
+                    "are accepted, so nothing is said of what would be if",
+                    formatTime(quality.replayed), formatTime(quality.observed), 100 * quality.error(), 100 * most),
+        "ops start later than all they are known to wait for; leave unusual steps out by naming the others with "
+        "--step, or accept more with --max-error");
+}
+
+std::vector<TimeNs> withoutLateStarts(const ReplayModel& model) {
+    std::vector<TimeNs> durations = model.timed.durations;
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        if (model.graph().node(id).op == ReplayOp::LateStart) durations[static_cast<std::size_t>(id)] = TimeNs{0};
+    }
+    return durations;
+}
+
+std::vector<TimeNs> idealDurations(const ReplayModel& model) {
+    const std::vector<ReplayNode>& nodes = model.graph().nodes();
+    std::array<std::vector<TimeNs>, kReplayOpCount> measured;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        measured[static_cast<std::size_t>(nodes[i].op)].push_back(model.timed.durations[i]);
+    std::array<TimeNs, kReplayOpCount> usual{};
+    for (std::size_t op = 0; op < kReplayOpCount; ++op)
+        usual[op] = usualTime(static_cast<ReplayOp>(op), measured[op]);
+    std::vector<TimeNs> ideal(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        ideal[i] = usual[static_cast<std::size_t>(nodes[i].op)];
+    return ideal;
+}
+
+Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_error) {
+    StragglerStudy study;
+    const std::vector<TimeNs> ideal = idealDurations(model);
+    const std::vector<TimeNs> on_time = withoutLateStarts(model);
+    Exchange measured(model, on_time, ideal);
+    study.quality = {model.observed(), measured.replay().meanStep()};
+    BUBBLESCOPE_TRY(checkReplay(model, study.quality, most_error));
+
+    Exchange best(model, ideal, on_time);
+    const std::vector<TimeNs> times = measured.replay().stepTimes();
+    const std::vector<TimeNs> ideal_times = best.replay().stepTimes();
+    const TimeNs total = sumOf(times);
+    const TimeNs ideal_total = sumOf(ideal_times);
+    study.ideal = best.replay().meanStep();
+    study.slowdown = ratio(total, ideal_total);
+    study.waste = 1 - 1 / study.slowdown;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        study.steps.push_back(
+            {model.steps[i].index, model.steps[i].observed, times[i], ratio(times[i], ideal_times[i])});
+    }
+
+    const Groups groups(model);
+    const auto putBack = [&](const std::vector<NodeId>& nodes) { return ratio(best.with(nodes), ideal_total); };
+    for (const auto& [name, nodes] : groups.by_op)
+        study.by_op_type.emplace_back(name, putBack(nodes));
+    std::ranges::stable_sort(study.by_op_type, std::greater{}, [](const auto& entry) { return entry.second; });
+    for (const auto& nodes : groups.by_replica)
+        study.by_dp.push_back(putBack(nodes));
+    for (const auto& nodes : groups.by_rank)
+        study.by_pp.push_back(putBack(nodes));
+    for (const double dp : study.by_dp) {
+        auto& row = study.workers.emplace_back();
+        for (const double pp : study.by_pp)
+            row.push_back(std::min(dp, pp));
+    }
+    study.slowest = slowestWorkers(model, study);
+    if (total == ideal_total) return study;
+
+    const auto explained = [&](TimeNs without) { return ratio(total - without, total - ideal_total); };
+    std::set<std::pair<int, std::int32_t>> slowest;
+    for (const auto& worker : study.slowest)
+        slowest.insert({worker.replica, worker.rank.value});
+    std::vector<NodeId> theirs;
+    for (const auto& nodes : groups.by_replica) {
+        for (const NodeId id : nodes) {
+            const ReplayNode& node = model.graph().node(id);
+            const int replica = model.replicas[static_cast<std::size_t>(node.replica)];
+            if (slowest.contains({replica, node.rank.value})) theirs.push_back(id);
+        }
+    }
+    study.m_w = explained(measured.with(theirs));
+    study.m_s = explained(measured.with(groups.by_rank[lastStageRank(model).index()]));
+    return study;
+}
+
+} // namespace bubblescope

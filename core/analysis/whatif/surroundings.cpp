@@ -1,0 +1,84 @@
+#include "core/analysis/whatif/surroundings.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bubblescope {
+namespace {
+
+/// Of the chunk, kNoNode where it has none.
+NodeId ofChunk(const std::vector<NodeId>& nodes, Chunk chunk) {
+    return chunk.value >= 0 && chunk.index() < nodes.size() ? nodes[chunk.index()] : kNoNode;
+}
+
+} // namespace
+
+void Surroundings::add(const ReplayNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes) {
+    const bool overlapped = std::ranges::find(nodes, ReplayOp::SeparateGradsAllReduce, &Surrounding::op) != nodes.end();
+
+    // The stream of data-parallel communication.
+    NodeId on_stream = kNoNode;
+    NodeId last_scatter = kNoNode;
+    std::vector<bool> scattered(pipeline.last_backward.size());
+    std::vector<NodeId> gathered(pipeline.first_forward.size(), kNoNode);
+    for (const Surrounding& node : nodes) {
+        if (node.op != ReplayOp::ParamsAllGather && node.op != ReplayOp::GradsReduceScatter) continue;
+        builder_.after(node.node, on_stream);
+        on_stream = node.node;
+        const bool known = node.chunk.value >= 0 && node.chunk.index() < gathered.size();
+        if (node.op == ReplayOp::ParamsAllGather) {
+            if (known) gathered[node.chunk.index()] = node.node;
+            continue;
+        }
+        last_scatter = node.node;
+        if (overlapped && known && !scattered[node.chunk.index()]) {
+            scattered[node.chunk.index()] = true;
+            builder_.after(node.node, ofChunk(pipeline.last_backward, node.chunk));
+        }
+    }
+    for (std::size_t chunk = 0; chunk < gathered.size(); ++chunk)
+        builder_.after(pipeline.first_forward[chunk], gathered[chunk]);
+
+    constexpr std::array kOrder{
+        ReplayOp::GarbageCollection,  ReplayOp::LayernormGradsAllReduce, ReplayOp::EmbeddingGradsAllReduce,
+        ReplayOp::GradsReduceScatter, ReplayOp::SeparateGradsAllReduce,  ReplayOp::ClipMainGrad,
+        ReplayOp::Optimizer};
+    NodeId before = pipeline.last;
+    bool behind_scatter = !overlapped;
+    for (const ReplayOp op : kOrder) {
+        if (overlapped && op == ReplayOp::GradsReduceScatter) continue;
+        for (const Surrounding& node : nodes) {
+            if (node.op != op) continue;
+            builder_.after(node.node, before);
+            if (!behind_scatter && op != ReplayOp::GarbageCollection) {
+                builder_.after(node.node, last_scatter);
+                behind_scatter = true;
+            }
+            before = node.node;
+        }
+    }
+
+    std::array<std::int32_t, kReplayOpCount> count{};
+    for (const Surrounding& node : nodes) {
+        const std::int32_t number = count[static_cast<std::size_t>(node.op)]++;
+        switch (replayOpInfo(node.op).meets) {
+        case Meets::Replicas:
+            meetings_[{place.step, node.op, number, -1, place.rank.value}].push_back(node.node);
+            break;
+        case Meets::Ends: meetings_[{place.step, node.op, number, place.replica, -1}].push_back(node.node); break;
+        case Meets::Everyone: meetings_[{place.step, node.op, number, -1, -1}].push_back(node.node); break;
+        case Meets::Nobody:
+        case Meets::Peer: break;
+        }
+    }
+}
+
+std::vector<std::vector<NodeId>> Surroundings::meetings() const {
+    std::vector<std::vector<NodeId>> all;
+    all.reserve(meetings_.size());
+    for (const auto& [key, nodes] : meetings_)
+        all.push_back(nodes);
+    return all;
+}
+
+} // namespace bubblescope

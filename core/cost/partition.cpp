@@ -1,0 +1,68 @@
+#include "core/cost/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace bubblescope {
+namespace {
+
+/// More would only be a slip of the keyboard, and would fill the memory.
+constexpr std::int64_t kMaxSplitLayers = 10'000'000;
+
+} // namespace
+
+std::vector<std::vector<int>> Partition::layers() const {
+    std::vector<std::vector<int>> result;
+    int next = 0;
+    for (const int count : layers_per_stage) {
+        auto& list = result.emplace_back();
+        for (int i = 0; i < count; ++i)
+            list.push_back(next++);
+    }
+    return result;
+}
+
+Result<Partition> partitionEvenly(int layers, int stages, int first_less, int last_less) {
+    if (stages < 1) return usageError("there must be at least one stage", "give --pp and --vpp of 1 or more");
+    if (first_less < 0 || last_less < 0) return usageError("a stage cannot have a negative number of layers fewer");
+    const std::int64_t spread = std::int64_t{layers} + first_less + last_less;
+    if (layers > kMaxSplitLayers || spread > kMaxSplitLayers) return usageError("more than 10 million layers");
+    Partition partition;
+    for (int stage = 0; stage < stages; ++stage) {
+        const std::int64_t part = spread / stages + (stage < spread % stages ? 1 : 0);
+        partition.layers_per_stage.push_back(static_cast<int>(part));
+    }
+    partition.layers_per_stage.front() -= first_less;
+    partition.layers_per_stage.back() -= last_less;
+    const auto shortest = std::ranges::min_element(partition.layers_per_stage);
+    if (*shortest < 1) {
+        return usageError(fmt::format("{} layers leave stage {} of {} without one", layers,
+                                      shortest - partition.layers_per_stage.begin(), stages),
+                          "give more layers, fewer stages, or a smaller --first-less or --last-less");
+    }
+    return partition;
+}
+
+Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement) {
+    if (vpp < 1) return usageError("there must be at least one chunk a rank", "give --vpp of 1 or more");
+    const int pp = static_cast<int>(layers_per_rank.size());
+    Partition partition;
+    partition.layers_per_stage.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp));
+    for (int rank = 0; rank < pp; ++rank) {
+        const int count = layers_per_rank[Rank{rank}.index()];
+        if (count > kMaxSplitLayers) return usageError("more than 10 million layers on a rank");
+        if (count < vpp) {
+            return usageError(fmt::format("rank {} has {} layers for its {} chunks", rank, count, vpp),
+                              fmt::format("give each rank at least {}", vpp));
+        }
+        for (int chunk = 0; chunk < vpp; ++chunk) {
+            const Stage stage = stageOf(placement, pp, Rank{rank}, Chunk{chunk});
+            partition.layers_per_stage[stage.index()] = count / vpp + (chunk < count % vpp ? 1 : 0);
+        }
+    }
+    return partition;
+}
+
+} // namespace bubblescope

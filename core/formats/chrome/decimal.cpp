@@ -1,0 +1,82 @@
+#include "core/formats/chrome/decimal.h"
+
+#include <charconv>
+#include <limits>
+
+namespace bubblescope::chrome {
+namespace {
+
+constexpr std::uint64_t kMaxMagnitude = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+
+/// |number| = digits · 10^exponent
+struct Decimal {
+    bool negative = false;
+    std::uint64_t digits = 0;
+    int exponent = 0;
+};
+
+bool isDigit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+std::optional<Decimal> parseDecimal(std::string_view text) {
+    Decimal out;
+    std::size_t i = 0;
+    if (i < text.size() && text[i] == '-') {
+        out.negative = true;
+        ++i;
+    }
+    bool any = false;
+    bool fraction = false;
+    for (; i < text.size(); ++i) {
+        if (text[i] == '.' && !fraction) {
+            fraction = true;
+            continue;
+        }
+        if (!isDigit(text[i])) break;
+        any = true;
+        const auto digit = static_cast<std::uint64_t>(text[i] - '0');
+        if (out.digits <= (kMaxMagnitude - digit) / 10) {
+            out.digits = out.digits * 10 + digit;
+            if (fraction) --out.exponent;
+        } else if (!fraction) {
+            ++out.exponent; // more digits than fit: below the resolution, or caught as too large later
+        }
+    }
+    if (!any) return std::nullopt;
+    if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+        ++i;
+        if (i < text.size() && text[i] == '+') ++i;
+        int exponent = 0;
+        const auto parsed = std::from_chars(text.data() + i, text.data() + text.size(), exponent);
+        if (parsed.ec != std::errc{} || exponent > 1000 || exponent < -1000) return std::nullopt;
+        out.exponent += exponent;
+        i = static_cast<std::size_t>(parsed.ptr - text.data());
+    }
+    if (i != text.size()) return std::nullopt;
+    return out;
+}
+
+} // namespace
+
+std::optional<TimeNs> microsecondsToNs(std::string_view number) {
+    const auto decimal = parseDecimal(number);
+    if (!decimal) return std::nullopt;
+    std::uint64_t value = decimal->digits;
+    int exponent = decimal->exponent + 3;
+    for (; exponent > 0 && value != 0; --exponent) {
+        if (value > kMaxMagnitude / 10) return std::nullopt;
+        value *= 10;
+    }
+    bool round_up = false;
+    for (; exponent < 0 && (value != 0 || round_up); ++exponent) {
+        round_up = value % 10 >= 5;
+        value /= 10;
+    }
+    if (round_up) ++value;
+    if (value > kMaxMagnitude) return std::nullopt;
+    const auto magnitude = static_cast<std::int64_t>(value);
+    return TimeNs{decimal->negative ? -magnitude : magnitude};
+}
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,211 @@
+#include "core/formats/chrome/event_parser.h"
+
+#include "core/base/utf8.h"
+#include "core/formats/chrome/decimal.h"
+
+#include <simdjson.h>
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+
+namespace bubblescope::chrome {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+std::string_view trimmed(std::string_view token) {
+    while (!token.empty() &&
+           (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
+        token.remove_suffix(1);
+    return token;
+}
+
+std::optional<std::int64_t> wholeNumber(std::string_view text) {
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// The text of a string, or the token of a number, true, false or null; empty for what is neither.
+std::string_view scalarText(ondemand::value value) {
+    ondemand::json_type type{};
+    if (value.type().get(type) != simdjson::SUCCESS) return {};
+    std::string_view text;
+    if (type == ondemand::json_type::string) {
+        return value.get_string().get(text) == simdjson::SUCCESS ? text : std::string_view{};
+    }
+    const bool nested = type == ondemand::json_type::object || type == ondemand::json_type::array;
+    return nested ? std::string_view{} : trimmed(value.raw_json_token());
+}
+
+RowId rowId(ondemand::value value, StringPool& texts) {
+    const std::string_view text = scalarText(value);
+    if (const auto number = wholeNumber(text)) return {false, *number};
+    return {true, texts.intern(text)};
+}
+
+std::uint64_t flowId(ondemand::value value) {
+    const std::string_view text = scalarText(value);
+    if (const auto number = wholeNumber(text)) return static_cast<std::uint64_t>(*number);
+    return std::hash<std::string_view>{}(text);
+}
+
+/// Fills events from the entries of one padded document.
+class Filler {
+public:
+    Filler(const char* document, std::uint64_t offset, EventBatch& batch)
+        : document_(document), offset_(offset), batch_(batch) {}
+
+    bool entry(ondemand::object object, std::string_view first_token) {
+        Event& event = batch_.events.emplace_back();
+        event.offset = placeOf(first_token.data());
+        for (auto field_result : object) {
+            ondemand::field field;
+            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
+            const char* const raw = field.key().raw();
+            if (const auto* const end = static_cast<const char*>(std::memchr(raw, '"', kLongestKey)); end != nullptr) {
+                if (!fill({raw, static_cast<std::size_t>(end - raw)}, field.value(), event)) return false;
+            }
+        }
+        return true;
+    }
+
+private:
+    // Keys that matter are short; simdjson's padding makes reading this far beyond any key safe. A key that is
+    // spelled with escapes is none of them to us, as to every other viewer.
+    static constexpr std::size_t kLongestKey = 9; // with the quote
+
+    [[nodiscard]] std::uint64_t placeOf(const char* at) const {
+        return offset_ + static_cast<std::uint64_t>(at - document_);
+    }
+
+    bool fill(std::string_view key, ondemand::value value, Event& event) {
+        switch (key.size()) {
+        case 2:
+            if (key == "ph") {
+                const std::string_view text = scalarText(value);
+                event.phase = text.size() == 1 ? text.front() : '?';
+            } else if (key == "ts") {
+                event.has_time = true;
+                event.time = microsecondsToNs(scalarText(value));
+            } else if (key == "id") {
+                event.id = flowId(value);
+            } else if (key == "bp") {
+                event.binds_enclosing = scalarText(value) == "e";
+            }
+            break;
+        case 3:
+            if (key == "dur")
+                event.duration = microsecondsToNs(scalarText(value));
+            else if (key == "pid")
+                event.pid = rowId(value, batch_.texts);
+            else if (key == "tid")
+                event.tid = rowId(value, batch_.texts);
+            else if (key == "cat")
+                event.category = batch_.texts.intern(scalarText(value));
+            else if (key == "id2")
+                return asyncId(value, event);
+            break;
+        case 4:
+            if (key == "name") event.name = batch_.texts.intern(scalarText(value));
+            if (key == "args") return args(value, event);
+            break;
+        case 7:
+            if (key == "bind_id") event.bind = flowId(value);
+            if (key == "flow_in") event.flows_in = scalarText(value) == "true";
+            break;
+        case 8:
+            if (key == "flow_out") event.flows_out = scalarText(value) == "true";
+            break;
+        default: break;
+        }
+        return true;
+    }
+
+    bool args(ondemand::value value, Event& event) {
+        ondemand::json_type type{};
+        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
+        ondemand::object object;
+        std::string_view text;
+        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+        if (object.raw_json().get(text) != simdjson::SUCCESS) return false;
+        if (text.size() > 2) event.args = placeOf(text.data());
+        return true;
+    }
+
+    // {"local": …} or {"global": …}
+    static bool asyncId(ondemand::value value, Event& event) {
+        ondemand::json_type type{};
+        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
+        ondemand::object object;
+        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
+        for (auto field_result : object) {
+            ondemand::field field;
+            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
+            event.id = flowId(field.value());
+        }
+        return true;
+    }
+
+    const char* document_;
+    std::uint64_t offset_;
+    EventBatch& batch_;
+};
+
+} // namespace
+
+struct EventParser::Simdjson {
+    ondemand::parser parser;
+    std::vector<char> document; // "[" text "]" and room that simdjson may read
+};
+
+EventParser::EventParser() : simdjson_(std::make_unique<Simdjson>()) {}
+EventParser::~EventParser() = default;
+
+bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
+    std::vector<char>& document = simdjson_->document;
+    document.resize(text.size() + 2 + simdjson::SIMDJSON_PADDING);
+    document.front() = '[';
+    if (!text.empty()) std::memcpy(document.data() + 1, text.data(), text.size());
+    document[text.size() + 1] = ']';
+    std::memset(document.data() + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
+
+    const std::size_t before = batch.events.size();
+    ondemand::document json;
+    ondemand::array array;
+    const auto iterate = [&] {
+        return simdjson_->parser.iterate(document.data(), text.size() + 2, document.size()).get(json);
+    };
+    auto failed = iterate();
+    if (failed == simdjson::UTF8_ERROR) {
+        batch.mended = mendUtf8(document.data(), text.size() + 2) > 0;
+        failed = iterate();
+    }
+    if (failed != simdjson::SUCCESS) return false;
+    if (json.get_array().get(array) != simdjson::SUCCESS) return false;
+    Filler filler(document.data() + 1, offset, batch);
+    for (auto element : array) {
+        ondemand::value value;
+        ondemand::object object;
+        if (std::move(element).get(value) != simdjson::SUCCESS) {
+            batch.events.resize(before);
+            return false;
+        }
+        const std::string_view token = value.raw_json_token();
+        if (value.get_object().get(object) != simdjson::SUCCESS || !filler.entry(object, token)) {
+            batch.events.resize(before);
+            return false;
+        }
+    }
+    return true;
+}
+
+std::optional<std::int64_t> EventParser::integer(std::string_view text) {
+    text = trimmed(text);
+    if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+    return wholeNumber(text);
+}
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/formats/chrome/event.h"
+#include "core/formats/source/file_bytes.h"
+#include "core/formats/source/slice_pairing.h"
+#include "core/formats/source/source_files.h"
+#include "core/trace/trace_builder.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::chrome {
+
+/// Where in the file an event stands; text only when a diagnostic needs it.
+struct EventPlace {
+    const std::string& where;
+    std::uint64_t offset = 0;
+
+    [[nodiscard]] Sentence text() const;
+};
+
+/// Puts the events of one file into the trace: finds their tracks, pairs begins with ends, keeps names of
+/// processes and threads until the end, where they are applied.
+class EventSink {
+public:
+    EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
+        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {}
+
+    /// The file is paddle.profiler's: it cuts starts to whole microseconds and keeps them whole in an arg, and puts
+    /// durations behind names.
+    void expectPaddle() { paddle_ = true; }
+
+    /// The events added next are this batch's.
+    void begin(const EventBatch& batch);
+    void add(const Event& event);
+    /// False if the job is to stop.
+    [[nodiscard]] bool finish(const LoadProgress& progress);
+
+private:
+    using Row = std::pair<RowId, RowId>;
+    /// Asynchronous slices are told apart by process, category and id.
+    using AsyncId = std::tuple<RowId, StringId, std::uint64_t>;
+    /// Their rows by process, category and name.
+    using AsyncRow = std::tuple<RowId, StringId, StringId>;
+    /// The end of an arrow that points at the next slice of its thread.
+    struct Pointer {
+        std::uint64_t id;
+        TimeNs time;
+        TrackId track;
+    };
+
+    [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
+    [[nodiscard]] RowId rowId(RowId of_batch) const;
+    [[nodiscard]] TrackId trackFor(const Event& event);
+    [[nodiscard]] TrackId asyncTrackFor(const Event& event);
+    [[nodiscard]] ArgSetId argsOf(const Event& event);
+    [[nodiscard]] std::string_view argsText(const Event& event) const;
+    [[nodiscard]] TimeNs timeOf(const Event& event);
+    [[nodiscard]] TimeNs startOf(const Event& event);
+    [[nodiscard]] bool lostItsTimes(const Event& event) const;
+    void complete(const Event& event);
+    void bind(const Event& event, TrackId track, SliceId slice);
+    [[nodiscard]] bool resolvePointers(const JobControl& control);
+    void assignFiles();
+    void async(const Event& event);
+    void metadata(const Event& event);
+    void counter(const Event& event);
+    void flow(const Event& event);
+
+    const FileBytes& bytes_;
+    TraceBuilder& builder_;
+    DiagnosticLog& log_;
+    const std::string& where_;
+    std::vector<StringId> texts_; ///< of the batch at hand, in the builder
+    std::optional<std::uint32_t> source_;
+    SlicePairing pairing_;
+    std::map<Row, TrackId> tracks_;
+    std::map<AsyncRow, TrackId> async_tracks_;
+    std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of those begun, innermost last
+    std::vector<Pointer> pointers_;
+    bool paddle_ = false;
+    bool own_ = false; ///< of our own writer: its first event is at 0
+    TimeNs origin_{0}; ///< of our own writer
+    std::map<std::int64_t, SourceFile> sources_;
+    std::map<RowId, StringId> process_names_;
+    std::map<Row, StringId> thread_names_;
+    Row last_row_;
+    TrackId last_track_ = kNoId;
+};
+
+} // namespace bubblescope::chrome

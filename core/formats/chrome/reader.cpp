@@ -1,0 +1,274 @@
+#include "core/formats/chrome/reader.h"
+
+#include "core/base/json_scanner.h"
+#include "core/formats/chrome/batch_pipeline.h"
+#include "core/formats/chrome/event_parser.h"
+#include "core/formats/chrome/event_sink.h"
+#include "core/formats/chrome/process_groups.h"
+#include "core/formats/source/schedule_file.h"
+#include "core/trace/json_args.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <variant>
+
+namespace bubblescope::chrome {
+namespace {
+
+constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
+
+/// Where a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is gone
+/// through. A file may be damaged so again and again: of all that is gone through in vain, there is this much.
+constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
+constexpr std::size_t kMaxInVain = std::size_t{256} << 20;
+/// What an event still may take when that is used up.
+constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
+/// How far behind a damaged entry the next one may begin.
+constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
+
+class Reader {
+public:
+    Reader(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+           LoadProgress& progress)
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), progress_(progress),
+          scanner_(bytes.text(), &progress.control()), sink_(bytes, builder, log, where) {}
+
+    Status read();
+
+private:
+    enum class End { Whole, Damaged, Stopped };
+
+    [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, scanner_.offset()); }
+    End object();
+    End field(std::string_view key);
+    End events();
+    End lines();
+    bool oneEvent();
+    [[nodiscard]] std::optional<std::string_view> entryHere() const;
+    void releaseBehind();
+    void badEvent(std::size_t begin);
+    void add(const EventBatch& batch);
+    End damaged();
+    [[nodiscard]] Status judge(End end) const;
+
+    const FileBytes& bytes_;
+    const std::string& where_;
+    TraceBuilder& builder_;
+    DiagnosticLog& log_;
+    LoadProgress& progress_;
+    JsonScanner scanner_;
+    EventParser parser_;
+    EventSink sink_;
+    std::size_t in_vain_ = 0; ///< bytes gone through without finding the end of an entry
+    bool is_array_ = false;
+    bool has_events_ = false; ///< there is an array of events
+    bool kineto_ = false;
+    bool paddle_ = false;       ///< paddle.profiler's
+    bool is_event_ = false;     ///< the top-level object is one itself
+    std::int64_t entries_ = 0;  ///< of that array
+    std::int64_t readable_ = 0; ///< those that are events
+    std::size_t released_ = 0;  ///< of the file, up to here
+    std::string keys_;          ///< of the top-level object, for the error
+};
+
+Status Reader::read() {
+    if (bytes_.text().starts_with("\xEF\xBB\xBF")) scanner_.moveTo(3); // a byte-order mark
+    is_array_ = scanner_.peek() == '[';
+    End end = is_array_ ? events() : object();
+    if (!is_array_ && end == End::Whole && is_event_) {
+        scanner_.moveTo(0);
+        end = lines();
+    }
+    if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
+    BUBBLESCOPE_TRY(judge(end));
+    builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
+    return sink_.finish(progress_) ? Status{} : Status{cancelledError()};
+}
+
+Status Reader::judge(End end) const {
+    if (!has_events_) {
+        if (end == End::Damaged)
+            return inputError(here().text(), "the JSON is cut off or damaged before the first event");
+        if (keys_.find("schedule") != std::string::npos && keys_.find("ranks") != std::string::npos)
+            return scheduleError(where_);
+        return inputError(where_, fmt::format("is JSON, but not a trace: no 'traceEvents' among its keys ({})", keys_),
+                          std::string(kNotATraceHint));
+    }
+    if (readable_ > 0) return {};
+    if (entries_ > 0) {
+        return inputError(where_, fmt::format("is JSON, but not a trace: none of its {} entries is an event", entries_),
+                          std::string(kNotATraceHint));
+    }
+    if (end == End::Damaged) return inputError(here().text(), "the JSON is cut off or damaged before the first event");
+    return inputError(where_, "is an empty trace: it holds no event");
+}
+
+Reader::End Reader::damaged() {
+    const bool at_end = scanner_.atEnd();
+    const Sentence place = here();
+    if (at_end || !entryHere()) {
+        log_.add("truncated", place, say("the JSON ends too early; everything before it is read"));
+    } else {
+        log_.add("corrupt", place, say("the JSON is damaged; everything before it is read"));
+    }
+    return End::Damaged;
+}
+
+Reader::End Reader::object() {
+    if (!scanner_.accept('{')) return damaged();
+    while (!scanner_.accept('}')) {
+        if (scanner_.peek() != '"') return damaged();
+        const auto key = scanner_.value();
+        if (!key || !scanner_.accept(':')) return damaged();
+        const End end = field(key->substr(1, key->size() - 2));
+        if (end != End::Whole) return end;
+        if (!scanner_.accept(',') && scanner_.peek() != '}') return damaged();
+    }
+    return End::Whole;
+}
+
+Reader::End Reader::field(std::string_view key) {
+    if (key == "traceEvents" && scanner_.peek() == '[') return events();
+    const auto value = scanner_.value();
+    if (!value) return damaged();
+    if (key == "ph") is_event_ = true;
+    if (keys_.size() < 100) keys_ += fmt::format("{}{}", keys_.empty() ? "" : ", ", key);
+
+    if (key == "baseTimeNanoseconds") {
+        kineto_ = true;
+        const auto base = EventParser::integer(*value);
+        if (base && isWithinReach(TimeNs{*base}))
+            builder_.setFileOffset(builder_.currentFile(), TimeNs{*base});
+        else
+            log_.add("bad-time", here(), say("baseTimeNanoseconds is no usable time and is passed over"));
+    } else if (key == "distributedInfo") {
+        kineto_ = true;
+        const auto rank = findJsonArg(*value, "rank");
+        std::optional<std::int64_t> number;
+        if (rank && std::holds_alternative<std::int64_t>(*rank)) number = std::get<std::int64_t>(*rank);
+        if (rank && std::holds_alternative<std::string>(*rank))
+            number = EventParser::integer(std::get<std::string>(*rank));
+        if (number && *number >= 0 && *number <= INT32_MAX) {
+            builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*number);
+        }
+        builder_.file(builder_.currentFile()).groups = processGroups(*value);
+    } else if (key == "host_name") {
+        const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
+        if (host && std::holds_alternative<std::string>(*host))
+            builder_.file(builder_.currentFile()).host = std::get<std::string>(*host);
+    } else if (key == "schemaVersion" && value->starts_with('"')) { // Kineto's is a number
+        paddle_ = true;
+        sink_.expectPaddle();
+    } else if (key == "deviceProperties" || key == "schemaVersion") {
+        kineto_ = true;
+    }
+    return End::Whole;
+}
+
+Reader::End Reader::events() {
+    if (!scanner_.accept('[')) return damaged();
+    has_events_ = true;
+    (void)scanner_.peek();
+    BatchPipeline pipeline(bytes_.text(), scanner_.offset(), std::max(1U, std::thread::hardware_concurrency()));
+    while (!scanner_.accept(']')) {
+        if (scanner_.atEnd()) return damaged();
+        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        if (const auto piece = pipeline.take(scanner_.offset())) {
+            add(piece->batch);
+            scanner_.moveTo(piece->end);
+            releaseBehind();
+            if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
+            continue;
+        }
+        const std::size_t begin = scanner_.offset();
+        const bool whole = oneEvent();
+        if (whole && (scanner_.accept(',') || scanner_.peek() == ']')) continue;
+        const auto border = pipeline.borderAfter(whole ? scanner_.offset() : begin, kFarthestBorder);
+        if (!border) return damaged();
+        badEvent(whole ? scanner_.offset() : begin);
+        scanner_.moveTo(*border);
+    }
+    return End::Whole;
+}
+
+/// Events one behind the other, without an array around them: a log that is appended to, or one taken from an array.
+Reader::End Reader::lines() {
+    has_events_ = true;
+    while (!scanner_.atEnd()) {
+        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        if (scanner_.peek() != '{' || !oneEvent()) {
+            const std::size_t begin = scanner_.offset();
+            const std::size_t line = bytes_.text().find("\n{", begin);
+            if (line == std::string_view::npos) return damaged();
+            badEvent(begin);
+            scanner_.moveTo(line + 1);
+        }
+        (void)scanner_.accept(',');
+    }
+    return End::Whole;
+}
+
+std::optional<std::string_view> Reader::entryHere() const {
+    const std::size_t begin = scanner_.offset();
+    return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
+}
+
+/// False where no entry ends: the file is cut off, or a quote is missing and the rest reads as text.
+bool Reader::oneEvent() {
+    const std::size_t begin = scanner_.offset();
+    const std::size_t longest = in_vain_ < kMaxInVain ? kLongestEvent : kUsualEvent;
+    JsonScanner within(bytes_.text().substr(0, begin + std::min(longest, bytes_.text().size() - begin)));
+    within.moveTo(begin);
+    const auto entry = within.value();
+    if (!entry) {
+        in_vain_ += std::min(longest, bytes_.text().size() - begin);
+        return false;
+    }
+    scanner_.moveTo(within.offset());
+    EventBatch batch;
+    if (parser_.parse(*entry, begin, batch))
+        add(batch);
+    else
+        badEvent(begin);
+    return true;
+}
+
+/// What is read is looked at again only where people ask for args.
+void Reader::releaseBehind() {
+    constexpr std::size_t kStep = std::size_t{32} << 20;
+    if (scanner_.offset() - released_ < kStep) return;
+    bytes_.release(released_, scanner_.offset());
+    released_ = scanner_.offset();
+}
+
+void Reader::badEvent(std::size_t begin) {
+    log_.add("bad-event", EventPlace{where_, begin}.text(),
+             say("entries that are no valid JSON objects, or absurdly long, are left out"));
+    ++entries_;
+}
+
+void Reader::add(const EventBatch& batch) {
+    if (batch.mended && !batch.events.empty()) {
+        log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
+                 say("texts that are no UTF-8 are shown with '?' where they are not"));
+    }
+    sink_.begin(batch);
+    for (const Event& event : batch.events) {
+        if (event.phase != 0) ++readable_;
+        sink_.add(event);
+    }
+    entries_ += static_cast<std::int64_t>(batch.events.size());
+}
+
+} // namespace
+
+Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                  LoadProgress& progress) {
+    return Reader(bytes, where, builder, log, progress).read();
+}
+
+} // namespace bubblescope::chrome

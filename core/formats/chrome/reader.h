@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/formats/source/file_bytes.h"
+#include "core/formats/source/load_progress.h"
+#include "core/trace/trace_builder.h"
+
+#include <string>
+
+namespace bubblescope::chrome {
+
+/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current
+/// file and fills that file's format and, from Kineto's distributedInfo, its rank. A file that is cut off
+/// or damaged is read up to that place, which a diagnostic names; events that make no sense are left out
+/// and counted. Args stay in `bytes`, which the trace keeps. Large files are parsed on several threads. `where` names
+/// the file. Errors: Input for JSON that is no trace and where the damage comes before the first event, Cancelled.
+[[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
+                                DiagnosticLog& log, LoadProgress& progress);
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,172 @@
+#include "core/formats/chrome/writer.h"
+
+#include "core/formats/chrome/flow_binding.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/formats/source/source_files.h"
+#include "core/trace/json_args.h"
+#include "core/trace/row_numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::chrome {
+namespace {
+
+std::string microseconds(TimeNs time) {
+    const bool negative = time < TimeNs{0};
+    const std::int64_t ns = std::abs(time.count());
+    return fmt::format("{}{}.{:03}", negative ? "-" : "", ns / 1000, ns % 1000);
+}
+
+class Writer {
+public:
+    Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
+        : trace_(trace), log_(log), rows_(trace), out_(file) {}
+
+    Status write() {
+        out_.write("[\n");
+        begin(0, 0, "M", "trace_origin");
+        add(R"(,"args":{{"origin_ns":{}}}}})", trace_.origin().count());
+        for (const auto& [pid, source] : sourceFilesOf(trace_, rows_)) {
+            begin(pid, 0, "M", "trace_file");
+            add(R"(,"args":{{"file":{})", source.number);
+            if (source.rank) add(R"(,"rank":{})", *source.rank);
+            out_.write("}}");
+        }
+        for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
+            names(track);
+            slices(track);
+        }
+        for (const Instant& instant : trace_.instants()) {
+            const bool async = trace_.tracks()[instant.track].may_overlap;
+            event(instant.track, async ? "n" : "i", trace_.text(instant.name), trace_.text(instant.category),
+                  instant.time);
+            args(instant.args);
+            out_.write(async ? R"(,"id":0})" : R"(,"s":"t"})");
+        }
+        counters();
+        flows();
+        out_.write("\n]\n");
+        return out_.commit();
+    }
+
+private:
+    template <class... Parts>
+    void add(fmt::format_string<Parts...> format, Parts&&... parts) {
+        fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
+    }
+
+    void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name) {
+        if (!std::exchange(first_, false)) out_.write(",\n");
+        add(R"({{"ph":"{}","pid":{},"tid":{},"name":{})", phase, pid, tid, quotedJson(name));
+    }
+
+    void event(TrackId track, std::string_view phase, std::string_view name, std::string_view category, TimeNs time) {
+        const RowNumbers::Row& row = rows_.of(track);
+        begin(row.pid, row.tid, phase, name);
+        if (!category.empty()) add(R"(,"cat":{})", quotedJson(category));
+        add(R"(,"ts":{})", microseconds(time));
+    }
+
+    void args(ArgSetId set) {
+        if (set == 0) return;
+        add(R"(,"args":{})", trace_.argsJson(set));
+    }
+
+    void names(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        if (track.spilled_from != kNoId) return;
+        const RowNumbers::Row& row = rows_.of(id);
+        const auto name = [&](std::string_view kind, StringId text) {
+            if (text == 0) return;
+            begin(row.pid, row.tid, "M", kind);
+            add(R"(,"args":{{"name":{}}}}})", quotedJson(trace_.text(text)));
+        };
+        name("process_name", track.process_name);
+        if (!track.may_overlap) name("thread_name", track.thread_name);
+    }
+
+    void slices(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            const std::string_view name = trace_.name(slice);
+            const std::string_view category = trace_.category(slice);
+            event(id, track.may_overlap ? "b" : "X", name, category, trace_.start(slice));
+            if (!track.may_overlap) {
+                add(R"(,"dur":{})", microseconds(trace_.end(slice) - trace_.start(slice)));
+            } else {
+                add(R"(,"id":{})", slice + 1);
+            }
+            args(trace_.sliceArgs()[slice]);
+            out_.push_back('}');
+            if (!track.may_overlap) continue;
+            event(id, "e", name, category, trace_.end(slice));
+            add(R"(,"id":{}}})", slice + 1);
+        }
+    }
+
+    void counters() {
+        for (const CounterSeries& series : trace_.counters()) {
+            for (std::size_t i = 0; i < series.times.size(); ++i) {
+                if (!std::isfinite(series.values[i])) {
+                    log_.add("no-number", out_.target().string(),
+                             say("values of counters that are no numbers are left out"));
+                    continue;
+                }
+                begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name));
+                add(R"(,"ts":{},"args":{{"value":{}}}}})", microseconds(series.times[i]), series.values[i]);
+            }
+        }
+    }
+
+    // Files may use one id for different arrows: the points of a flow are those of one id and file, in order of time.
+    void flows() {
+        const auto points = trace_.flowPoints();
+        const FlowBinding binding(trace_);
+        const auto flowOf = [&](std::size_t i) {
+            return std::pair(points[i].id, points[i].global ? kNoId : trace_.tracks()[points[i].track].file);
+        };
+        std::vector<std::size_t> order(points.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::stable_sort(order, {}, flowOf);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const FlowPoint& point = points[order[i]];
+            const bool starts = i == 0 || flowOf(order[i - 1]) != flowOf(order[i]);
+            const bool ends = i + 1 == order.size() || flowOf(order[i]) != flowOf(order[i + 1]);
+            if (starts) ++flow_;
+            const auto time = point.slice == kNoId ? std::nullopt : binding.timeFor(point.slice, point.time);
+            if (!time) {
+                log_.add("loose-flow", out_.target().string(),
+                         point.slice == kNoId
+                             ? say("ends of arrows that touch no slice are left out")
+                             : say("ends of arrows at slices that the format cannot point at are left out"));
+                continue;
+            }
+            event(trace_.sliceTracks()[point.slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);
+            add(R"(,"id":{},"bp":"e"}})", flow_);
+        }
+    }
+
+    const Trace& trace_;
+    DiagnosticLog& log_;
+    RowNumbers rows_;
+    ReplacingFile out_;
+    bool first_ = true;
+    std::uint64_t flow_ = 0;
+};
+
+} // namespace
+
+Status writeChrome(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
+    return Writer(file, trace, log).write();
+}
+
+} // namespace bubblescope::chrome

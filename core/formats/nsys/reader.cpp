@@ -1,0 +1,348 @@
+#include "core/formats/nsys/reader.h"
+
+#include "core/formats/nsys/database.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace bubblescope::nsys {
+namespace {
+
+// Ids of processes and threads are packed into one number: … | process, 24 bits | thread, 24 bits.
+constexpr std::int64_t processOf(std::int64_t global) {
+    return global / 0x1000000 % 0x1000000;
+}
+constexpr std::int64_t threadOf(std::int64_t global) {
+    return global % 0x1000000;
+}
+
+// NVTX_EVENTS.eventType
+constexpr std::int64_t kMark = 34;
+constexpr std::int64_t kPushPop = 59;
+constexpr std::int64_t kStartEnd = 60;
+
+std::string_view copyName(std::int64_t kind) {
+    switch (kind) {
+    case 1: return "Memcpy HtoD";
+    case 2: return "Memcpy DtoH";
+    case 3: return "Memcpy HtoA";
+    case 4: return "Memcpy AtoH";
+    case 8: return "Memcpy DtoD";
+    case 9: return "Memcpy HtoH";
+    case 10: return "Memcpy PtoP";
+    default: return "Memcpy";
+    }
+}
+
+/// A key of several numbers, looked up for every row.
+template <std::size_t count>
+using Numbers = std::array<std::int64_t, count>;
+
+struct HashNumbers {
+    template <std::size_t count>
+    std::size_t operator()(const Numbers<count>& numbers) const {
+        std::uint64_t hash = 0;
+        for (const std::int64_t number : numbers)
+            hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+        return hash ^ (hash >> 32);
+    }
+};
+
+class Reader {
+public:
+    Reader(const Database& database, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+           LoadProgress& progress)
+        : db_(database), where_(where), builder_(builder), log_(log), progress_(progress),
+          correlation_(builder.intern("correlation")), bytes_(builder.intern("bytes")) {}
+
+    Status read();
+
+private:
+    static constexpr std::array<std::string_view, 8> kTables{
+        "CUPTI_ACTIVITY_KIND_KERNEL",          "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        "CUPTI_ACTIVITY_KIND_MEMCPY",          "CUPTI_ACTIVITY_KIND_MEMSET",
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "CUPTI_ACTIVITY_KIND_OVERHEAD",        "NVTX_EVENTS"};
+
+    bool readNames();
+    bool readDevice();
+    bool readKernels();
+    bool readCopies();
+    bool readSets();
+    bool readSynchronization();
+    bool readGraphs();
+    bool readCalls(std::string_view table, std::string_view category);
+    bool readNvtx();
+
+    /// One table's rows; false if the job is to stop.
+    template <class Take>
+    bool eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take);
+    void readSession();
+
+    [[nodiscard]] StringId named(std::int64_t id) const;
+    [[nodiscard]] TrackId deviceTrack(std::int64_t process, std::int64_t device, std::int64_t stream);
+    [[nodiscard]] TrackId threadTrack(std::int64_t global, bool may_overlap = false);
+    [[nodiscard]] ArgSetId correlation(std::int64_t value, ArgSetId with = 0);
+    [[nodiscard]] ArgSetId sizeOf(std::int64_t bytes);
+    /// Leaves out, and counts, what has no end or ends before it starts.
+    void addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category, ArgSetId args);
+
+    const Database& db_;
+    const std::string& where_;
+    TraceBuilder& builder_;
+    DiagnosticLog& log_;
+    LoadProgress& progress_;
+    StringId correlation_;
+    StringId bytes_;
+    std::unordered_map<std::int64_t, StringId> strings_;
+    std::unordered_map<std::int64_t, StringId> process_names_;
+    std::unordered_map<std::int64_t, StringId> thread_names_; ///< by global thread id
+    std::unordered_map<Numbers<3>, TrackId, HashNumbers> device_tracks_;
+    std::unordered_map<Numbers<2>, TrackId, HashNumbers> thread_tracks_;
+    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< of copies: few, again and again
+    std::size_t rows_ = 0;                             ///< read so far
+    std::size_t total_ = 0;
+};
+
+Status Reader::read() {
+    for (const std::string_view table : kTables)
+        total_ += db_.rowsUpTo(table);
+    if (total_ == 0) {
+        return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
+                          "export with 'nsys export --type sqlite'");
+    }
+    constexpr std::size_t kSmallestRows = 4; // of those that a file of this size could hold, that may be believed
+    builder_.expectSlices(std::min(total_, db_.mostRows() / kSmallestRows));
+    total_ += db_.rowsUpTo("StringIds");
+    if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
+        !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx()) {
+        return cancelledError();
+    }
+    builder_.file(builder_.currentFile()).format = "nsys";
+    readSession();
+    return {};
+}
+
+void Reader::readSession() {
+    db_.eachRow("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [this](const Row& row) {
+        builder_.setFileOffset(builder_.currentFile(), TimeNs{row.integer(0)});
+        return false; // there is one
+    });
+}
+
+bool Reader::readNames() {
+    const auto names = [this](const Row& row) { strings_[row.integer(0)] = builder_.intern(row.text(1)); };
+    const auto processes = [this](const Row& row) {
+        process_names_[processOf(row.integer(0))] = builder_.intern(row.text(1));
+    };
+    const auto threads = [this](const Row& row) { thread_names_[row.integer(0)] = named(row.integer(1)); };
+    return eachRow("StringIds", {"id", "value"}, names) && eachRow("PROCESSES", {"globalPid", "name"}, processes) &&
+           eachRow("ThreadNames", {"globalTid", "nameId", "priority"}, threads);
+}
+
+StringId Reader::named(std::int64_t id) const {
+    const auto known = strings_.find(id);
+    return known == strings_.end() ? 0 : known->second;
+}
+
+template <class Take>
+bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) {
+    // Progress is asked in bytes elsewhere; a row stands for about as many.
+    constexpr std::size_t kRowBytes = 64;
+    const Database::End end = db_.eachRow(table, columns, [&](const Row& row) {
+        if (!progress_.reached(rows_ * kRowBytes, total_ * kRowBytes)) return false;
+        ++rows_;
+        take(row);
+        return true;
+    });
+    if (end == Database::End::Stopped) return false;
+    if (end == Database::End::Damaged) {
+        log_.add("corrupt", say("{}, table {}", where_, table),
+                 say("the table is damaged; its rows before the damage are read"));
+    }
+    return true;
+}
+
+bool Reader::readDevice() {
+    return readKernels() && readCopies() && readSets() && readSynchronization() && readGraphs();
+}
+
+bool Reader::readKernels() {
+    const StringId category = builder_.intern("kernel");
+    const StringId grid = builder_.intern("grid");
+    const StringId block = builder_.intern("block");
+    // Kernels of one kind are launched alike again and again: their shapes are kept once.
+    std::unordered_map<Numbers<6>, ArgSetId, HashNumbers> shapes;
+    const auto shapeArgs = [&](const Numbers<6>& s) {
+        const auto [known, is_new] = shapes.try_emplace(s, 0);
+        if (is_new) {
+            std::array<StoredArg, 2> args;
+            args[0].name = grid;
+            args[0].setText(builder_.intern(fmt::format("[{}, {}, {}]", s[0], s[1], s[2])));
+            args[1].name = block;
+            args[1].setText(builder_.intern(fmt::format("[{}, {}, {}]", s[3], s[4], s[5])));
+            known->second = builder_.args().add(args);
+        }
+        return known->second;
+    };
+    return eachRow("CUPTI_ACTIVITY_KIND_KERNEL",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "demangledName", "shortName",
+                    "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"},
+                   [&](const Row& row) {
+                       StringId name = named(row.integer(6));
+                       if (name == 0) name = named(row.integer(7));
+                       const ArgSetId shape = shapeArgs({row.integer(8), row.integer(9), row.integer(10),
+                                                         row.integer(11), row.integer(12), row.integer(13)});
+                       addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
+                                row.integer(1), name, category, correlation(row.integer(5), shape));
+                   });
+}
+
+bool Reader::readCopies() {
+    const StringId category = builder_.intern("gpu_memcpy");
+    return eachRow("CUPTI_ACTIVITY_KIND_MEMCPY",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "copyKind", "bytes"},
+                   [&](const Row& row) {
+                       addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
+                                row.integer(1), builder_.intern(copyName(row.integer(6))), category,
+                                correlation(row.integer(5), sizeOf(row.integer(7))));
+                   });
+}
+
+bool Reader::readSets() {
+    const StringId category = builder_.intern("gpu_memset");
+    const StringId name = builder_.intern("Memset");
+    return eachRow("CUPTI_ACTIVITY_KIND_MEMSET",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "bytes"},
+                   [&](const Row& row) {
+                       addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
+                                row.integer(1), name, category, correlation(row.integer(5), sizeOf(row.integer(6))));
+                   });
+}
+
+// Waits run beside the kernels of their stream, so they get a row of their own.
+bool Reader::readSynchronization() {
+    constexpr std::int64_t kSyncRows = 1'000'000; // Kineto numbers them in the same way
+    const StringId category = builder_.intern("cuda_sync");
+    const StringId name = builder_.intern("Synchronize");
+    return eachRow("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId"}, [&](const Row& row) {
+                       // No stream (a whole device) is the largest unsigned number.
+                       const std::int64_t stream = row.integer(4) < kSyncRows ? row.integer(4) : 0;
+                       const TrackId track = deviceTrack(processOf(row.integer(2)), row.integer(3), kSyncRows + stream);
+                       builder_.track(track).may_overlap = true;
+                       addSlice(track, row.integer(0), row.integer(1), name, category, correlation(row.integer(5)));
+                   });
+}
+
+// As nsys records CUDA graphs unless told otherwise: each launch as a whole, its kernels not told apart.
+bool Reader::readGraphs() {
+    const StringId category = builder_.intern("kernel");
+    return eachRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId", "graphId"},
+                   [&](const auto& row) {
+                       addSlice(deviceTrack(processOf(row.integer(2)), row.integer(3), row.integer(4)), row.integer(0),
+                                row.integer(1), builder_.intern(fmt::format("CUDA graph {}", row.integer(6))), category,
+                                correlation(row.integer(5)));
+                   });
+}
+
+bool Reader::readCalls(std::string_view table, std::string_view category_name) {
+    const StringId category = builder_.intern(category_name);
+    return eachRow(table, {"start", "end", "globalTid", "correlationId", "nameId"}, [&](const Row& row) {
+        addSlice(threadTrack(row.integer(2)), row.integer(0), row.integer(1), named(row.integer(4)), category,
+                 row.isNull(3) ? 0 : correlation(row.integer(3)));
+    });
+}
+
+bool Reader::readNvtx() {
+    const StringId category = builder_.intern("nvtx");
+    return eachRow("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "text", "textId"}, [&](const Row& row) {
+        const std::int64_t type = row.integer(2);
+        if (type != kMark && type != kPushPop && type != kStartEnd) return; // names of domains and categories
+        const StringId name = row.text(4).empty() ? named(row.integer(5)) : builder_.intern(row.text(4));
+        if (type == kMark) {
+            builder_.addInstant({threadTrack(row.integer(3)), TimeNs{row.integer(0)}, name, category, 0});
+            return;
+        }
+        if (row.integer(1) == 0) { // NULL, or what old exporters put in its place
+            log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
+                     say("slices begin but never end; they are left out"));
+            return;
+        }
+        // Ranges that are started and ended, not pushed and popped, need not nest.
+        addSlice(threadTrack(row.integer(3), type == kStartEnd), row.integer(0), row.integer(1), name, category, 0);
+    });
+}
+
+void Reader::addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category,
+                      ArgSetId args) {
+    if (!isWithinReach(TimeNs{start}) || !isWithinReach(TimeNs{end})) {
+        log_.add("bad-time", say("{}, slice '{}'", where_, builder_.text(name)),
+                 say("events without a usable time are left out"));
+        return;
+    }
+    if (end < start) {
+        log_.add("negative-duration", say("{}, slice '{}'", where_, builder_.text(name)),
+                 say("events that end before they start are shown without duration"));
+        end = start;
+    }
+    builder_.addSlice({track, TimeNs{start}, TimeNs{end} - TimeNs{start}, name, category, args});
+}
+
+TrackId Reader::deviceTrack(std::int64_t process, std::int64_t device, std::int64_t stream) {
+    const auto [known, is_new] = device_tracks_.try_emplace({process, device, stream}, kNoId);
+    if (is_new) {
+        known->second = builder_.addTrack(process, stream);
+        Track& track = builder_.track(known->second);
+        track.process_name = builder_.intern(fmt::format("GPU {} (process {})", device, process));
+        track.thread_name = builder_.intern(stream < 1'000'000 ? fmt::format("stream {}", stream)
+                                                               : fmt::format("stream {} (sync)", stream - 1'000'000));
+    }
+    return known->second;
+}
+
+TrackId Reader::threadTrack(std::int64_t global, bool may_overlap) {
+    const auto [known, is_new] = thread_tracks_.try_emplace({global, may_overlap ? 1 : 0}, kNoId);
+    if (is_new) {
+        known->second = builder_.addTrack(processOf(global), threadOf(global));
+        Track& track = builder_.track(known->second);
+        track.may_overlap = may_overlap;
+        if (const auto name = process_names_.find(processOf(global)); name != process_names_.end())
+            track.process_name = name->second;
+        if (const auto name = thread_names_.find(global); name != thread_names_.end()) track.thread_name = name->second;
+    }
+    return known->second;
+}
+
+ArgSetId Reader::correlation(std::int64_t value, ArgSetId with) {
+    return builder_.args().addNumber(correlation_, value, with);
+}
+
+ArgSetId Reader::sizeOf(std::int64_t bytes) {
+    if (bytes < 0) return 0;
+    const auto [known, is_new] = sizes_.try_emplace(bytes, 0);
+    if (is_new) {
+        StoredArg arg;
+        arg.name = bytes_;
+        arg.setInt(bytes);
+        known->second = builder_.args().add({&arg, 1});
+    }
+    return known->second;
+}
+
+} // namespace
+
+Status readNsys(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                LoadProgress& progress) {
+    const auto database = Database::open(bytes);
+    if (!database) return inputError(where, "is a damaged SQLite database", "export it again with nsys");
+    return Reader(*database, where, builder, log, progress).read();
+}
+
+} // namespace bubblescope::nsys

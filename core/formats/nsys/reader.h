@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
+#include "core/trace/trace_builder.h"
+
+#include <string>
+#include <string_view>
+
+namespace bubblescope::nsys {
+
+/// Reads an SQLite export of Nsight Systems into the builder's current file: kernels, whole CUDA graphs, copies, sets,
+/// waits for the device, calls of the CUDA runtime, the profiler's own overhead and NVTX ranges. Categories have
+/// Kineto's names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead), NVTX ranges the category "nvtx".
+/// Device work and calls carry the arg "correlation", which ties them within a process. Tables and columns that a
+/// version of the exporter does not write are done without; a damaged table is read up to the damage. Times are made
+/// absolute where the file says when its session began. `where` names the file. Errors: Input for a database that is no
+/// such export or holds no event, Cancelled.
+[[nodiscard]] Status readNsys(std::string_view bytes, const std::string& where, TraceBuilder& builder,
+                              DiagnosticLog& log, LoadProgress& progress);
+
+} // namespace bubblescope::nsys

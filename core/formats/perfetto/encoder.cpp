@@ -1,0 +1,218 @@
+#include "core/formats/perfetto/encoder.h"
+
+#include "core/formats/perfetto/field_writer.h"
+#include "core/formats/perfetto/fields.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace bubblescope::perfetto {
+namespace {
+
+constexpr std::size_t kField = FieldWriter::kMaxOfField;
+constexpr std::size_t kAroundPacket = 8 * kField; ///< what every packet has: its length, time, clock, sequence, flags
+
+std::uint64_t nanoseconds(TimeNs time) {
+    return static_cast<std::uint64_t>(time.count());
+}
+
+/// A packet with a time begins with it.
+char* openPacket(FieldWriter& writer, std::optional<TimeNs> time = {}) {
+    char* const packet = writer.open(fields::trace::kPacket);
+    if (!time) return packet;
+    writer.number(fields::packet::kTimestamp, nanoseconds(*time));
+    // Without this Perfetto takes times for BOOTTIME, which differs by the time a laptop was asleep.
+    writer.number(fields::packet::kTimestampClockId, fields::clock::kMonotonic);
+    return packet;
+}
+
+void writeClock(FieldWriter& writer, std::uint32_t id, TimeNs time) {
+    char* const clock = writer.open(fields::clock::kClocks);
+    writer.number(fields::clock::kId, id);
+    writer.number(fields::clock::kTimestamp, nanoseconds(time));
+    writer.close(clock);
+}
+
+std::size_t roomFor(std::span<const Arg> args) {
+    constexpr std::size_t kFieldsOfArg = 4;
+    std::size_t bytes = 0;
+    for (const Arg& arg : args) {
+        const auto* const text = std::get_if<std::string_view>(&arg.value);
+        bytes += kFieldsOfArg * kField + (text == nullptr ? 0 : text->size());
+    }
+    return bytes;
+}
+
+void writeArg(FieldWriter& writer, const Arg& arg, std::uint64_t name) {
+    char* const annotation = writer.open(fields::event::kDebugAnnotations);
+    writer.number(fields::annotation::kNameIid, name);
+    std::visit(
+        [&writer](const auto& value) {
+            using Value = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<Value, std::int64_t>)
+                writer.integer(fields::annotation::kInt, value);
+            else if constexpr (std::is_same_v<Value, double>)
+                writer.real(fields::annotation::kDouble, value);
+            else if constexpr (std::is_same_v<Value, bool>)
+                writer.number(fields::annotation::kBool, value ? 1 : 0);
+            else
+                writer.text(fields::annotation::kString, value);
+        },
+        arg.value);
+    writer.close(annotation);
+}
+
+} // namespace
+
+Encoder::Encoder(std::uint32_t sequence_id) : sequence_id_(sequence_id) {}
+
+/// Behind what was encoded.
+FieldWriter Encoder::room(std::size_t bytes) {
+    if (out_.size() - used_ < bytes) out_.resize(std::max(2 * out_.size(), used_ + bytes));
+    return FieldWriter(out_.data() + used_);
+}
+
+void Encoder::finishPacket(FieldWriter writer, char* packet, bool needs_state) {
+    std::uint32_t flags = needs_state ? fields::packet::kFlagNeedsState : 0;
+    if (first_) flags |= fields::packet::kFlagStateCleared;
+    writer.number(fields::packet::kSequenceId, sequence_id_);
+    if (flags != 0) writer.number(fields::packet::kSequenceFlags, flags);
+    if (first_) writer.number(fields::packet::kFirstPacketOnSequence, 1);
+    first_ = false;
+    writer.close(packet);
+    used_ = static_cast<std::size_t>(writer.at() - out_.data());
+}
+
+void Encoder::process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order) {
+    FieldWriter writer = room(kAroundPacket + 8 * kField + name.size());
+    char* const packet = openPacket(writer);
+    char* const descriptor = writer.open(fields::packet::kTrackDescriptor);
+    writer.number(fields::track::kUuid, uuid);
+    char* const identity = writer.open(fields::track::kProcess);
+    writer.integer(fields::process::kPid, pid);
+    writer.integer(fields::process::kLegacySortIndex, order);
+    writer.text(fields::process::kName, name);
+    writer.close(identity);
+    writer.integer(fields::track::kChildOrdering, fields::track::kOrderingExplicit);
+    writer.integer(fields::track::kSiblingOrderRank, order);
+    writer.close(descriptor);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order) {
+    FieldWriter writer = room(kAroundPacket + 7 * kField + name.size());
+    char* const packet = openPacket(writer);
+    char* const descriptor = writer.open(fields::packet::kTrackDescriptor);
+    writer.number(fields::track::kUuid, uuid);
+    writer.text(fields::track::kName, name);
+    writer.number(fields::track::kParentUuid, parent);
+    writer.integer(fields::track::kChildOrdering, fields::track::kOrderingExplicit);
+    writer.integer(fields::track::kSiblingOrderRank, order);
+    writer.integer(fields::track::kSiblingMergeBehavior, fields::track::kMergeNone);
+    writer.close(descriptor);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name) {
+    FieldWriter writer = room(kAroundPacket + 5 * kField + name.size());
+    char* const packet = openPacket(writer);
+    char* const descriptor = writer.open(fields::packet::kTrackDescriptor);
+    writer.number(fields::track::kUuid, uuid);
+    writer.number(fields::track::kParentUuid, parent);
+    writer.text(fields::track::kName, name);
+    writer.text(fields::track::kCounter, {});
+    writer.close(descriptor);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::counter(std::uint64_t track, TimeNs time, double value) {
+    FieldWriter writer = room(kAroundPacket + 4 * kField);
+    char* const packet = openPacket(writer, time);
+    char* const message = writer.open(fields::packet::kTrackEvent);
+    writer.integer(fields::event::kType, fields::event::kTypeCounter);
+    writer.number(fields::event::kTrackUuid, track);
+    writer.real(fields::event::kDoubleCounterValue, value);
+    writer.close(message);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                         std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
+    event(fields::event::kTypeBegin, track, time, category, name, args, flow_ids);
+}
+
+void Encoder::endSlice(std::uint64_t track, TimeNs time) {
+    FieldWriter writer = room(kAroundPacket + 3 * kField);
+    char* const packet = openPacket(writer, time);
+    char* const message = writer.open(fields::packet::kTrackEvent);
+    writer.integer(fields::event::kType, fields::event::kTypeEnd);
+    writer.number(fields::event::kTrackUuid, track);
+    writer.close(message);
+    finishPacket(writer, packet, false);
+}
+
+void Encoder::instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                      std::span<const Arg> args) {
+    event(fields::event::kTypeInstant, track, time, category, name, args, {});
+}
+
+void Encoder::clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime) {
+    FieldWriter writer = room(kAroundPacket + 8 * kField);
+    char* const packet = openPacket(writer);
+    char* const snapshot = writer.open(fields::packet::kClockSnapshot);
+    writeClock(writer, fields::clock::kMonotonic, monotonic);
+    if (realtime) writeClock(writer, fields::clock::kRealtime, *realtime);
+    writer.number(fields::clock::kPrimaryClock, fields::clock::kMonotonic);
+    writer.close(snapshot);
+    finishPacket(writer, packet, false);
+}
+
+std::string Encoder::take() {
+    out_.resize(std::exchange(used_, 0));
+    return std::exchange(out_, {});
+}
+
+/// The text's number; one that is new is told in interned_.
+std::uint64_t Encoder::intern(InternTable& table, std::uint32_t field, std::string_view text) {
+    const InternTable::Number known = table.numberOf(text);
+    if (!known.is_new) return known.number;
+    const std::size_t before = interned_.size();
+    interned_.resize(before + 3 * kField + text.size());
+    FieldWriter writer(interned_.data() + before);
+    char* const entry = writer.open(field);
+    writer.number(fields::interned::kIid, known.number);
+    writer.text(fields::interned::kText, text);
+    writer.close(entry);
+    interned_.resize(static_cast<std::size_t>(writer.at() - interned_.data()));
+    return known.number;
+}
+
+void Encoder::event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category,
+                    std::string_view name, std::span<const Arg> args, std::span<const std::uint64_t> flow_ids) {
+    // New texts stand before the event that uses them, so all are looked up first.
+    interned_.clear();
+    const std::uint64_t category_number =
+        category.empty() ? 0 : intern(categories_, fields::interned::kCategories, category);
+    const std::uint64_t name_number = name.empty() ? 0 : intern(names_, fields::interned::kNames, name);
+    arg_numbers_.clear();
+    for (const Arg& arg : args)
+        arg_numbers_.push_back(intern(arg_names_, fields::interned::kArgNames, arg.name));
+
+    FieldWriter writer = room(kAroundPacket + 5 * kField + interned_.size() + roomFor(args) + flow_ids.size() * kField);
+    char* const packet = openPacket(writer, time);
+    if (!interned_.empty()) writer.text(fields::packet::kInternedData, interned_);
+    char* const message = writer.open(fields::packet::kTrackEvent);
+    writer.integer(fields::event::kType, type);
+    writer.number(fields::event::kTrackUuid, track);
+    if (category_number != 0) writer.number(fields::event::kCategoryIids, category_number);
+    if (name_number != 0) writer.number(fields::event::kNameIid, name_number);
+    for (std::size_t i = 0; i < args.size(); ++i)
+        writeArg(writer, args[i], arg_numbers_[i]);
+    for (const std::uint64_t flow : flow_ids)
+        writer.fixed(fields::event::kFlowIds, flow);
+    writer.close(message);
+    finishPacket(writer, packet, true);
+}
+
+} // namespace bubblescope::perfetto

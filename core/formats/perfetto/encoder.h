@@ -1,0 +1,81 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/formats/perfetto/intern_table.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace bubblescope::perfetto {
+
+class FieldWriter;
+
+/// A named value on a slice (a DebugAnnotation in the file).
+struct Arg {
+    std::string_view name;
+    std::variant<std::int64_t, double, bool, std::string_view> value;
+};
+
+/// Turns tracks, slices and instants into Perfetto TracePackets of one packet sequence. The output is a
+/// plain concatenation of packets, so files may be appended to and cut at any packet border; field
+/// numbers are those of perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
+///
+/// Not thread-safe: one encoder per writing thread, with a sequence id unique in the file set.
+class Encoder {
+public:
+    explicit Encoder(std::uint32_t sequence_id);
+
+    /// A process track; `order` sorts processes in viewers.
+    void process(std::uint64_t uuid, std::int32_t pid, std::string_view name, std::int32_t order);
+    /// A track below `parent`; siblings are sorted by `order` and never merged by name.
+    void track(std::uint64_t uuid, std::uint64_t parent, std::string_view name, std::int32_t order);
+
+    /// A counter below `parent`, and its values.
+    void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
+    void counter(std::uint64_t track, TimeNs time, double value);
+
+    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that
+    /// begins earlier to the later; of two that begin at once the direction is left to chance.
+    void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                    std::span<const Arg> args = {}, std::span<const std::uint64_t> flow_ids = {});
+    void endSlice(std::uint64_t track, TimeNs time);
+    void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+                 std::span<const Arg> args = {});
+
+    /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer that
+    /// cannot relate a packet's clock to the trace's drops the packet. With `realtime`, pairs it with
+    /// CLOCK_REALTIME, so that files of one host can be related to others.
+    void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
+
+    /// Everything encoded since the last call: whole packets only. Interning state carries on.
+    [[nodiscard]] std::string take();
+    /// The same in two steps, for who encodes much and keeps the memory: what there is, until the next call of
+    /// anything else, and to forget it.
+    [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
+    void clear() { used_ = 0; }
+
+private:
+    [[nodiscard]] FieldWriter room(std::size_t bytes);
+    [[nodiscard]] std::uint64_t intern(InternTable& table, std::uint32_t field, std::string_view text);
+    void event(std::int32_t type, std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
+               std::span<const Arg> args, std::span<const std::uint64_t> flow_ids);
+    void finishPacket(FieldWriter writer, char* packet, bool needs_state);
+
+    std::uint32_t sequence_id_;
+    bool first_ = true;
+    std::string out_; ///< its first used_ bytes are what was encoded
+    std::size_t used_ = 0;
+    std::string interned_;                   ///< texts that the event being encoded is the first to use
+    std::vector<std::uint64_t> arg_numbers_; ///< of its args' names
+    InternTable names_;
+    InternTable categories_;
+    InternTable arg_names_;
+};
+
+} // namespace bubblescope::perfetto

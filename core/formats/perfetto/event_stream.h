@@ -1,0 +1,140 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/formats/perfetto/clock_table.h"
+#include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/packet.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+namespace bubblescope::perfetto {
+
+/// A slice that has ended or, where `instant`, something that happened at `start`. Texts and args are good during the
+/// call that hands it out.
+struct StreamEvent {
+    bool instant = false;
+    std::uint64_t track = 0;
+    TimeNs start{0};
+    TimeNs end{0};
+    std::string_view category;
+    std::string_view name;
+    std::span<const Arg> args;
+
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags count as 0 and 1
+    [[nodiscard]] std::optional<std::string_view> text(std::string_view arg) const;
+};
+
+/// Two clocks of a host read at the same moment.
+struct ClockReading {
+    TimeNs monotonic{0};
+    TimeNs realtime{0};
+};
+
+/// What was found in a stream so far.
+struct StreamCounts {
+    std::int64_t bytes = 0; ///< fed
+    std::int64_t packets = 0;
+    std::int64_t slices = 0;
+    std::int64_t instants = 0;
+    std::int64_t torn = 0;      ///< places where the bytes did not go on with a packet
+    std::int64_t skipped = 0;   ///< bytes passed over there
+    std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to texts that were lost
+    std::int64_t unmatched = 0; ///< ends without a begin
+};
+
+/// Reads the track events of a file of our own while it grows: bytes come in pieces of any size, and an event is handed
+/// out when its last byte is there. The beginning of a packet waits for its rest. Where the bytes are no packet,
+/// reading goes on at the next that is one. What only other writers use is passed over: packed packets, counters, lists
+/// as args, and defaults of a sequence; readPerfetto() reads those from whole files.
+///
+/// Memory: texts that the stream gave numbers, tracks, open slices and one packet, all bounded. One thread at a time.
+class EventStream {
+public:
+    using OnEvent = std::function<void(const StreamEvent&)>;
+    using OnClocks = std::function<void(const ClockReading&)>;
+
+    /// `on_clocks` may be empty. Both are called from feed().
+    explicit EventStream(OnEvent on_event, OnClocks on_clocks = {});
+
+    void feed(std::string_view bytes);
+    /// Forgets the beginning of a packet whose rest will not come. Returns how many bytes that was.
+    std::size_t dropPending();
+    /// Bytes that wait for the rest of their packet.
+    [[nodiscard]] std::size_t pending() const { return pending_.size(); }
+
+    [[nodiscard]] const StreamCounts& counts() const { return counts_; }
+    /// Name of the process that a track is below; empty where it is not known (yet).
+    [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
+
+private:
+    using Texts = std::unordered_map<std::uint64_t, std::string_view>;
+    struct Sequence {
+        bool usable = false;
+        Texts names;
+        Texts categories;
+        Texts arg_names;
+        Texts arg_texts;
+    };
+    struct Track {
+        std::uint64_t parent = 0;
+        std::string_view process;
+    };
+    /// An Arg that owns its text.
+    struct HeldArg {
+        std::string_view name;
+        std::variant<std::int64_t, double, bool, std::string> value;
+    };
+    struct OpenSlice {
+        TimeNs start{0};
+        std::string_view category;
+        std::string_view name;
+        std::vector<HeldArg> args;
+    };
+    struct OpenSlices {
+        std::vector<OpenSlice> slices; ///< from the outermost on; those behind `depth` keep their room
+        std::size_t depth = 0;
+    };
+
+    void takePackets(std::string_view bytes, std::size_t& next);
+    bool passOver(std::string_view bytes, std::size_t& next);
+    void use(const PacketBatch& batch);
+    void use(const Packet& packet, const PacketBatch& batch);
+    void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);
+    void addInterned(std::string_view message, Sequence& sequence);
+    void addEntry(std::string_view message, Texts& texts);
+    void addTrack(std::string_view message);
+    void addClocks(std::string_view message);
+    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
+    void resolve(const TrackEvent& event, const EventLists& lists, const Sequence& sequence);
+    HeldArg argOf(std::string_view message, const Sequence& sequence);
+    void end(std::uint64_t track, TimeNs time);
+    void hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end);
+    std::string_view keep(std::string_view text);
+    std::string_view find(const Texts& texts, std::uint64_t number);
+
+    OnEvent on_event_;
+    OnClocks on_clocks_;
+    std::string pending_;
+    bool torn_ = false; ///< looking for the next packet
+    PacketBatch batch_;
+    ClockTable clocks_;
+    std::set<std::string, std::less<>> texts_; ///< all that is referred to
+    std::unordered_map<std::uint32_t, Sequence> sequences_;
+    std::unordered_map<std::uint64_t, Track> tracks_;
+    std::unordered_map<std::uint64_t, OpenSlices> open_;
+    OpenSlice event_;       ///< the one at hand
+    std::vector<Arg> args_; ///< likewise, as they are handed out
+    StreamCounts counts_;
+};
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,123 @@
+#include "core/formats/perfetto/packet.h"
+
+#include "core/formats/perfetto/field_reader.h"
+#include "core/formats/perfetto/fields.h"
+
+#include <protozero/exception.hpp>
+#include <protozero/varint.hpp>
+
+namespace bubblescope::perfetto {
+namespace {
+
+/// Throws protozero::exception where the bytes are no packet.
+void decode(std::string_view body, Packet& out, PacketBatch& batch) {
+    const auto extras = [&]() -> PacketExtras& {
+        if (out.extras == Packet::kNone) {
+            out.extras = static_cast<std::uint32_t>(batch.extras.size());
+            batch.extras.emplace_back();
+        }
+        return batch.extras[out.extras];
+    };
+    bool has_event = false;
+    std::string_view event;
+    FieldReader reader(body);
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case fields::packet::kTimestamp:
+            out.timestamp = reader.int64();
+            out.has_timestamp = true;
+            break;
+        case fields::packet::kTimestampClockId:
+            out.clock = reader.uint32();
+            out.has_clock = true;
+            break;
+        case fields::packet::kSequenceId: out.sequence = reader.uint32(); break;
+        case fields::packet::kSequenceFlags: out.flags = reader.uint32(); break;
+        case fields::packet::kStateCleared:
+            if (reader.boolean()) out.flags |= fields::packet::kFlagStateCleared;
+            break;
+        case fields::packet::kPreviousPacketDropped: extras().dropped_before = reader.boolean(); break;
+        case fields::packet::kTrackEvent:
+            event = reader.bytes();
+            has_event = true;
+            break;
+        case fields::packet::kInternedData: extras().interned = reader.bytes(); break;
+        case fields::packet::kDefaults: extras().defaults = reader.bytes(); break;
+        case fields::packet::kTrackDescriptor: extras().descriptor = reader.bytes(); break;
+        case fields::packet::kClockSnapshot: extras().clocks = reader.bytes(); break;
+        case fields::packet::kRenderStage: extras().render_stage = reader.bytes(); break;
+        case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
+        case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
+        default:
+            // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
+            if (reader.isBytes()) extras().other_data = true;
+            reader.skip();
+        }
+    }
+    if (!has_event) return;
+    out.event = static_cast<std::uint32_t>(batch.events.size());
+    try {
+        decodeTrackEvent(event, batch.lists, batch.events.emplace_back());
+    } catch (const protozero::exception&) {
+        out.damaged_event = true;
+    }
+}
+
+} // namespace
+
+std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next, std::string_view& body) {
+    if (next >= bytes.size()) return PacketBatch::End::Whole;
+    constexpr char kPacketTag = (fields::trace::kPacket << 3) | 2;
+    if (bytes[next] != kPacketTag) return PacketBatch::End::NoPacket;
+    const char* cursor = bytes.data() + next + 1;
+    const char* const end = bytes.data() + bytes.size();
+    try {
+        const std::uint64_t length = protozero::decode_varint(&cursor, end);
+        if (length > static_cast<std::uint64_t>(end - cursor)) return PacketBatch::End::Cut;
+        body = {cursor, static_cast<std::size_t>(length)};
+        next = static_cast<std::size_t>(cursor - bytes.data()) + body.size();
+        return std::nullopt;
+    } catch (const protozero::end_of_buffer_exception&) {
+        return PacketBatch::End::Cut; // in the length itself
+    } catch (const protozero::exception&) {
+        return PacketBatch::End::BadLength;
+    }
+}
+
+void PacketBatch::clear() {
+    packets.clear();
+    events.clear();
+    extras.clear();
+    lists.clear();
+    end.reset();
+}
+
+void PacketBatch::add(std::size_t offset, std::string_view body) {
+    Packet& packet = packets.emplace_back();
+    packet.offset = offset;
+    try {
+        decode(body, packet, *this);
+    } catch (const protozero::exception&) {
+        packet.damaged = true;
+    }
+}
+
+void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out) {
+    constexpr std::size_t kBatch = 512; // stays in a core's cache
+    PacketBatch batch;
+    std::size_t next = 0;
+    for (bool wanted = true; wanted;) {
+        batch.clear();
+        while (!batch.end && batch.packets.size() < kBatch) {
+            const std::size_t offset = next;
+            std::string_view body;
+            batch.end = takeFrame(bytes, next, body);
+            if (!batch.end) batch.add(offset, body);
+        }
+        batch.next = next;
+        const bool last = batch.end.has_value();
+        wanted = out.put(batch) && !last;
+    }
+}
+
+} // namespace bubblescope::perfetto

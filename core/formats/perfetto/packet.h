@@ -1,0 +1,72 @@
+#pragma once
+
+#include "core/base/prefetched.h"
+#include "core/formats/perfetto/track_event.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::perfetto {
+
+/// The fields of a TracePacket that few packets have; texts lie in the file's bytes.
+struct PacketExtras {
+    bool dropped_before = false;
+    bool other_data = false;
+    std::optional<std::string_view> interned;
+    std::optional<std::string_view> defaults;
+    std::optional<std::string_view> descriptor;
+    std::optional<std::string_view> clocks;
+    std::optional<std::string_view> render_stage;
+    std::optional<std::string_view> packed;
+};
+
+/// The fields of a TracePacket that matter here, see TrackEvent.
+struct Packet {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    std::size_t offset = 0;
+    std::int64_t timestamp = 0; ///< as its clock counts
+    std::uint32_t clock = 0;
+    std::uint32_t sequence = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t event = kNone;  ///< among its batch's
+    std::uint32_t extras = kNone; ///< likewise
+    bool has_timestamp = false;
+    bool has_clock = false;
+    bool damaged = false;       ///< nothing of it can be decoded
+    bool damaged_event = false; ///< nothing of its event can be decoded
+};
+
+/// Packets that lie one behind the other.
+struct PacketBatch {
+    enum class End : std::uint8_t {
+        Whole,
+        NoPacket,  ///< what follows is none
+        BadLength, ///< the next one's cannot be read
+        Cut,       ///< the file ends inside the next one
+    };
+
+    std::vector<Packet> packets;
+    std::vector<TrackEvent> events;
+    std::vector<PacketExtras> extras;
+    EventLists lists;       ///< of the events
+    std::size_t next = 0;   ///< where what follows begins
+    std::optional<End> end; ///< of the last batch
+
+    void clear();
+    /// Decodes a packet's bytes, whatever they are.
+    void add(std::size_t offset, std::string_view body);
+};
+
+/// Takes the bytes of the packet at `next` and moves `next` behind it, or says why there is none; `next` then stays.
+[[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
+                                                        std::string_view& body);
+
+/// Decodes the packets of a trace file until it ends or breaks. Where its frame breaks, all before is good and the
+/// place is known.
+void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out);
+
+} // namespace bubblescope::perfetto

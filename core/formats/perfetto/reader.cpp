@@ -1,0 +1,339 @@
+#include "core/formats/perfetto/reader.h"
+
+#include "core/formats/perfetto/annotation.h"
+#include "core/formats/perfetto/capture_names.h"
+#include "core/formats/perfetto/clock_table.h"
+#include "core/formats/perfetto/field_reader.h"
+#include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/inflate.h"
+#include "core/formats/perfetto/packet.h"
+#include "core/formats/perfetto/render_stages.h"
+#include "core/formats/perfetto/sequence_state.h"
+#include "core/formats/perfetto/track_table.h"
+#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/source/slice_pairing.h"
+#include "core/formats/source/source_files.h"
+#include "core/formats/source/unpack.h"
+
+#include <fmt/format.h>
+#include <protozero/exception.hpp>
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace bubblescope::perfetto {
+namespace {
+
+/// A TrackEvent with the texts that its numbers stand for.
+struct Event {
+    StringId name = 0;
+    StringId category = 0;
+    std::vector<StoredArg> args;
+};
+
+class Reader {
+public:
+    Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
+        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder), render_stages_(builder),
+          pairing_(builder) {}
+
+    Status read(LoadProgress& progress);
+
+private:
+    [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
+    [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
+    void addBadPacket();
+    void tellEnd(PacketBatch::End end);
+    void packet(const Packet& packet, const PacketBatch& batch);
+    void packed(std::string_view bytes);
+    /// A packet's time on the trace's clock; false, and counted if something is lost, where that cannot be told.
+    [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
+    SequenceState& stateOf(std::uint32_t sequence);
+    void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
+    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const SequenceState& state);
+    const Event& resolved(const TrackEvent& event, const EventLists& lists, const SequenceState& state);
+    StringId known(StringId text);
+    void addCategory(Event& event, StringId category);
+    void addCounters();
+    void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
+    void putOnWallClock(const std::vector<StoredArg>& args);
+    void assignFiles();
+
+    struct CounterPoint {
+        std::uint64_t track;
+        TimeNs time;
+        double value;
+    };
+
+    std::string_view bytes_;
+    const std::string& where_;
+    TraceBuilder& builder_;
+    DiagnosticLog& log_;
+    TrackTable tracks_;
+    ClockTable clocks_;
+    RenderStages render_stages_;
+    bool inside_packed_ = false;
+    std::size_t unpacked_bytes_ = 0; ///< of all packets that were packed
+    SlicePairing pairing_;
+    std::unordered_map<std::uint32_t, SequenceState> sequences_;
+    std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< packets of one come in runs
+    Event event_;                                                        ///< the one at hand; keeps its room
+    std::vector<CounterPoint> counters_;
+    std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
+    std::size_t offset_ = 0;                                    ///< of the packet at hand
+    std::int64_t packets_ = 0;
+};
+
+/// The packets of one batch; false if the job is to stop.
+bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
+    for (const Packet& next : batch.packets) {
+        offset_ = next.offset;
+        if (!progress.reached(offset_, bytes_.size())) return false;
+        packet(next, batch);
+    }
+    offset_ = batch.next;
+    if (batch.end) tellEnd(*batch.end);
+    return true;
+}
+
+void Reader::addBadPacket() {
+    log_.add("bad-packet", here(), say("packets that cannot be decoded are left out"));
+}
+
+void Reader::tellEnd(PacketBatch::End end) {
+    switch (end) {
+    case PacketBatch::End::Whole: break;
+    case PacketBatch::End::NoPacket:
+        log_.add("corrupt", here(), say("the file does not go on with a packet; the rest is not read"));
+        break;
+    case PacketBatch::End::BadLength:
+        log_.add("corrupt", here(), say("a packet's length cannot be read; the rest is not read"));
+        break;
+    case PacketBatch::End::Cut:
+        log_.add("truncated", here(),
+                 say("the file ends inside a packet, as after a crash; everything before it is read"));
+    }
+}
+
+Status Reader::read(LoadProgress& progress) {
+    constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
+    bool stopped = false;
+    const auto decode = [this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); };
+    const auto use = [&](const PacketBatch& batch) {
+        stopped = !take(batch, progress);
+        return !stopped;
+    };
+    prefetched<PacketBatch>(decode, use, bytes_.size() > kWorthAThread);
+    if (stopped) return cancelledError();
+    if (packets_ == 0) {
+        return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
+                          "the file is damaged or was cut off before its first flush");
+    }
+    tracks_.finish();
+    if (!pairing_.finish(log_, where_, progress)) return cancelledError();
+    addCounters();
+    assignFiles();
+    return {};
+}
+
+/// Packets that were packed into one; those hold no packed ones in turn.
+void Reader::packed(std::string_view bytes) {
+    const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
+    if (!unpacked) return addBadPacket();
+    unpacked_bytes_ += unpacked->size();
+    if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
+        return log_.add("bad-packet", here(), say("packets that unpack to more than any trace's are left out"));
+    }
+    PacketBatch inner;
+    try {
+        for (FieldReader trace(*unpacked); trace.next();) {
+            if (trace.tag() == fields::trace::kPacket)
+                inner.add(offset_, trace.bytes());
+            else
+                trace.skip();
+        }
+    } catch (const protozero::exception&) {
+        addBadPacket();
+    }
+    inside_packed_ = true;
+    for (const Packet& next : inner.packets)
+        packet(next, inner);
+    inside_packed_ = false;
+}
+
+bool Reader::putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time) {
+    if (!packet.has_timestamp) return true;
+    std::uint32_t clock = fields::clock::kBoottime;
+    if (packet.has_clock)
+        clock = packet.clock;
+    else if (const auto usual = state.defaultClock())
+        clock = *usual;
+    const bool known = clocks_.traceTime(packet.sequence, clock, packet.timestamp, time);
+    if (known && !isWithinReach(time) && counts) {
+        log_.add("bad-time", here(), say("events without a usable time are left out"));
+        return false;
+    }
+    if (!known && counts) {
+        log_.add("unrelated-clock", here(),
+                 say("events on a clock that no snapshot relates to the trace's are left out"));
+    }
+    return known;
+}
+
+SequenceState& Reader::stateOf(std::uint32_t sequence) {
+    if (last_sequence_.second == nullptr || last_sequence_.first != sequence)
+        last_sequence_ = {sequence, &sequences_[sequence]};
+    return *last_sequence_.second;
+}
+
+void Reader::packet(const Packet& packet, const PacketBatch& batch) {
+    if (packet.damaged) return addBadPacket();
+    static const PacketExtras kNone;
+    const PacketExtras& extras = packet.extras != Packet::kNone ? batch.extras[packet.extras] : kNone;
+    const bool has_event = packet.event != Packet::kNone;
+    try {
+        if (extras.packed) packed(*extras.packed);
+        SequenceState& state = stateOf(packet.sequence);
+        if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
+            state.clear();
+            render_stages_.clear(packet.sequence);
+        } else if (extras.dropped_before) {
+            state.markLost();
+        }
+        if (packet.extras != Packet::kNone) applyExtras(packet, extras, state);
+        if (packet.damaged_event) return addBadPacket();
+        TimeNs time{0};
+        const bool timed = putOnClock(packet, state, has_event || extras.render_stage, time);
+        ++packets_;
+        if (!timed) return;
+        if (extras.render_stage) render_stages_.addEvent(*extras.render_stage, packet.sequence, time, state);
+        if (!has_event) return;
+        if ((packet.flags & fields::packet::kFlagNeedsState) != 0 && !state.usable()) {
+            return log_.add("lost-names", here(),
+                            say("events whose names were lost with earlier packets are left out"));
+        }
+        event(batch.events[packet.event], time, batch.lists, state);
+    } catch (const protozero::exception&) {
+        addBadPacket();
+    }
+}
+
+void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state) {
+    if (extras.interned) state.addInterned(*extras.interned, builder_);
+    if (extras.defaults) state.setDefaults(*extras.defaults);
+    if (extras.descriptor) tracks_.addDescriptor(*extras.descriptor);
+    if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
+    if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
+    if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
+}
+
+void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const SequenceState& state) {
+    const Event& event = resolved(raw, lists, state);
+    const std::uint64_t uuid = raw.has_track ? raw.track : state.defaultTrack();
+    switch (raw.type) {
+    case fields::event::kTypeBegin:
+    case fields::event::kTypeEnd: {
+        const bool is_end = raw.type == fields::event::kTypeEnd;
+        pairing_.add(
+            {tracks_.trackFor(uuid), is_end, time, event.name, event.category, builder_.args().add(event.args)});
+        if (is_end) break;
+        for (const std::uint64_t flow : raw.flows.of(lists.flows))
+            pairing_.addFlowToLast(flow);
+        break;
+    }
+    case fields::event::kTypeInstant:
+        if (builder_.text(event.category) == kSourceCategory) {
+            addSource(uuid, event.args);
+            break;
+        }
+        if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureBegins)
+            putOnWallClock(event.args);
+        builder_.addInstant(
+            {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
+        break;
+    case fields::event::kTypeCounter:
+        if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
+        break;
+    default: log_.add("unknown-event", here(), say("track events of unknown type are left out"));
+    }
+}
+
+StringId Reader::known(StringId text) {
+    if (text == 0) log_.add("unknown-name", here(), say("events refer to texts that the file does not hold"));
+    return text;
+}
+
+/// An event of several categories has their names in one.
+void Reader::addCategory(Event& event, StringId category) {
+    if (event.category != 0)
+        category = builder_.intern(fmt::format("{},{}", builder_.text(event.category), builder_.text(category)));
+    event.category = category;
+}
+
+const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, const SequenceState& state) {
+    Event& out = event_;
+    out.name = out.category = 0;
+    out.args.clear();
+    if (raw.has_name_iid)
+        out.name = known(state.name(raw.name_iid));
+    else if (const auto names = raw.names.of(lists.names); !names.empty())
+        out.name = builder_.intern(names.back());
+    for (const std::uint64_t iid : raw.category_iids.of(lists.category_iids))
+        addCategory(out, known(state.category(iid)));
+    for (const std::string_view category : raw.categories.of(lists.categories))
+        addCategory(out, builder_.intern(category));
+    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
+        bool lost = false;
+        out.args.push_back(parseAnnotation(annotation, state, builder_, lost));
+        if (lost) (void)known(0);
+    }
+    return out;
+}
+
+/// What our own writer says of a process, see source_files.h.
+void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args) {
+    SourceFile source;
+    for (const StoredArg& arg : args) {
+        if (arg.type != StoredArg::Type::Int) continue;
+        if (builder_.text(arg.name) == "file") source.number = arg.number;
+        if (builder_.text(arg.name) == "rank") source.rank = static_cast<std::int32_t>(arg.number & INT32_MAX);
+    }
+    sources_.emplace_back(process, source);
+}
+
+/// Recorded jobs have one file a process, and hosts have but the wall clock in common.
+void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
+    for (const StoredArg& arg : args) {
+        if (arg.type == StoredArg::Type::Int && builder_.text(arg.name) == kCaptureOffset)
+            builder_.setFileOffset(builder_.currentFile(), TimeNs{arg.number});
+    }
+}
+
+void Reader::assignFiles() {
+    if (sources_.empty()) return;
+    builder_.file(builder_.currentFile()).format = "perfetto"; // the others take it over
+    std::map<std::int64_t, SourceFile> by_pid;
+    for (const auto& [process, source] : sources_)
+        by_pid.emplace(tracks_.pidOf(process), source);
+    tracks_.assignFiles(addSourceFiles(by_pid, TimeNs{0}, builder_));
+}
+
+void Reader::addCounters() {
+    std::unordered_map<std::uint64_t, double> sums;
+    for (const CounterPoint& point : counters_) {
+        const TrackTable::CounterUnit unit = tracks_.counterUnitOf(point.track);
+        double value = point.value * static_cast<double>(unit.multiplier);
+        if (unit.adds_up) value = sums[point.track] += value;
+        builder_.addCounter(tracks_.pidOf(point.track), tracks_.nameOf(point.track), point.time, value);
+    }
+}
+
+} // namespace
+
+Status readPerfetto(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+                    LoadProgress& progress) {
+    return Reader(bytes, where, builder, log).read(progress);
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/formats/perfetto/sequence_state.h"
+#include "core/trace/trace_builder.h"
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::perfetto {
+
+/// The work of GPUs as Perfetto's own producers write it, not as track events: a slice of the category
+/// "gpu_render_stage" for each piece, a row for each hardware queue of each GPU. Throws protozero::exception on
+/// malformed input.
+class RenderStages {
+public:
+    explicit RenderStages(TraceBuilder& builder) : builder_(builder) {}
+
+    /// What a packet's sequence interned; names of queues and stages among it.
+    void addInterned(std::string_view message, std::uint32_t sequence);
+    void clear(std::uint32_t sequence);
+    void addEvent(std::string_view message, std::uint32_t sequence, TimeNs time, const SequenceState& state);
+
+private:
+    using Iid = std::pair<std::uint32_t, std::uint64_t>; ///< within a sequence
+    struct Queue {
+        std::int64_t gpu = 0;
+        std::int64_t pid = 0;
+        StringId name = 0;
+        std::int64_t number = 0;
+        friend auto operator<=>(const Queue&, const Queue&) = default;
+    };
+
+    void addSpecifications(std::string_view message);
+    [[nodiscard]] TrackId trackFor(const Queue& queue);
+
+    TraceBuilder& builder_;
+    std::map<Iid, StringId> specifications_;
+    std::map<Iid, std::int64_t> processes_; ///< of contexts
+    std::vector<StringId> queues_;          ///< by number, as they were written before they were interned
+    std::vector<StringId> stages_;
+    std::map<Queue, TrackId> tracks_;
+};
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,139 @@
+#include "core/formats/perfetto/spelling.h"
+
+#include "core/timeline/trace_names.h"
+
+#include <algorithm>
+
+namespace bubblescope::perfetto {
+namespace {
+
+std::int64_t number(std::int64_t value) {
+    return value;
+}
+
+std::string_view kindText(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return "F";
+    case OpKind::Backward: return "B";
+    case OpKind::BackwardInput: return "I";
+    case OpKind::BackwardWeight: return "W";
+    case OpKind::Optimizer: return "O";
+    }
+    return "?";
+}
+
+/// The id of one transfer; `stage` is the consumer's.
+std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stage) {
+    // The top bit keeps it from 0 and apart from the small ids that other writers use.
+    std::uint64_t id = 1;
+    const auto append = [&id](std::int32_t value, unsigned bits) {
+        id = (id << bits) | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
+    };
+    append(step, 18);
+    append(payload == Payload::Gradient ? 1 : 0, 1);
+    append(op.microbatch.value, 18);
+    append(op.sequence, 12);
+    append(stage.value, 14);
+    return id;
+}
+
+} // namespace
+
+SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step) {
+    const Op& op = timed.op;
+    SliceArgs args;
+    args.add("kind", kindText(op.kind));
+    args.add("microbatch", number(op.microbatch.value));
+    args.add("chunk", number(op.chunk.value));
+    args.add("stage", number(stage.value));
+    args.add("step", number(step));
+    if (timed.lateness != TimeNs{0}) args.add("lateness_ns", number(timed.lateness.count()));
+    if (timed.exposed_comm != TimeNs{0}) args.add("exposed_comm_ns", number(timed.exposed_comm.count()));
+    if (op.sequence != 0) args.add("sequence", number(op.sequence));
+    if (op.overlapped) args.add("overlapped", true);
+    return args;
+}
+
+SliceArgs commArgs(const CommSpan& span, int step) {
+    SliceArgs args;
+    args.add("payload", payloadName(span.payload));
+    args.add("microbatch", number(span.microbatch.value));
+    args.add("stage", number(span.stage.value));
+    if (span.kind != CommKind::Collective) args.add("peer", number(span.peer.value));
+    args.add("step", number(step));
+    if (span.sequence != 0) args.add("sequence", number(span.sequence));
+    return args;
+}
+
+std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
+    std::vector<Arg> args{
+        {"source", std::string_view(info.source)},
+        {"backend", std::string_view(info.backend)},
+        {"schedule", std::string_view(info.schedule)},
+        {"flavor", std::string_view(info.flavor)},
+        {"pp", number(info.pp)},
+        {"microbatches", number(info.microbatches)},
+        {"vpp", number(info.vpp)},
+        {"placement", placementName(info.placement)},
+        {"paced", info.paced},
+        {"pace_tolerance_ns", number(info.pace_tolerance.count())},
+    };
+    if (info.dp > 1) args.push_back({"dp", number(info.dp)});
+    if (info.tp > 1) args.push_back({"tp", number(info.tp)});
+    if (rank) args.push_back({"rank", number(rank->value)});
+    if (!info.faults.empty()) args.push_back({"faults", std::string_view(info.faults)});
+    return args;
+}
+
+std::string_view commCategory(CommKind kind) {
+    switch (kind) {
+    case CommKind::Send: return trace_names::kSend;
+    case CommKind::Receive: return trace_names::kReceive;
+    case CommKind::Wait: return trace_names::kWait;
+    case CommKind::Collective: return trace_names::kCollective;
+    }
+    return trace_names::kWait;
+}
+
+std::string commName(const CommSpan& span) {
+    if (span.kind == CommKind::Collective) return std::string(trace_names::kAllReduce);
+    std::string name(commCategory(span.kind));
+    name += span.payload == Payload::Activation ? " F" : " B";
+    name += std::to_string(span.microbatch.value);
+    return name;
+}
+
+std::string_view payloadName(Payload payload) {
+    return payload == Payload::Activation ? trace_names::kActivation : trace_names::kGradient;
+}
+
+std::string_view commTrackName(CommKind kind, Payload payload) {
+    const bool activation = payload == Payload::Activation;
+    switch (kind) {
+    case CommKind::Send: return activation ? "send activation" : "send gradient";
+    case CommKind::Receive: return activation ? "receive activation" : "receive gradient";
+    case CommKind::Wait: return "wait";
+    case CommKind::Collective: return "collective";
+    }
+    return "wait";
+}
+
+FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step) {
+    FlowIds ids;
+    const auto add = [&](Payload payload, int consumer) {
+        // The first stage's forward and the last stage's backward take nothing from a neighbour.
+        const int source = payload == Payload::Activation ? consumer - apart : consumer + apart;
+        const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
+        if (inside) ids.add(transferFlowId(step, payload, op, Stage{consumer}));
+    };
+    if (op.kind == OpKind::Forward) {
+        add(Payload::Activation, stage.value);
+        add(Payload::Activation, stage.value + apart);
+    } else if (producesInputGradient(op.kind)) {
+        add(Payload::Gradient, stage.value);
+        add(Payload::Gradient, stage.value - apart);
+    }
+    return ids;
+}
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/formats/perfetto/encoder.h"
+#include "core/timeline/run_info.h"
+#include "core/timeline/step_timeline.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// timeline/trace_names.h put into arguments of slices, for every writer of our own files. The returned
+/// args view constants and the texts of what they were made from; that must outlive them.
+namespace bubblescope::perfetto {
+
+/// A slice's args, in place: there are too many slices to allocate for each.
+class SliceArgs {
+public:
+    void add(std::string_view name, decltype(Arg::value) value) { args_[count_++] = {name, value}; }
+    operator std::span<const Arg>() const { return {args_.data(), count_}; } // NOLINT(google-explicit-constructor)
+
+private:
+    static constexpr std::size_t kMost = 9;
+    std::array<Arg, kMost> args_{};
+    std::size_t count_ = 0;
+};
+[[nodiscard]] SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step);
+[[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
+/// `rank` where the file holds one rank only.
+[[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
+
+[[nodiscard]] std::string_view commCategory(CommKind kind);
+/// "send F3", or "all_reduce" for a collective.
+[[nodiscard]] std::string commName(const CommSpan& span);
+[[nodiscard]] std::string_view payloadName(Payload payload);
+
+/// Name of the lane a communication span belongs to, "send activation" for instance.
+[[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
+
+/// The ids of the transfers that an op takes and gives, in pipelines of `stages` stages together whose
+/// neighbouring stages are `apart` in number (see routes()). Producer and
+/// consumer compute equal ids from what they know, so files written by different ranks agree; never 0.
+class FlowIds {
+public:
+    void add(std::uint64_t id) { ids_[count_++] = id; }
+    operator std::span<const std::uint64_t>() const {
+        return {ids_.data(), count_};
+    } // NOLINT(google-explicit-constructor)
+
+private:
+    std::array<std::uint64_t, 2> ids_{};
+    std::size_t count_ = 0;
+};
+[[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
+
+} // namespace bubblescope::perfetto

@@ -1,0 +1,136 @@
+#include "core/formats/perfetto/track_table.h"
+
+#include "core/formats/perfetto/field_reader.h"
+#include "core/formats/perfetto/fields.h"
+
+#include <string_view>
+
+namespace bubblescope::perfetto {
+namespace {
+
+// Deeper than any real tree of tracks; a damaged file may hold a circle.
+constexpr int kDeepestParents = 64;
+
+} // namespace
+
+void TrackTable::addDescriptor(std::string_view message) {
+    FieldReader descriptor(message);
+    Descriptor found;
+    std::uint64_t uuid = 0;
+    while (descriptor.next()) {
+        switch (descriptor.tag()) {
+        case fields::track::kUuid: uuid = descriptor.uint64(); break;
+        case fields::track::kName:
+        case fields::track::kStaticName: found.name = builder_.intern(descriptor.bytes()); break;
+        case fields::track::kParentUuid: found.parent = descriptor.uint64(); break;
+        case fields::track::kProcess: readProcess(descriptor.bytes(), found); break;
+        case fields::track::kThread: readThread(descriptor.bytes(), found); break;
+        case fields::track::kCounter: readCounter(descriptor.bytes(), found); break;
+        default: descriptor.skip();
+        }
+    }
+    descriptors_[uuid] = found;
+}
+
+void TrackTable::readProcess(std::string_view message, Descriptor& out) {
+    FieldReader process(message);
+    while (process.next()) {
+        switch (process.tag()) {
+        case fields::process::kPid: out.pid = process.int32(); break;
+        case fields::process::kName: out.process_name = builder_.intern(process.bytes()); break;
+        default: process.skip();
+        }
+    }
+}
+
+void TrackTable::readThread(std::string_view message, Descriptor& out) {
+    FieldReader thread(message);
+    while (thread.next()) {
+        switch (thread.tag()) {
+        case fields::thread::kPid: out.pid = thread.int32(); break;
+        case fields::thread::kTid: out.tid = thread.int64(); break;
+        case fields::thread::kName: out.thread_name = builder_.intern(thread.bytes()); break;
+        default: thread.skip();
+        }
+    }
+}
+
+void TrackTable::readCounter(std::string_view message, Descriptor& out) {
+    FieldReader counter(message);
+    while (counter.next()) {
+        switch (counter.tag()) {
+        case fields::counter::kUnitMultiplier: out.counter.multiplier = counter.int64(); break;
+        case fields::counter::kIsIncremental: out.counter.adds_up = counter.boolean(); break;
+        default: counter.skip();
+        }
+    }
+}
+
+TrackTable::CounterUnit TrackTable::counterUnitOf(std::uint64_t uuid) const {
+    const auto found = descriptors_.find(uuid);
+    return found == descriptors_.end() ? CounterUnit{} : found->second.counter;
+}
+
+TrackId TrackTable::trackFor(std::uint64_t uuid) {
+    if (last_.second != kNoId && last_.first == uuid) return last_.second;
+    const auto [known, is_new] = tracks_.try_emplace(uuid, kNoId);
+    if (is_new) known->second = builder_.addTrack(0, 0);
+    last_ = *known;
+    return known->second;
+}
+
+template <class Visit>
+void TrackTable::climb(std::uint64_t uuid, const Visit& visit) const {
+    for (int depth = 0; depth < kDeepestParents; ++depth) {
+        const auto found = descriptors_.find(uuid);
+        if (found == descriptors_.end() || visit(found->second)) return;
+        if (found->second.parent == 0) return;
+        uuid = found->second.parent;
+    }
+}
+
+StringId TrackTable::nameOf(std::uint64_t uuid) const {
+    const auto found = descriptors_.find(uuid);
+    if (found == descriptors_.end()) return 0;
+    return found->second.name != 0 ? found->second.name : found->second.thread_name;
+}
+
+std::int64_t TrackTable::pidOf(std::uint64_t uuid) const {
+    std::int64_t pid = 0;
+    climb(uuid, [&pid](const Descriptor& above) {
+        pid = above.pid.value_or(0);
+        return above.pid.has_value();
+    });
+    return pid;
+}
+
+void TrackTable::assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process) {
+    for (const auto& [uuid, id] : tracks_) {
+        const auto file = file_of_process.find(builder_.track(id).pid);
+        if (file != file_of_process.end()) builder_.track(id).file = file->second;
+    }
+}
+
+void TrackTable::finish() {
+    // A process is named once, often on a descriptor that is not above the thread's.
+    std::unordered_map<std::int64_t, StringId> process_names;
+    for (const auto& [uuid, descriptor] : descriptors_) {
+        if (descriptor.pid && descriptor.process_name != 0) process_names[*descriptor.pid] = descriptor.process_name;
+    }
+    for (const auto& [uuid, id] : tracks_) {
+        Track& track = builder_.track(id);
+        track.thread_name = nameOf(uuid);
+        track.pid = pidOf(uuid);
+        climb(uuid, [&track](const Descriptor& above) {
+            if (above.tid) track.tid = *above.tid;
+            if (track.process_name == 0) track.process_name = above.process_name;
+            return above.tid.has_value();
+        });
+        if (track.process_name != 0) continue;
+        if (const auto name = process_names.find(track.pid); name != process_names.end()) {
+            track.process_name = name->second;
+        }
+    }
+}
+
+} // namespace bubblescope::perfetto

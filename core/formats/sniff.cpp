@@ -1,0 +1,68 @@
+#include "core/formats/sniff.h"
+
+#include "core/formats/paddle/job_log.h"
+#include "core/formats/source/schedule_file.h"
+#include "core/formats/source/unpack.h"
+#include "core/formats/torchtitan/event_log.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+// A Perfetto file may begin with bytes that read as white space and a brace ("\n{" opens a packet of 123
+// bytes), so what follows the brace decides.
+bool looksLikeJson(std::string_view bytes) {
+    if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+    const std::size_t open = bytes.find_first_not_of(kSpace);
+    if (open == std::string_view::npos || (bytes[open] != '{' && bytes[open] != '[')) return false;
+    const std::size_t next = bytes.find_first_not_of(kSpace, open + 1);
+    if (next == std::string_view::npos) return true;
+    const std::string_view allowed = bytes[open] == '{' ? "\"}" : "{[]\"-0123456789tfn";
+    return allowed.find(bytes[next]) != std::string_view::npos;
+}
+
+/// Packets one after another as far as the beginning shows them. One alone says little: a text that begins with an
+/// empty line passes for one.
+bool looksLikePerfetto(std::string_view bytes) {
+    constexpr char kPacketTag = 0x0A;
+    constexpr int kEnough = 16;
+    for (int packets = 0; !bytes.empty() && packets < kEnough; ++packets) {
+        // What follows some good packets may be damaged: a power cut leaves zeros.
+        if (bytes.front() != kPacketTag) return packets > 1 || (packets == 1 && bytes.front() == 0);
+        std::uint64_t length = 0;
+        std::size_t at = 1;
+        for (unsigned shift = 0; at < bytes.size() && shift < 35; shift += 7) {
+            const auto byte = static_cast<unsigned char>(bytes[at++]);
+            length |= std::uint64_t{byte & 0x7FU} << shift;
+            if ((byte & 0x80U) == 0) break;
+        }
+        if (length > 0 && at < bytes.size()) {
+            const auto field = static_cast<unsigned char>(bytes[at]);
+            const unsigned wire_type = field & 7U;
+            if (field >> 3U == 0 || (wire_type > 2 && wire_type != 5)) return packets > 1;
+        }
+        if (length >= bytes.size() - at) return true;
+        bytes.remove_prefix(at + static_cast<std::size_t>(length));
+    }
+    return true;
+}
+
+} // namespace
+
+FileFormat sniffFormat(std::string_view beginning) {
+    if (beginning.empty()) return FileFormat::Empty;
+    if (packingOf(beginning)) return FileFormat::Packed;
+    if (beginning.starts_with("SQLite format 3")) return FileFormat::Sqlite;
+    if (torchtitan::looksLikeEventLog(beginning)) return FileFormat::TorchtitanLog;
+    if (looksLikeJson(beginning)) return FileFormat::Json;
+    if (looksLikeScheduleCsv(beginning)) return FileFormat::ScheduleCsv;
+    if (looksLikePerfetto(beginning)) return FileFormat::Perfetto;
+    if (paddle::looksLikeJobLog(beginning)) return FileFormat::PaddleLog;
+    return FileFormat::Unknown;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/formats/source/pack.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// Writes beside the target and takes its place at the end, so that a failure never leaves half a file under the name
+/// people look for. Packs what it is given if the target's name ends in .gz or .zst. Gathers small pieces, so callers
+/// need not.
+class ReplacingFile {
+public:
+    using value_type = char; ///< together with push_back, so that std::back_inserter() takes a file
+
+    explicit ReplacingFile(std::filesystem::path target);
+    ~ReplacingFile();
+    ReplacingFile(const ReplacingFile&) = delete;
+    ReplacingFile& operator=(const ReplacingFile&) = delete;
+
+    void write(std::string_view bytes) {
+        pending_ += bytes;
+        if (pending_.size() >= kPending) flush();
+    }
+    void push_back(char byte) { write({&byte, 1}); } // NOLINT(readability-identifier-naming): the standard's name
+
+    [[nodiscard]] const std::filesystem::path& target() const { return target_; }
+
+    /// Puts the file in place. Errors: Input, when it or anything before it could not be written.
+    [[nodiscard]] Status commit();
+
+private:
+    static constexpr std::size_t kPending = std::size_t{1} << 20;
+
+    void flush();
+    void put(std::string_view bytes) { stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
+
+    std::filesystem::path target_;
+    std::filesystem::path temporary_;
+    std::unique_ptr<Packer> packer_; ///< none: the bytes are written as they are
+    std::string pending_;
+    std::ofstream stream_;
+    bool packing_failed_ = false;
+    bool committed_ = false;
+};
+
+} // namespace bubblescope

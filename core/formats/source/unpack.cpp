@@ -1,0 +1,195 @@
+#include "core/formats/source/unpack.h"
+
+#include <fmt/format.h>
+#include <isa-l/igzip_lib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+namespace bubblescope {
+namespace {
+
+// Text traces pack 12 to 40 times, tiny or very even ones more; deflate cannot exceed 1032.
+constexpr std::size_t kSmallLimit = std::size_t{256} << 20;
+constexpr std::size_t kRatioLimit = 150;
+constexpr std::size_t kTotalLimit = std::size_t{16} << 30;
+
+// Unpacked at a time: a few milliseconds, after which the job is asked whether to stop.
+constexpr std::size_t kStep = std::size_t{2} << 20;
+
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+
+/// Three quarters of the machine's memory, where it can be asked.
+std::size_t memoryLimit() {
+#ifdef _SC_PHYS_PAGES
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) / 4 * 3;
+#endif
+    return kTotalLimit;
+}
+
+/// Unpacks a stream piece by piece. Where `packed` is used up, `done` tells whether that is a good end.
+class Unpacker {
+public:
+    enum class Outcome { More, NeedsInput, Damaged, TooWide };
+
+    Unpacker() = default;
+    Unpacker(const Unpacker&) = delete;
+    Unpacker& operator=(const Unpacker&) = delete;
+    virtual ~Unpacker() = default;
+
+    /// Unpacks from packed[at..) into the room of `out`, at most kStep bytes.
+    virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
+    /// The data may end here.
+    [[nodiscard]] virtual bool atBorder() const = 0;
+};
+
+class GzipUnpacker final : public Unpacker {
+public:
+    GzipUnpacker() : state_(std::make_unique<inflate_state>()) { start(); }
+
+    Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) override {
+        if (state_->block_state == ISAL_BLOCK_FINISH) start();
+        const std::size_t given = std::min(packed.size() - at, kMaxPiece);
+        const std::size_t room = std::min(out.room(), kStep);
+        // ISA-L takes input that it does not write to by a pointer to mutable bytes.
+        state_->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed.data() + at));
+        state_->avail_in = static_cast<std::uint32_t>(given);
+        state_->next_out = reinterpret_cast<std::uint8_t*>(out.end());
+        state_->avail_out = static_cast<std::uint32_t>(room);
+        const int result = isal_inflate(state_.get());
+        const std::size_t produced = room - state_->avail_out;
+        // Where the input ends within a block's header, ISA-L counts one byte more than it was given.
+        const bool beyond = state_->avail_in > given;
+        const std::size_t consumed = beyond ? given : given - state_->avail_in;
+        out.grew(produced);
+        at += consumed;
+        if (beyond) return Outcome::NeedsInput;
+        if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) return Outcome::Damaged;
+        if (state_->block_state == ISAL_BLOCK_FINISH) return Outcome::More;
+        return produced == 0 && consumed == 0 ? Outcome::NeedsInput : Outcome::More;
+    }
+
+    [[nodiscard]] bool atBorder() const override { return state_->block_state == ISAL_BLOCK_FINISH; }
+
+private:
+    static constexpr std::size_t kMaxPiece = std::size_t{1} << 30;
+
+    void start() {
+        isal_inflate_init(state_.get());
+        state_->crc_flag = ISAL_GZIP;
+    }
+
+    std::unique_ptr<inflate_state> state_;
+};
+
+class ZstdUnpacker final : public Unpacker {
+public:
+    ZstdUnpacker() : stream_(ZSTD_createDStream()) {
+        if (stream_) ZSTD_initDStream(stream_.get());
+    }
+
+    Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) override {
+        if (!stream_) return Outcome::Damaged;
+        ZSTD_inBuffer input{packed.data() + at, packed.size() - at, 0};
+        ZSTD_outBuffer output{out.end(), std::min(out.room(), kStep), 0};
+        rest_ = ZSTD_decompressStream(stream_.get(), &output, &input);
+        out.grew(output.pos);
+        at += input.pos;
+        if (ZSTD_getErrorCode(rest_) == ZSTD_error_frameParameter_windowTooLarge) return Outcome::TooWide;
+        if (ZSTD_isError(rest_) != 0) return Outcome::Damaged;
+        return output.pos == 0 && input.pos == 0 ? Outcome::NeedsInput : Outcome::More;
+    }
+
+    [[nodiscard]] bool atBorder() const override { return rest_ == 0; }
+
+private:
+    struct Free {
+        void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+    };
+    std::unique_ptr<ZSTD_DStream, Free> stream_;
+    std::size_t rest_ = 1;
+};
+
+// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its
+// size: guesses, not promises.
+std::size_t firstGuess(std::string_view packed, Packing packing) {
+    std::size_t size = 0;
+    if (packing == Packing::Gzip && packed.size() >= 18) {
+        for (std::size_t i = 0; i < 4; ++i)
+            size |= static_cast<std::size_t>(static_cast<unsigned char>(packed[packed.size() - 4 + i])) << (8 * i);
+    }
+    if (packing == Packing::Zstd) {
+        const unsigned long long stated = ZSTD_getFrameContentSize(packed.data(), packed.size());
+        if (stated < ZSTD_CONTENTSIZE_ERROR) size = static_cast<std::size_t>(stated);
+    }
+    return std::clamp(size + 1, std::size_t{4096}, std::max(std::size_t{4096}, packed.size() * 40));
+}
+
+std::string_view magicOf(Packing packing) {
+    return packing == Packing::Gzip ? kGzipMagic : kZstdMagic;
+}
+
+} // namespace
+
+std::size_t unpackedLimit(std::size_t packed) {
+    return std::min({kTotalLimit, memoryLimit(), std::max(kSmallLimit, packed * kRatioLimit)});
+}
+
+std::optional<Packing> packingOf(std::string_view bytes) {
+    for (const Packing packing : {Packing::Gzip, Packing::Zstd}) {
+        if (bytes.starts_with(magicOf(packing))) return packing;
+    }
+    return std::nullopt;
+}
+
+Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where, LoadProgress& progress) {
+    std::unique_ptr<Unpacker> unpacker;
+    if (packing == Packing::Gzip)
+        unpacker = std::make_unique<GzipUnpacker>();
+    else
+        unpacker = std::make_unique<ZstdUnpacker>();
+
+    const std::size_t limit = unpackedLimit(packed.size());
+    Unpacked out;
+    out.bytes.reserve(firstGuess(packed, packing));
+    std::size_t at = 0;
+    bool border = false;
+    while (at < packed.size() || !border) {
+        // Some writers pad the file with zeros behind the last member.
+        if (border && !packed.substr(at).starts_with(magicOf(packing))) break;
+        if (!progress.reached(at, packed.size())) return cancelledError();
+        if (out.bytes.room() == 0) {
+            if (out.bytes.size() >= limit) {
+                return inputError(
+                    fmt::format("{}, byte {}", where, at),
+                    fmt::format("unpacks to more than {} MB, which no trace of its size does", limit >> 20),
+                    "unpack it with gunzip or zstd and open the result if you trust it");
+            }
+            out.bytes.reserve(std::min(limit, std::max(kStep, out.bytes.size() * 2)));
+        }
+        const Unpacker::Outcome outcome = unpacker->step(packed, at, out.bytes);
+        border = unpacker->atBorder();
+        if (outcome == Unpacker::Outcome::More) continue;
+        if (outcome == Unpacker::Outcome::TooWide) {
+            return inputError(fmt::format("{}, byte {}", where, at), "was packed with a window of more than 128 MB",
+                              "unpack it with zstd -d --long=31 and open the result");
+        }
+        out.cut_off = outcome == Unpacker::Outcome::NeedsInput;
+        out.fault = out.cut_off ? "the packed data are cut off" : "the packed data are damaged";
+        out.fault_at = at;
+        break;
+    }
+    return out;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "core/timeline/step_order.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// Re-times a step within its slack so that idle time gathers at the closed forms' positions; the
+/// makespan, every op's duration, every rank's order and every transfer's latency stay what they were.
+/// Ops only ever move later; the halves of an overlapped pair move together. Closed-form positions refer to the
+/// result of this. A step whose ops are incomplete or contradict the dependencies is returned as it is.
+///
+/// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle
+/// bubble lies before the steady part and how much behind it: `before_steady` (per rank, may be shorter
+/// than pp) says how much should lie before it, and is followed as far as the slack allows. Without it as
+/// little as possible lies before the steady part.
+///
+/// Where more is free, this is the choice: warm-up stays as early as it was, so that its gaps stay where they are. A
+/// steady part that no delay rids of its gaps begins as late as the makespan allows. Cool-down comes as late as
+/// it can, but the weight gradients behind a rank's last input gradient follow that at once.
+[[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
+
+/// The same for the steps of a run one after the other: units and what they wait for are found once as long as the
+/// steps have one order.
+class Consolidation {
+public:
+    /// `step` must outlive the next call of assign(), or this.
+    explicit Consolidation(const StepTimeline& step);
+    /// True if the step has the order of the one before.
+    bool assign(const StepTimeline& step);
+
+    [[nodiscard]] const StepOrder& order() const { return order_; }
+    /// False where ops are missing or the observed order contradicts the dependencies.
+    [[nodiscard]] bool possible() const;
+    /// The step as consolidate() has it, without transfers. Stands until the next call.
+    [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
+    /// bubblesByPosition() of that.
+    [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
+
+private:
+    /// Units are numbered through, rank after rank, in execution order.
+    using UnitIndex = std::uint32_t;
+
+    /// A rank's units: warm-up [begin, steady), steady [steady, cooldown), cool-down [cooldown, end), of which
+    /// [tail, end) follows the last input gradient.
+    struct RankUnits {
+        UnitIndex begin = 0;
+        UnitIndex steady = 0;
+        UnitIndex cooldown = 0;
+        UnitIndex tail = 0;
+        UnitIndex end = 0;
+        [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
+    };
+
+    /// A unit starts no earlier than some lag after the start of another one, to which the first of these ops belongs,
+    /// or which is the one before it on its rank.
+    struct Constraint {
+        OpIndex from = kNoOp; ///< kNoOp where it is the order
+        OpIndex to = kNoOp;
+        bool transfer = false; ///< what `from` made comes from another rank
+    };
+
+    void formUnits();
+    void findRankUnits(Rank rank);
+    void linkUnits();
+    void readTimes();
+    void readLatencies();
+    void findLags();
+    void findLatest();
+    void settle();
+    void gatherSteady(std::span<const TimeNs> before_steady);
+    bool holdBackSteady(std::span<const TimeNs> before_steady);
+    [[nodiscard]] TimeNs wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const;
+    void gatherCooldown();
+    void retime(std::span<const TimeNs> before_steady);
+    template <class Limit>
+    void limitBackwards(Limit limit);
+
+    const StepTimeline* step_;
+    StepOrder order_;
+    // These follow from the order alone.
+    bool runnable_ = false;         ///< the order does not contradict the dependencies
+    std::vector<UnitIndex> unit_;   ///< per op
+    std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
+    std::vector<RankUnits> ranks_;
+    std::vector<UnitIndex> sequence_;            ///< one in which all units can run
+    std::vector<std::uint32_t> constraints_end_; ///< per place there, where the unit's constraints end
+    std::vector<Constraint> constraints_;
+    std::vector<UnitIndex> before_; ///< per constraint, the unit that must have started before
+    // These are the step's.
+    std::vector<TimeNs> lag_;      ///< per constraint
+    std::vector<TimeNs> observed_; ///< per op
+    std::vector<TimeNs> duration_; ///< per op
+    std::vector<TimeNs> latency_;  ///< per op: how long what feeds it was received, 0 where the trace does not say
+    std::vector<TimeNs> offset_;   ///< per op, from its unit's start
+    std::vector<TimeNs> start_;    ///< per unit
+    std::vector<TimeNs> length_;   ///< per unit
+    std::vector<TimeNs> latest_;   ///< per unit
+    std::vector<TimeNs> settled_;  ///< per unit
+    std::vector<bool> movable_;    ///< per unit
+    StepTimeline retimed_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,316 @@
+#include "core/graph/step_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// The ops in the order in which they started. Optimizer ops behind all others are left out.
+Schedule unitOrder(const StepTimeline& step) {
+    Schedule order;
+    order.pp = step.pp;
+    order.microbatches = step.microbatches;
+    order.vpp = step.vpp;
+    order.placement = step.placement;
+    order.ranks.reserve(step.ranks.size());
+    for (const auto& ops : step.ranks) {
+        std::size_t count = ops.size();
+        while (count > 0 && ops[count - 1].op.kind == OpKind::Optimizer)
+            --count;
+        auto& list = order.ranks.emplace_back();
+        list.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            list.push_back(ops[i].op);
+            list.back().overlapped = beginsPair({ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(count)}, i);
+            if (!list.back().overlapped) continue;
+            list.push_back(ops[++i].op);
+        }
+    }
+    return order;
+}
+
+} // namespace
+
+StepGraph::StepGraph(const StepTimeline& step)
+    : wall(step.wall()), microbatches_(step.microbatches), vpp_(step.vpp), placement_(step.placement),
+      ops_(unitOrder(step)) {
+    orderUnits(step);
+    readTimes(step);
+    readTransfers(step);
+    estimateTransfers(step);
+    findDelays();
+}
+
+bool StepGraph::assign(const StepTimeline& step) {
+    if (ordered_by_start_ || !hasOrderOf(step)) {
+        *this = StepGraph(step);
+        return false;
+    }
+    wall = step.wall();
+    recorded_transfers = estimated_transfers = 0;
+    for (auto& list : trailing)
+        list.clear();
+    readTimes(step);
+    readTransfers(step);
+    estimateTransfers(step);
+    findDelays();
+    return true;
+}
+
+bool StepGraph::hasOrderOf(const StepTimeline& step) const {
+    if (step.microbatches != microbatches_ || step.vpp != vpp_ || step.placement != placement_) return false;
+    if (step.pp != ops_.rankCount() || step.ranks.size() != unit_of.size()) return false;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const auto& list = step.ranks[r];
+        if (list.size() != unit_of[r].size()) return false;
+        const OpIndex first = ops_.firstOf(Rank{r});
+        const auto works = static_cast<std::size_t>(ops_.endOf(Rank{r}) - first);
+        const std::span<const TimelineOp> working = std::span(list).first(works);
+        for (std::size_t i = 0; i < works; ++i) {
+            Op ran = list[i].op;
+            const Op& known = ops_.op(first + static_cast<OpIndex>(i));
+            const bool second_half =
+                i > 0 && ops_.partner(first + static_cast<OpIndex>(i)) == first + static_cast<OpIndex>(i) - 1;
+            if (ran.overlapped && !second_half) ran.overlapped = beginsPair(working, i);
+            if (ran != known) return false;
+        }
+        for (std::size_t i = works; i < list.size(); ++i) {
+            if (list[i].op.kind != OpKind::Optimizer) return false;
+        }
+    }
+    return true;
+}
+
+void StepGraph::orderUnits(const StepTimeline& step) {
+    std::vector<OpIndex> order; // the first op of each unit
+    order.reserve(static_cast<std::size_t>(ops_.size()));
+    const auto blocked = visitInOrder(ops_, [&](OpIndex index, OpIndex) { order.push_back(index); });
+    if (!blocked.empty()) {
+        // Ops are missing, or some began before what they need: their start is an order that every rank's agrees with.
+        ordered_by_start_ = true;
+        order.clear();
+        std::vector<TimeNs> starts(static_cast<std::size_t>(ops_.size()));
+        for (OpIndex i = 0; i < ops_.size(); ++i) {
+            const auto& list = step.ranks[ops_.rank(i).index()];
+            const auto place = static_cast<std::size_t>(i - ops_.firstOf(ops_.rank(i)));
+            starts[at(i)] = list[place].start;
+            if (place > 0) starts[at(i)] = std::max(starts[at(i)], starts[at(i - 1)]);
+            if (ops_.partner(i) == kNoOp || ops_.partner(i) > i) order.push_back(i);
+        }
+        std::ranges::stable_sort(order, {}, [&](OpIndex index) { return starts[at(index)]; });
+    }
+    unit_of.resize(step.ranks.size());
+    for (std::size_t r = 0; r < step.ranks.size(); ++r)
+        unit_of[r].assign(step.ranks[r].size(), kNoUnit);
+    last.assign(step.ranks.size(), kNoUnit);
+    rank.reserve(order.size());
+    op.reserve(order.size());
+    kind.reserve(order.size());
+    chunk.reserve(order.size());
+    pair.reserve(order.size());
+    previous.reserve(order.size());
+    for (const OpIndex op_index : order) {
+        const auto unit = static_cast<UnitIndex>(rank.size());
+        const Rank r = ops_.rank(op_index);
+        const bool two = ops_.partner(op_index) != kNoOp;
+        rank.push_back(r.value);
+        op.push_back(op_index - ops_.firstOf(r));
+        kind.push_back(ops_.op(op_index).kind);
+        chunk.push_back(ops_.op(op_index).chunk);
+        pair.push_back(two);
+        previous.push_back(std::exchange(last[r.index()], unit));
+        for (int half = 0; half <= (two ? 1 : 0); ++half)
+            unit_of[r.index()][at(op.back() + half)] = unit;
+    }
+    findInputs(order);
+    start.resize(rank.size());
+    end.resize(rank.size());
+    delay.resize(rank.size());
+    trailing.resize(step.ranks.size());
+    for (std::size_t side = 0; side < sides(); ++side) {
+        transfer[side].assign(rank.size(), TimeNs{0});
+        sent[side].assign(rank.size(), TimeNs{0});
+        recorded_[side].assign(rank.size(), true);
+    }
+}
+
+void StepGraph::findInputs(const std::vector<OpIndex>& order) {
+    const bool pairs = std::ranges::find(pair, true) != pair.end();
+    for (std::size_t side = 0; side < (pairs ? 2U : 1U); ++side) {
+        input[side].assign(order.size(), kNoUnit);
+        way[side].assign(order.size(), Way::None);
+        for (UnitIndex unit = 0; unit < size(); ++unit) {
+            const OpIndex index = side == 0 ? order[at(unit)] : ops_.partner(order[at(unit)]);
+            const OpIndex producer = index == kNoOp ? kNoOp : ops_.producers(index).stage;
+            const UnitIndex from = producer >= 0 ? unitOf(producer) : kNoUnit;
+            const bool usable = producer == kNoOp || (producer >= 0 && from < unit);
+            ignored_inputs += usable ? 0 : 1;
+            if (!usable || from == kNoUnit) continue;
+            input[side][at(unit)] = from;
+            const Way by_transfer =
+                payloadOf(ops_.op(index).kind) == Payload::Activation ? Way::Activation : Way::Gradient;
+            way[side][at(unit)] = rank[at(from)] == rank[at(unit)] ? Way::Stays : by_transfer;
+        }
+    }
+}
+
+void StepGraph::readTimes(const StepTimeline& step) {
+    device_idle.clear();
+    exposed_comm.clear();
+    const auto put = [this](std::vector<TimeNs>& times, UnitIndex unit, TimeNs time) {
+        if (time == TimeNs{0}) return;
+        times.resize(rank.size());
+        times[at(unit)] = time;
+    };
+    const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        TimeNs covered{0};
+        const auto& list = step.ranks[r];
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const UnitIndex unit = unit_of[r][i];
+            TimeNs from = inWindow(list[i].start);
+            TimeNs to = inWindow(list[i].end);
+            if (unit == kNoUnit) { // kept whole: an earlier end of the step would cut it elsewhere
+                const TimeNs since = std::max(covered, list[i].start - step.begin);
+                const TimeNs until = std::max(since, list[i].end - step.begin);
+                const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
+                trailing[r].push_back({since - origin, until - since});
+                covered = until;
+                continue;
+            }
+            TimeNs idle = list[i].device_idle;
+            TimeNs exposed = list[i].exposed_comm;
+            if (pair[at(unit)] && i + 1 < list.size()) {
+                ++i;
+                idle = std::min(idle, list[i].device_idle);
+                exposed = std::min(exposed, list[i].exposed_comm);
+                from = std::min(from, inWindow(list[i].start));
+                to = std::max(to, inWindow(list[i].end));
+            }
+            start[at(unit)] = std::max(covered, from);
+            end[at(unit)] = covered = std::max(start[at(unit)], to);
+            put(device_idle, unit, idle);
+            put(exposed_comm, unit, exposed);
+        }
+    }
+}
+
+void StepGraph::readTransfers(const StepTimeline& step) {
+    records_.assign(static_cast<std::size_t>(ops_.size()), {});
+    const int stages = step.pp * step.vpp;
+    for (const auto& spans : step.comm) {
+        for (const CommSpan& span : spans) {
+            if (span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
+            if (span.stage.value < 0 || span.stage.value >= stages) continue;
+            if (span.microbatch.value < 0 || span.microbatch.value >= step.microbatches) continue;
+            if (span.sequence < 0 || span.sequence >= ops_.sequenceSlices()) continue;
+            const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
+            const OpIndex consumer = ops_.find(fed, span.microbatch, span.stage, span.sequence);
+            if (consumer < 0 || !ops_.receives(consumer)) continue;
+            Record& record = records_[at(consumer)];
+            record.begin = std::max(record.begin, span.start - step.begin);
+            TimeNs& side = span.kind == CommKind::Send ? record.sent : record.received;
+            side = std::max(side, span.end - step.begin);
+        }
+    }
+    for (std::size_t side = 0; side < sides(); ++side) {
+        for (UnitIndex unit = 0; unit < size(); ++unit) {
+            const Way by = way[side][at(unit)];
+            if (by == Way::None) continue;
+            const TimeNs made = end[at(input[side][at(unit)])];
+            sent[side][at(unit)] = made;
+            if (by == Way::Stays) continue;
+            const OpIndex consumer = ops_.firstOf(Rank{rank[at(unit)]}) + op[at(unit)] + static_cast<OpIndex>(side);
+            const Record& record = records_[at(consumer)];
+            const bool recorded = record.begin != TimeNs::min();
+            recorded_[side][at(unit)] = recorded;
+            ++(recorded ? recorded_transfers : estimated_transfers);
+            if (!recorded) continue;
+            // Nothing is under way before it is made, whatever the sides waited for before that.
+            const TimeNs begin = std::max(record.begin, made);
+            const TimeNs through = record.received != TimeNs::min() ? record.received : record.sent;
+            sent[side][at(unit)] = begin;
+            transfer[side][at(unit)] = std::max(TimeNs{0}, through - begin);
+        }
+    }
+}
+
+void StepGraph::estimateTransfers(const StepTimeline& step) {
+    if (estimated_transfers == 0) return;
+    // A rank that was free before its input was made shows how long that was on its way, at most. Neighbours in the
+    // pipeline are neighbouring ranks, so that there are two ways from a rank.
+    std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
+    const auto line = [&](UnitIndex unit, std::size_t side) {
+        const auto from = static_cast<std::size_t>(rank[at(input[side][at(unit)])]);
+        const auto to = static_cast<std::size_t>(rank[at(unit)]);
+        const Payload payload = way[side][at(unit)] == Way::Activation ? Payload::Activation : Payload::Gradient;
+        return 4 * from + (to == (from + 1) % step.ranks.size() ? 0U : 2U) + static_cast<std::size_t>(payload);
+    };
+    const auto lag = [&](UnitIndex unit, std::size_t side) { return start[at(unit)] - end[at(input[side][at(unit)])]; };
+    const auto eachUnrecorded = [&](auto visit) {
+        for (std::size_t side = 0; side < sides(); ++side) {
+            for (UnitIndex unit = 0; unit < size(); ++unit) {
+                if (!recorded_[side][at(unit)]) visit(unit, side);
+            }
+        }
+    };
+    eachUnrecorded([&](UnitIndex unit, std::size_t side) {
+        const TimeNs free = previous[at(unit)] == kNoUnit ? TimeNs{0} : end[at(previous[at(unit)])];
+        const TimeNs passed = lag(unit, side);
+        TimeNs& least = shortest[line(unit, side)];
+        if (passed >= TimeNs{0} && start[at(unit)] - passed >= free) least = std::min(least, passed);
+    });
+    eachUnrecorded([&](UnitIndex unit, std::size_t side) {
+        const TimeNs least = shortest[line(unit, side)];
+        const TimeNs known = least == TimeNs::max() ? TimeNs{0} : least;
+        transfer[side][at(unit)] = std::clamp(lag(unit, side), TimeNs{0}, known);
+    });
+}
+
+void StepGraph::findDelays() {
+    for (UnitIndex unit = 0; unit < size(); ++unit) {
+        TimeNs ready = previous[at(unit)] == kNoUnit ? TimeNs{0} : end[at(previous[at(unit)])];
+        for (std::size_t side = 0; side < sides(); ++side) {
+            const UnitIndex from = input[side][at(unit)];
+            if (from != kNoUnit) ready = std::max(ready, end[at(from)] + transfer[side][at(unit)]);
+        }
+        delay[at(unit)] = start[at(unit)] - ready;
+    }
+}
+
+std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) const {
+    if (plan.ranks.size() != unit_of.size() || plan.placement != placement_ || plan.vpp != vpp_ ||
+        plan.microbatches != microbatches_) {
+        return std::nullopt;
+    }
+    Schedule order = plan;
+    for (auto& list : order.ranks)
+        std::erase_if(list, [](const Op& each) { return each.kind == OpKind::Optimizer; });
+    const OpGraph planned(order);
+    if (planned.size() != ops_.size() || planned.sequenceSlices() != ops_.sequenceSlices()) return std::nullopt;
+
+    std::vector<UnitIndex> result;
+    std::vector<bool> seen(rank.size(), false);
+    result.reserve(rank.size());
+    bool same_ops = true;
+    const auto unitOfPlanned = [&](OpIndex index) {
+        const Op& wanted = planned.op(index);
+        const OpIndex found = ops_.inRange(wanted)
+                                  ? ops_.find(wanted.kind, wanted.microbatch, planned.stage(index), wanted.sequence)
+                                  : kMissingOp;
+        return found >= 0 && ops_.op(found) == wanted ? unitOf(found) : kNoUnit;
+    };
+    const auto blocked = visitInOrder(planned, [&](OpIndex index, OpIndex partner) {
+        const UnitIndex unit = unitOfPlanned(index);
+        same_ops &= unit != kNoUnit && !seen[at(unit)] && pair[at(unit)] == (partner != kNoOp) &&
+                    (partner == kNoOp || unitOfPlanned(partner) == unit);
+        if (!same_ops) return;
+        seen[at(unit)] = true;
+        result.push_back(unit);
+    });
+    if (!blocked.empty() || !same_ops || result.size() != rank.size()) return std::nullopt;
+    return result;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,69 @@
+#include "core/live/host_clocks.h"
+
+namespace bubblescope::profiler {
+namespace {
+
+// Older ones would tie the clocks' present to what drifted away since.
+constexpr std::size_t kMaxPings = 4096;
+constexpr std::size_t kMaxClocks = 4096;
+
+// What NTP keeps hosts within, where nothing better is known.
+constexpr TimeNs kTimeOfDayBound{1'000'000};
+
+} // namespace
+
+int HostClocks::numberOf(const std::string& clock) {
+    if (clock.empty() || numbers_.size() >= kMaxClocks) {
+        if (order_.empty()) return numberOf("?");
+        const auto known = numbers_.find(clock);
+        return known == numbers_.end() ? 0 : known->second;
+    }
+    const auto [entry, is_new] = numbers_.try_emplace(clock, static_cast<int>(order_.size()));
+    if (is_new) {
+        order_.push_back(TimeNs{0});
+        read_.push_back(false);
+        solved_ = false;
+    }
+    return entry->second;
+}
+
+void HostClocks::addReading(const std::string& clock, TimeNs monotonic, TimeNs realtime) {
+    const auto number = static_cast<std::size_t>(numberOf(clock));
+    order_[number] = realtime - monotonic;
+    read_[number] = true;
+    if (order_.size() > 1) solved_ = false;
+}
+
+void HostClocks::addPing(const std::string& asker, const std::string& replier, const Ping& ping) {
+    Ping named = ping;
+    named.asker = numberOf(asker);
+    named.replier = numberOf(replier);
+    if (named.asker == named.replier) return;
+    pings_.push_back(named);
+    if (pings_.size() > kMaxPings) pings_.pop_front();
+    solved_ = false;
+}
+
+const ClockFit& HostClocks::fitOf(const std::string& clock) {
+    const auto number = static_cast<std::size_t>(numberOf(clock));
+    if (!solved_) solve();
+    return fits_[number];
+}
+
+void HostClocks::solve() {
+    std::vector<Precedence> precedences;
+    for (const Ping& ping : pings_)
+        bubblescope::addPing(ping, precedences);
+    const int count = static_cast<int>(order_.size());
+    fits_ = pings_.empty() ? std::vector<ClockFit>(order_.size()) : solveClocks(count, precedences, {});
+    for (std::size_t clock = 0; clock < fits_.size(); ++clock) {
+        const bool related = !pings_.empty() && fits_[clock].group == fits_[0].group;
+        if (clock == 0 || related || !read_[clock] || !read_[0]) continue;
+        fits_[clock] = {};
+        fits_[clock].offset = order_[0] - order_[clock];
+        fits_[clock].bound = kTimeOfDayBound;
+    }
+    solved_ = true;
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/live/live_analyzer.h"
+
+#include <string>
+
+namespace bubblescope::profiler {
+
+/// The state of a live view as Prometheus reads it (text format 0.0.4): base units, counters named _total, and labels
+/// of which a run has few values.
+[[nodiscard]] std::string exposition(const LiveAnalyzer& engine);
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/net/address.h"
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <string>
+
+namespace bubblescope::profiler {
+
+/// Serves one page of metrics over HTTP to whoever asks. Never waits: serve() does what can be done at once. One thread
+/// at a time.
+class MetricsEndpoint {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// Error: Run, naming the address.
+    [[nodiscard]] static Result<MetricsEndpoint> open(Address address);
+
+    /// Takes connections, reads requests, and answers those for "/metrics" (and "/") with what `page` returns.
+    void serve(const std::function<std::string()>& page, Clock::time_point now = Clock::now());
+
+    /// Becomes readable when serve() has something to do.
+    [[nodiscard]] int descriptor() const { return events_.get(); }
+    [[nodiscard]] const Address& address() const { return address_; } ///< with the port that was taken
+
+private:
+    struct Connection {
+        Descriptor socket;
+        std::string request;
+        std::string answer;
+        std::size_t sent = 0;
+        Clock::time_point since;
+        bool over = false;
+    };
+
+    void take(Clock::time_point now);
+    void goOn(Connection& connection, const std::function<std::string()>& page);
+
+    Address address_;
+    Descriptor listener_;
+    Descriptor events_;
+    std::list<Connection> connections_;
+};
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,135 @@
+#include "core/live/record_stream.h"
+
+#include "core/formats/perfetto/capture_names.h"
+#include "core/live/share_records.h"
+#include "core/recognise/native_check_args.h"
+#include "profiler/capture/capture_counts.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kMaxHomes = std::size_t{1} << 16;
+
+/// A step's number as records have it, within what an int holds.
+int stepNumber(std::int64_t step) {
+    return static_cast<int>(std::clamp<std::int64_t>(step, -1, std::numeric_limits<int>::max()));
+}
+
+} // namespace
+
+RecordStream::RecordStream(RecordSink& sink)
+    : sink_(sink), events_([this](const perfetto::StreamEvent& event) { take(event); },
+                           [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }) {}
+
+RecordStream::~RecordStream() = default;
+
+const OwnHome* RecordStream::homeOf(std::uint64_t track) {
+    if (const auto known = homes_.find(track); known != homes_.end()) return &known->second;
+    const auto home = ownHome(events_.processOf(track));
+    if (!home || homes_.size() >= kMaxHomes) return nullptr;
+    return &homes_.emplace(track, *home).first->second;
+}
+
+void RecordStream::take(const perfetto::StreamEvent& event) {
+    if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
+    if (event.category == share_names::kCategory) return takeShare(event);
+    if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
+    const OwnHome* const home = homeOf(event.track);
+    if (home == nullptr) return sink_.onOther();
+    if (event.category == trace_names::kRun) return takeRun(*home, event);
+    if (event.category == trace_names::kCheck) return takeCheck(*home, event);
+    if (event.category == trace_names::kDigest) return sink_.onDigest();
+    if (event.instant) return sink_.onOther();
+    if (event.category == trace_names::kOp) {
+        auto op = nativeOp(event, event.start, event.end);
+        if (!op) return sink_.onOther();
+        op->home = home->rank;
+        op->replica = home->replica;
+        return sink_.onOp(*home, *op);
+    }
+    const auto kind = nativeCommKind(event.category);
+    auto comm = kind ? nativeComm(event, *kind, event.start, event.end) : std::nullopt;
+    if (!comm) return sink_.onOther();
+    comm->home = home->rank;
+    comm->replica = home->replica;
+    sink_.onComm(*home, *comm);
+}
+
+void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& event) {
+    const auto number = [&](std::string_view name) { return event.integer(name).value_or(0); };
+    if (event.name == trace_names::kLostEvent) return sink_.onLost(home, number("records"));
+    if (event.name == trace_names::kEndEvent) return sink_.onEnd(home, {number("records"), number("dropped")});
+    if (event.name != trace_names::kRunEvent) return sink_.onOther();
+    const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
+    sink_.onRun(home, {nativeRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
+                       stepNumber(number("segment")), words("device")});
+}
+
+void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
+    if (event.name == perfetto::kCaptureEnds) return sink_.onCaptureEnd();
+    if (event.name == kCaptureTotals) {
+        std::int64_t lost = 0;
+        for (const auto& [name, member] : std::span(kCaptureCounts).subspan(kFirstLoss)) {
+            // Parts go because they were told to.
+            if (member == &CaptureCounts::parts_removed) continue;
+            constexpr std::int64_t kMost = std::int64_t{1} << 56; // so that sums of what anybody may write stay numbers
+            lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);
+        }
+        return sink_.onCaptureLosses(lost);
+    }
+    if (event.name != perfetto::kCaptureBegins) return sink_.onOther();
+    const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
+    CaptureStatement statement;
+    statement.writer.host = words("host");
+    statement.writer.clock = words("clock");
+    statement.writer.pid = event.integer("pid").value_or(0);
+    statement.writer.pids = words("pids");
+    statement.program = words("program");
+    if (const auto rank = event.integer("rank")) statement.rank = stepNumber(*rank);
+    statement.part = stepNumber(event.integer("part").value_or(0));
+    sink_.onCaptured(statement);
+}
+
+void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& event) {
+    const auto outcome = parseCheckOutcome(event.text("outcome").value_or(""));
+    if (!outcome) return sink_.onOther();
+    SeenCheck check;
+    check.step = stepNumber(event.integer("step").value_or(0));
+    check.outcome = *outcome;
+    check.verdict = parseVerdict(event.text("verdict").value_or("")).value_or(Verdict::Open);
+    check.name = event.name;
+    check.start = event.start;
+    check.end = event.end;
+    if (placeCanBe(home)) {
+        NativeRecordReader in(event);
+        CheckRecord record = nativeCheck(in, home, event.start, event.end);
+        if (in.wrong().empty() && !contradictsItself(record)) check.record = std::move(record);
+    }
+    sink_.onCheck(home, std::move(check));
+}
+
+void RecordStream::takeShare(const perfetto::StreamEvent& event) {
+    if (share_ == nullptr) share_ = std::make_unique<ShareReader>();
+    ShareRecord record;
+    switch (share_->take(event, record)) {
+    case ShareReader::Took::Bad: return sink_.onOther();
+    case ShareReader::Took::Part: return;
+    case ShareReader::Took::Whole: return sink_.onShare(std::move(record));
+    }
+}
+
+void RecordStream::takePing(const perfetto::StreamEvent& event) {
+    const auto time = [&](std::string_view name) { return TimeNs{event.integer(name).value_or(0)}; };
+    const auto asker = event.integer("asker");
+    const auto replier = event.integer("replier");
+    if (!asker || !replier) return sink_.onOther();
+    sink_.onPing(
+        {stepNumber(*asker), stepNumber(*replier), time("t0_ns"), time("t1_ns"), time("t2_ns"), time("t3_ns")});
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,108 @@
+#pragma once
+
+#include "core/base/ping.h"
+#include "core/formats/perfetto/event_stream.h"
+#include "core/recognise/native_args.h"
+#include "core/timeline/check_record.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace bubblescope::profiler {
+
+/// What a rank's file says at its beginning.
+struct RunStatement {
+    RunInfo info;
+    std::string host;
+    std::string clock; ///< equal names, equal clocks
+    std::int64_t pid = 0;
+    std::string pids;        ///< the space that `pid` counts in
+    int segment = 0;         ///< above 0 where it goes on from a file that was full
+    std::string device = {}; ///< what names the hardware; may be empty
+};
+
+/// What a trace of a job that knows nothing of us says at its beginning.
+struct CaptureStatement {
+    RunStatement writer; ///< but for the run, of which it does not know
+    std::string program;
+    std::optional<int> rank; ///< as the job's launcher counts
+    int part = 0;            ///< of the process's trace
+};
+
+/// What it says at its end.
+struct StreamEnd {
+    std::int64_t records = 0; ///< slices that were written, over all segments
+    std::int64_t dropped = 0; ///< records that were not
+};
+
+/// What came of a check of aadiff, as far as it is counted and told.
+struct SeenCheck {
+    int step = 0;
+    CheckOutcome outcome = CheckOutcome::Skipped;
+    Verdict verdict = Verdict::Open;
+    std::string name; ///< "F3.1 layer 5"
+    TimeNs start{0};
+    TimeNs end{0};
+    std::optional<CheckRecord> record; ///< all of it; nothing where it lacks what it must say
+};
+
+struct ShareRecord;
+class ShareReader;
+
+/// Takes the records of one stream. Called from RecordStream::feed().
+class RecordSink {
+public:
+    virtual ~RecordSink() = default;
+    virtual void onRun(const OwnHome& home, const RunStatement& statement) = 0;
+    virtual void onOp(const OwnHome& home, const FoundOp& op) = 0;
+    virtual void onComm(const OwnHome& home, const FoundComm& comm) = 0;
+    virtual void onCheck(const OwnHome& home, SeenCheck check) = 0;
+    virtual void onDigest() = 0;
+    virtual void onPing(const Ping& ping) = 0;
+    virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
+    virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
+    virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
+    /// The stream is of a job that knows nothing of us: its ops are not told one by one.
+    virtual void onCaptured(const CaptureStatement& statement) = 0;
+    /// So many of such a process's events were lost until now.
+    virtual void onCaptureLosses(std::int64_t events) = 0;
+    virtual void onCaptureEnd() = 0;
+    /// What another collector tells of the replicas that it sees.
+    virtual void onShare(ShareRecord record) = 0;
+    /// An event that is none of ours, or lacks what it must say.
+    virtual void onOther() = 0;
+};
+
+/// Turns the bytes of a trace file of our own, while it grows, into records.
+class RecordStream {
+public:
+    /// `sink` must outlive this.
+    explicit RecordStream(RecordSink& sink);
+    ~RecordStream();
+    RecordStream(const RecordStream&) = delete;
+    RecordStream& operator=(const RecordStream&) = delete;
+
+    void feed(std::string_view bytes) { events_.feed(bytes); }
+    std::size_t dropPending() { return events_.dropPending(); }
+    [[nodiscard]] std::size_t pending() const { return events_.pending(); }
+    [[nodiscard]] const perfetto::StreamCounts& counts() const { return events_.counts(); }
+
+private:
+    void take(const perfetto::StreamEvent& event);
+    void takeRun(const OwnHome& home, const perfetto::StreamEvent& event);
+    void takeCheck(const OwnHome& home, const perfetto::StreamEvent& event);
+    void takePing(const perfetto::StreamEvent& event);
+    void takeCapture(const perfetto::StreamEvent& event);
+    void takeShare(const perfetto::StreamEvent& event);
+    [[nodiscard]] const OwnHome* homeOf(std::uint64_t track);
+
+    RecordSink& sink_;
+    std::unordered_map<std::uint64_t, OwnHome> homes_; ///< by track
+    std::unique_ptr<ShareReader> share_;               ///< null where the stream is a rank's
+    perfetto::EventStream events_;
+};
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,263 @@
+#include "core/live/spool_follower.h"
+
+#include "profiler/stream/rank_spool.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kBuffer = std::size_t{1} << 18;
+constexpr int kReadsInTurn = 16; ///< of a file, before the others have theirs
+constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
+constexpr int kDeepest = 3;
+constexpr std::int64_t kElsewhere = -1; ///< for the process of a file that cannot be watched
+constexpr std::string_view kExtension = ".pftrace";
+
+Error systemError(std::string_view what) {
+    return runError(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+} // namespace
+
+Result<SpoolFollower> SpoolFollower::open(std::vector<std::filesystem::path> folders) {
+    SpoolFollower follower;
+    follower.folders_ = std::move(folders);
+    follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    if (!follower.events_.isOpen()) return systemError("files cannot be watched");
+    if (follower.changes_.isOpen()) { // else they are looked at every second
+        epoll_event event{};
+        event.events = EPOLLIN;
+        ::epoll_ctl(follower.events_.get(), EPOLL_CTL_ADD, follower.changes_.get(), &event);
+    }
+    const HostInfo host = thisHost();
+    follower.own_clock_ = host.clock;
+    follower.own_pids_ = host.pids;
+    follower.buffer_.resize(kBuffer);
+    return follower;
+}
+
+bool SpoolFollower::read(StreamTarget& target, TimeNs now) {
+    takeEvents();
+    if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
+    bool more = false;
+    const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not through
+    for (auto at = files_.begin(); at != files_.end(); ++at) {
+        File& file = at->second;
+        if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
+        const Reached reached = readFile(file, target, now);
+        more = more || reached == Reached::More;
+        if (file.pid == 0) watchWriter(file, target);
+        const auto next = std::next(at);
+        if (next == files_.end() || next->first.rank != at->first.rank) continue;
+        if (reached != Reached::End || !target.isThrough(file.stream)) {
+            blocked = &at->first.rank;
+            continue;
+        }
+        target.close(file.stream); // it was full when the next was begun
+        file.finished = true;
+        file.descriptor = Descriptor();
+    }
+    if (!ended_.empty()) tellGone(target, now);
+    return more;
+}
+
+/// "rank3" and 2 of "rank3.2.pftrace".
+SpoolFollower::Place SpoolFollower::placeOf(const std::filesystem::path& path) {
+    const std::filesystem::path whole = path.parent_path() / path.stem();
+    const std::string number = whole.extension().string();
+    int segment = 0;
+    const char* const end = number.data() + number.size();
+    if (number.size() < 2) return {whole, 0, path};
+    const auto parsed = std::from_chars(number.data() + 1, end, segment);
+    if (parsed.ec != std::errc{} || parsed.ptr != end) return {whole, 0, path};
+    return {whole.parent_path() / whole.stem(), segment, path};
+}
+
+void SpoolFollower::takeEvents() {
+    std::array<epoll_event, 64> events{};
+    const int count = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < count; ++i) {
+        const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
+        if (pid == 0) continue;
+        ended_.push_back(pid);
+        writers_.erase(pid); // closed, so that it is told once
+    }
+    alignas(inotify_event) std::array<char, 1 << 14> changes;
+    for (ssize_t bytes; changes_.isOpen() && (bytes = ::read(changes_.get(), changes.data(), changes.size())) > 0;) {
+        for (const char* at = changes.data(); at < changes.data() + bytes;) {
+            inotify_event change{};
+            std::memcpy(&change, at, sizeof change);
+            at += sizeof change + change.len;
+            if ((change.mask & IN_MODIFY) == 0) look_due_ = true;
+        }
+    }
+}
+
+void SpoolFollower::watchFolder(const std::filesystem::path& folder) {
+    if (!changes_.isOpen() || watched_.contains(folder)) return;
+    constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF;
+    const int watch = ::inotify_add_watch(changes_.get(), folder.c_str(), kMask);
+    if (watch >= 0) watched_[folder] = watch;
+}
+
+void SpoolFollower::look(StreamTarget& target, TimeNs now) {
+    look_due_ = false;
+    looked_ = now;
+    problems_.clear();
+    for (auto& [place, file] : files_)
+        file.seen = false;
+    for (const std::filesystem::path& folder : folders_) {
+        std::error_code code;
+        const bool exists = std::filesystem::is_directory(folder, code);
+        if (!exists) {
+            watched_.erase(folder);
+            continue;
+        }
+        watchFolder(folder);
+        std::filesystem::recursive_directory_iterator at(folder, code);
+        for (const std::filesystem::recursive_directory_iterator end; !code && at != end; at.increment(code)) {
+            std::error_code ignored;
+            if (at->is_directory(ignored)) {
+                watchFolder(at->path());
+                if (at.depth() >= kDeepest) at.disable_recursion_pending();
+            } else if (at->path().extension() == kExtension) {
+                lookAt(at->path(), target, now);
+            }
+        }
+        if (code) problems_.push_back(fmt::format("{}: {}", folder.string(), code.message()));
+    }
+    for (auto file = files_.begin(); file != files_.end();) {
+        const bool keep = file->second.seen || (!file->second.finished && !readToEnd(file->second, target, now));
+        if (keep) { // what is removed, its descriptor still reads
+            ++file;
+            continue;
+        }
+        if (!file->second.finished) target.close(file->second.stream);
+        file = files_.erase(file);
+    }
+}
+
+void SpoolFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return; // gone again
+    const auto [entry, is_new] = files_.try_emplace(placeOf(path));
+    File& file = entry->second;
+    file.seen = true;
+    if (is_new) {
+        file.path = path;
+        file.stream = target.open(path.string());
+        openFile(file);
+    } else if (file.inode != status.st_ino && file.inode != 0) {
+        if (file.finished)
+            file.stream = target.open(path.string());
+        else
+            readToEnd(file, target, now);
+        target.restart(file.stream);
+        file.finished = false;
+        file.pid = 0;
+        openFile(file);
+    } else if (!file.descriptor.isOpen() && !file.finished) {
+        openFile(file);
+    }
+}
+
+void SpoolFollower::openFile(File& file) {
+    file.offset = 0;
+    file.descriptor = Descriptor();
+    file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!file.descriptor.isOpen() || ::fstat(file.descriptor.get(), &status) != 0) {
+        problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));
+        return;
+    }
+    file.inode = status.st_ino;
+}
+
+SpoolFollower::Reached SpoolFollower::readFile(File& file, StreamTarget& target, TimeNs now) {
+    if (const auto rewind = target.takeRewind(file.stream)) file.offset = *rewind;
+    for (int i = 0; i < kReadsInTurn && file.descriptor.isOpen(); ++i) {
+        const std::size_t room = std::min(buffer_.size(), target.room(file.stream));
+        if (room == 0) return Reached::NoRoom;
+        const ssize_t bytes = ::pread(file.descriptor.get(), buffer_.data(), room, file.offset);
+        if (bytes > 0) {
+            target.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
+            file.offset += bytes;
+            continue;
+        }
+        if (bytes < 0) problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));
+        struct stat status {};
+        if (bytes != 0 || ::fstat(file.descriptor.get(), &status) != 0 || status.st_size >= file.offset)
+            return Reached::End;
+        // Shorter than what was read of it. A writer that could not write all of a batch takes its part back.
+        const auto pending = static_cast<std::int64_t>(target.pending(file.stream));
+        if (status.st_size >= file.offset - pending) {
+            target.dropPending(file.stream);
+            file.offset -= pending;
+        } else {
+            target.restart(file.stream);
+            file.offset = 0;
+        }
+    }
+    return file.descriptor.isOpen() ? Reached::More : Reached::End;
+}
+
+/// Whether all of it has arrived.
+bool SpoolFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
+    Reached reached = Reached::More;
+    while (reached == Reached::More)
+        reached = readFile(file, target, now);
+    return reached == Reached::End && target.isThrough(file.stream);
+}
+
+/// Where the writer is a process of this machine, the kernel says when it ends.
+void SpoolFollower::watchWriter(File& file, const StreamTarget& target) {
+    const auto statement = target.statementOf(file.stream);
+    if (!statement || statement->pid <= 0) return;
+    const bool here = statement->clock == own_clock_ && statement->pids == own_pids_ && !own_pids_.empty();
+    file.pid = here ? statement->pid : kElsewhere;
+    if (!here || writers_.contains(file.pid)) return;
+    Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(file.pid), 0)));
+    if (process.isOpen()) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = static_cast<std::uint64_t>(file.pid);
+        if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, process.get(), &event) == 0)
+            writers_[file.pid] = std::move(process);
+    } else if (errno == ESRCH) {
+        ended_.push_back(file.pid);
+    }
+}
+
+void SpoolFollower::tellGone(StreamTarget& target, TimeNs now) {
+    for (const std::int64_t pid : std::exchange(ended_, {})) {
+        // All that it wrote first: any of its files may say that it ended.
+        for (auto& [place, file] : files_) {
+            if (file.pid == pid && !file.finished) readToEnd(file, target, now);
+        }
+        for (auto& [place, file] : files_) {
+            if (file.pid != pid || file.finished) continue;
+            target.gone(file.stream,
+                        fmt::format("process {} is no more and did not close {}", pid, place.path.string()));
+        }
+    }
+}
+
+} // namespace bubblescope::profiler

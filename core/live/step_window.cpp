@@ -1,0 +1,148 @@
+#include "core/live/step_window.h"
+
+#include "core/analysis/anomalies/input.h"
+#include "core/cost/typical_costs.h"
+#include "core/recognise/match_schedule.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kMaxChecks = 400'000; ///< of all steps at hand
+
+ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagnosis) {
+    ReducedReplica replica;
+    replica.replica = analysis.replica;
+    replica.complete = true;
+    replica.wall = analysis.wall;
+    replica.bubble_rate = analysis.rates.over_makespan;
+    if (analysis.form) replica.expected_rate = analysis.form->bubble_rate;
+    for (const RankAccount& account : analysis.ranks) {
+        const auto causes = std::ranges::find(diagnosis.accounting.ranks, account.rank, &RankAccounting::rank);
+        replica.ranks.push_back({account.rank, account.busy, account.bubble,
+                                 analysis.form ? account.expected_bubble : std::nullopt,
+                                 causes == diagnosis.accounting.ranks.end() ? PerCause<TimeNs>{} : causes->causes});
+    }
+    return replica;
+}
+
+} // namespace
+
+StepWindow::StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits)
+    : thresholds_(thresholds), limits_(limits) {
+    run_.info = info;
+    run_.format = "perfetto";
+    run_.annotation = "Bubblescope";
+    run_.explanation.source = "stated";
+}
+
+void StepWindow::nameSchedule(const StepTimeline& first) {
+    Schedule observed = executedOrder(first);
+    observed.name = run_.info->schedule;
+    observed.flavor = run_.info->flavor;
+    ScheduleMatch match = matchSchedule(observed, typicalCosts(first));
+    run_.schedule = std::move(match.schedule);
+    run_.departure = match.departure;
+    run_.closest = std::move(match.closest);
+    run_.closest_order = std::move(match.closest_order);
+    analyzer_ = std::make_unique<StepAnalyzer>(run_.schedule);
+}
+
+std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines, const RunClocks& clocks,
+                                            std::vector<CheckRecord> checks) {
+    if (timelines.empty()) return {};
+    ++changes_;
+    if (analyzer_ == nullptr) nameSchedule(timelines.front());
+    clocks_ = clocks;
+    const std::size_t from = run_.steps.size();
+    for (StepTimeline& timeline : timelines) {
+        analyses_.push_back(analyzer_->analyze(timeline));
+        run_.steps.push_back(std::move(timeline));
+    }
+    takeChecks(std::move(checks));
+    countChecks(from);
+    std::vector<ReducedReplica> replicas;
+    std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
+    for (std::size_t i = 0; i < diagnoses.size(); ++i)
+        replicas.push_back(reduced(analyses_[from + i], diagnoses[i]));
+    std::ranges::move(diagnoses, std::back_inserter(diagnoses_));
+    trim();
+    return replicas;
+}
+
+void StepWindow::addChecks(std::vector<CheckRecord> checks) {
+    std::erase_if(checks, [this](const CheckRecord& check) {
+        return std::ranges::find(run_.steps, check.step, &StepTimeline::index) == run_.steps.end();
+    });
+    if (checks.empty()) return;
+    ++changes_;
+    takeChecks(std::move(checks));
+    countChecks(0);
+}
+
+void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
+    if (checks.empty()) return;
+    // Whatever a file may say of steps that are at hand.
+    const std::size_t room = kMaxChecks - std::min(kMaxChecks, run_.checks.checks.size());
+    checks.resize(std::min(checks.size(), room));
+    std::ranges::move(checks, std::back_inserter(run_.checks.checks));
+    run_.checks.sort();
+}
+
+/// How much of the bubbles of steps from there on was filled with checks.
+void StepWindow::countChecks(std::size_t from) {
+    const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
+    for (std::size_t step = 0; step < replays.size(); ++step) {
+        StepAnalysis& analysis = analyses_[from + step];
+        for (RankAccount& account : analysis.ranks)
+            account.replay = TimeNs{0};
+        countReplays(analysis, replays[step]);
+    }
+}
+
+void StepWindow::setDevice(const CheckPlace& place, CheckedDevice device) {
+    run_.checks.devices.insert_or_assign(place, std::move(device));
+}
+
+/// The first steps stay: without them nobody would know what was usual before something changed.
+void StepWindow::trim() {
+    std::set<int> numbers;
+    for (const StepTimeline& step : run_.steps)
+        numbers.insert(step.index);
+    if (numbers.size() <= limits_.first + limits_.last) return;
+    const int goes = *std::next(numbers.begin(), static_cast<std::ptrdiff_t>(limits_.first));
+    // Replicas come together, so what goes is one stretch of all lists.
+    const auto begin = std::ranges::find(run_.steps, goes, &StepTimeline::index) - run_.steps.begin();
+    const auto count = std::ranges::count(run_.steps, goes, &StepTimeline::index);
+    const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
+    drop(run_.steps);
+    drop(analyses_);
+    drop(diagnoses_);
+    std::erase_if(run_.checks.checks, [goes](const CheckRecord& check) { return check.step == goes; });
+}
+
+std::vector<Anomaly> StepWindow::findings() const {
+    constexpr int kFewest = 3;
+    // What is told of a median of all steps is looked at again with every step: the first few are too few.
+    constexpr int kSteady = 8;
+    const int steps = run_.steps.empty() ? 0 : run_.steps.back().index - run_.steps.front().index + 1;
+    if (steps < kFewest) return {};
+    std::vector<Anomaly> found = findAnomalies({run_,
+                                                analyses_,
+                                                typicalStep(analyses_),
+                                                clocks_,
+                                                thresholds_,
+                                                {},
+                                                knownOfSteps(run_, clocks_.bound()),
+                                                replaysOf(run_.checks, run_.steps)});
+    if (steps < kSteady)
+        std::erase_if(found, [](const Anomaly& one) { return one.kind == AnomalyKind::BubbleAboveForm; });
+    return found;
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,309 @@
+#include "core/live/stream_sender.h"
+
+#include "core/formats/perfetto/packet.h"
+#include "core/live/share_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it says whose it is
+constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others have theirs
+constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes that wait for the network
+constexpr std::size_t kPiece = std::size_t{1} << 18;     ///< of one message
+constexpr int kPingBurst = 8;
+
+/// Where the whole packets at the beginning of the bytes end. What is no packet goes along with what follows it: the
+/// collector finds the next one.
+std::size_t endOfPackets(std::string_view bytes) {
+    std::size_t end = 0;
+    std::string_view body;
+    for (std::size_t next = 0; next < bytes.size();) {
+        const auto ended = perfetto::takeFrame(bytes, next, body);
+        if (!ended) {
+            end = next;
+        } else if (*ended == perfetto::PacketBatch::End::Cut) {
+            break;
+        } else {
+            ++next;
+        }
+    }
+    return end;
+}
+
+} // namespace
+
+/// One file. Its beginning is looked into here too, for whose it is.
+struct StreamSender::Source final : public RecordSink {
+    explicit Source(std::string path) : name(std::move(path)) { begin(); }
+
+    void begin() {
+        records = std::make_unique<RecordStream>(*this);
+        said.reset();
+        ended = gone = opened = resumed = false;
+        generation = read = sent = acked = 0;
+        unsplit.clear();
+        rewind.reset();
+        why_gone.clear();
+    }
+
+    void onRun(const OwnHome&, const RunStatement& statement) override { said = statement; }
+    void onOp(const OwnHome&, const FoundOp&) override {}
+    void onComm(const OwnHome&, const FoundComm&) override {}
+    void onCheck(const OwnHome&, SeenCheck) override {}
+    void onDigest() override {}
+    void onPing(const Ping&) override {}
+    void onClocks(const perfetto::ClockReading& clocks) override {
+        // Of two files of one name: when the host began to write them tells which it is.
+        if (generation == 0) generation = static_cast<std::uint64_t>(clocks.realtime.count()) | 1U;
+    }
+    void onLost(const OwnHome&, std::int64_t) override {}
+    void onEnd(const OwnHome&, const StreamEnd&) override { ended = true; }
+    void onShare(ShareRecord record) override {
+        if (auto* const begin = std::get_if<ShareBegin>(&record.what)) said = std::move(begin->said);
+        ended = ended || std::holds_alternative<ShareEnd>(record.what);
+    }
+    void onCaptured(const CaptureStatement& statement) override { said = statement.writer; }
+    void onCaptureLosses(std::int64_t) override {}
+    void onCaptureEnd() override { ended = true; }
+    void onOther() override {}
+
+    std::string name;
+    std::unique_ptr<RecordStream> records;
+    std::optional<RunStatement> said;
+    bool ended = false;  ///< the file says so
+    bool gone = false;   ///< its writer is no more
+    bool opened = false; ///< on this connection
+    bool resumed = false;
+    std::uint64_t generation = 0;
+    std::uint64_t read = 0;  ///< how far the stream was looked into here
+    std::uint64_t sent = 0;  ///< offset of the first byte that was not
+    std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
+    std::string unsplit;     ///< bytes from `sent` on that are no whole packet
+    std::optional<std::int64_t> rewind;
+    std::string why_gone; ///< to be sent
+};
+
+StreamSender::StreamSender(Options options) : options_(std::move(options)) {}
+StreamSender::~StreamSender() = default;
+
+Status StreamSender::turn(TimeNs now) {
+    if (refused_) return *refused_;
+    if (!link_ && now >= retry_at_) connect(now);
+    if (!link_) return {};
+    if (welcome_) {
+        for (std::size_t stream = 0; stream < sources_.size(); ++stream)
+            openThere(stream);
+        if (now >= ping_at_) ping(now);
+    }
+    link_->turn([&](const Frame& frame) { take(frame, now); });
+    if (link_->over()) {
+        done_ = link_->why().empty() && allArrived();
+        disconnect(now);
+    }
+    return refused_ ? Status(*refused_) : Status();
+}
+
+void StreamSender::connect(TimeNs now) {
+    retry_at_ = now + options_.retry;
+    done_ = false;
+    Result<Descriptor> socket = connectTo(options_.address);
+    std::unique_ptr<TlsSession> tls;
+    if (socket.ok() && options_.tls) {
+        auto begun = options_.tls->begin();
+        if (!begun.ok()) {
+            problem_ = begun.error().text();
+            return;
+        }
+        tls = std::move(begun).value();
+    }
+    if (!socket.ok()) {
+        problem_ = socket.error().text();
+        return;
+    }
+    link_.emplace(std::move(socket).value(), std::move(tls));
+    Frame hello;
+    hello.kind = Frame::Kind::Hello;
+    hello.text = fmt::format("{}\n{}\n{}", options_.token, options_.name, options_.clock);
+    link_->send(hello);
+}
+
+void StreamSender::disconnect(TimeNs now) {
+    problem_ = link_->why().empty() ? "the collector closed the connection" : link_->why();
+    link_.reset();
+    welcome_ = false;
+    retry_at_ = now + options_.retry;
+    for (const auto& source : sources_) {
+        if (source) source->opened = source->resumed = false;
+    }
+}
+
+void StreamSender::openThere(std::size_t stream) {
+    Source* const source = sources_[stream].get();
+    if (source == nullptr || !source->said || isForeign(*source)) return;
+    Frame frame;
+    frame.stream = static_cast<std::uint32_t>(stream);
+    if (!source->opened) {
+        frame.kind = Frame::Kind::Open;
+        frame.times[0] = TimeNs{static_cast<std::int64_t>(source->generation)};
+        frame.text = source->name;
+        link_->send(frame);
+        source->opened = true;
+    }
+    // Its end is told behind all that it wrote; of a file that says itself that it has ended, nothing needs to be.
+    if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
+    frame.kind = Frame::Kind::Gone;
+    frame.text = std::exchange(source->why_gone, {});
+    link_->send(frame);
+}
+
+void StreamSender::ping(TimeNs now) {
+    if (pings_left_ == 0) pings_left_ = kPingBurst;
+    --pings_left_;
+    ping_at_ = now + options_.ping; // the next of a burst follows the answer
+    Frame frame;
+    frame.kind = Frame::Kind::Ping;
+    frame.times[0] = now;
+    link_->send(frame);
+}
+
+void StreamSender::take(const Frame& frame, TimeNs now) {
+    const auto index = static_cast<std::size_t>(frame.stream);
+    Source* const source = index < sources_.size() ? sources_[index].get() : nullptr;
+    switch (frame.kind) {
+    case Frame::Kind::Welcome:
+        welcome_ = true;
+        problem_.clear();
+        ping_at_ = now;
+        break;
+    case Frame::Kind::Refused:
+        refused_ = runError("the collector refused: " + frame.text, "check the token");
+        refused_->where = options_.address.text();
+        break;
+    case Frame::Kind::Resume:
+        if (source == nullptr || !source->opened) break;
+        source->resumed = true;
+        source->sent = source->acked = frame.offset;
+        source->unsplit.clear();
+        source->rewind = static_cast<std::int64_t>(frame.offset);
+        break;
+    case Frame::Kind::Ack:
+        if (source != nullptr && frame.offset <= source->sent) source->acked = std::max(source->acked, frame.offset);
+        break;
+    case Frame::Kind::Pong: {
+        Frame measured = frame; // which the collector keeps, since it compares clocks
+        measured.kind = Frame::Kind::Pong;
+        measured.offset = static_cast<std::uint64_t>(now.count());
+        link_->send(measured);
+        if (pings_left_ > 0) ping(now);
+        break;
+    }
+    default: break;
+    }
+}
+
+StreamSender::Stream StreamSender::open(const std::string& name) {
+    sources_.push_back(std::make_unique<Source>(name)); // numbers are not given out twice: the other end knows them
+    return sources_.size() - 1;
+}
+
+void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
+    Source& source = *sources_[stream];
+    const std::uint64_t offset = source.sent + source.unsplit.size();
+    const std::uint64_t behind = offset + bytes.size();
+    if (behind > source.read) { // what is read again was looked into already
+        source.records->feed(bytes.substr(static_cast<std::size_t>(source.read > offset ? source.read - offset : 0)));
+        source.read = behind;
+    }
+    source.unsplit += bytes;
+    if (!source.resumed || !link_) return;
+    const std::size_t whole = endOfPackets(source.unsplit);
+    for (std::size_t at = 0; at < whole; at += kPiece) {
+        Frame frame;
+        frame.kind = Frame::Kind::Data;
+        frame.stream = static_cast<std::uint32_t>(stream);
+        frame.offset = source.sent;
+        frame.text = source.unsplit.substr(at, std::min(kPiece, whole - at));
+        source.sent += frame.text.size();
+        link_->send(frame);
+    }
+    source.unsplit.erase(0, whole);
+}
+
+std::size_t StreamSender::pending(Stream stream) const {
+    return sources_[stream]->unsplit.size();
+}
+
+void StreamSender::dropPending(Stream stream) {
+    Source& source = *sources_[stream];
+    source.records->dropPending();
+    source.unsplit.clear();
+    source.read = std::min(source.read, source.sent);
+}
+
+void StreamSender::restart(Stream stream) {
+    sources_[stream]->begin();
+}
+
+void StreamSender::close(Stream stream) {
+    if (link_ && sources_[stream]->resumed) {
+        Frame frame;
+        frame.kind = Frame::Kind::Finish;
+        frame.stream = static_cast<std::uint32_t>(stream);
+        frame.offset = sources_[stream]->sent;
+        link_->send(frame);
+    }
+    sources_[stream].reset();
+}
+
+void StreamSender::gone(Stream stream, const std::string& why) {
+    sources_[stream]->why_gone = why;
+    sources_[stream]->gone = true;
+}
+
+std::optional<RunStatement> StreamSender::statementOf(Stream stream) const {
+    return sources_[stream]->said;
+}
+
+std::size_t StreamSender::room(Stream stream) const {
+    const Source& source = *sources_[stream];
+    if (!source.said) return source.read < kBeginning ? kBeginning - source.read : 0;
+    if (!source.resumed || !link_ || link_->waiting() > kUnderWay) return 0;
+    return kInTurn;
+}
+
+std::optional<std::int64_t> StreamSender::takeRewind(Stream stream) {
+    return std::exchange(sources_[stream]->rewind, std::nullopt);
+}
+
+bool StreamSender::isThrough(Stream stream) const {
+    const Source& source = *sources_[stream];
+    return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty();
+}
+
+bool StreamSender::isForeign(const Source& source) const {
+    return options_.only_own && source.said && source.said->clock != options_.clock;
+}
+
+bool StreamSender::done() const {
+    return link_ ? link_->waiting() == 0 && allArrived() : done_;
+}
+
+bool StreamSender::allArrived() const {
+    bool any = false;
+    for (std::size_t stream = 0; stream < sources_.size(); ++stream) {
+        if (!sources_[stream]) continue;
+        const Source& source = *sources_[stream];
+        if (isForeign(source)) continue;
+        any = true;
+        const bool told_gone = source.gone && source.why_gone.empty();
+        if ((!source.ended && !told_gone) || !isThrough(stream)) return false;
+    }
+    return any;
+}
+
+} // namespace bubblescope::profiler

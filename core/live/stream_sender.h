@@ -1,0 +1,80 @@
+#pragma once
+
+#include "core/live/stream_target.h"
+#include "core/net/address.h"
+#include "core/net/link.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// Sends the files of a run to a collector. Nothing is held here but what is under way: after a broken connection the
+/// collector says how far each stream arrived, and its file is read again from there. Who writes the files never
+/// notices. One thread at a time.
+class StreamSender final : public StreamTarget {
+public:
+    struct Options {
+        Address address;
+        std::string token;
+        std::string name;  ///< of this machine
+        std::string clock; ///< of its CLOCK_MONOTONIC
+        std::optional<TlsSettings> tls;
+        TimeNs retry{std::chrono::seconds(1)};
+        TimeNs ping{std::chrono::seconds(60)};
+        bool only_own = false; ///< pass over files of other machines, which send them themselves
+    };
+    explicit StreamSender(Options options);
+    ~StreamSender() override;
+
+    /// Connects where it is not, sends and hears what goes at once. `now` is CLOCK_MONOTONIC. Error: Run or Input,
+    /// where trying again would not help: the collector refused.
+    [[nodiscard]] Status turn(TimeNs now);
+
+    /// To be waited for: readable, or writable too where that is wanted; negative while not connected.
+    [[nodiscard]] int descriptor() const { return link_ ? link_->descriptor() : -1; }
+    [[nodiscard]] bool wantsToWrite() const { return link_ && link_->waiting() > 0; }
+    [[nodiscard]] bool connected() const { return welcome_; }
+    [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
+    /// Whether all that was fed has arrived, and every stream has ended or its writer is no more. It stays so when the
+    /// collector, which knows as well, then closes the connection.
+    [[nodiscard]] bool done() const;
+
+    [[nodiscard]] Stream open(const std::string& name) override;
+    void feed(Stream stream, std::string_view bytes, TimeNs now) override;
+    [[nodiscard]] std::size_t pending(Stream stream) const override;
+    void dropPending(Stream stream) override;
+    void restart(Stream stream) override;
+    void close(Stream stream) override;
+    void gone(Stream stream, const std::string& why) override;
+    [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
+    [[nodiscard]] std::size_t room(Stream stream) const override;
+    [[nodiscard]] std::optional<std::int64_t> takeRewind(Stream stream) override;
+    [[nodiscard]] bool isThrough(Stream stream) const override;
+
+private:
+    struct Source;
+
+    void connect(TimeNs now);
+    void disconnect(TimeNs now);
+    void take(const Frame& frame, TimeNs now);
+    void openThere(std::size_t stream);
+    [[nodiscard]] bool allArrived() const;
+    [[nodiscard]] bool isForeign(const Source& source) const;
+    void ping(TimeNs now);
+
+    Options options_;
+    std::optional<Link> link_;
+    bool welcome_ = false;
+    bool done_ = false; ///< when the connection ended
+    std::optional<Error> refused_;
+    std::string problem_;
+    TimeNs retry_at_{0};
+    TimeNs ping_at_{0};
+    int pings_left_ = 0; ///< of a burst, of which the quickest tells most
+    std::vector<std::unique_ptr<Source>> sources_;
+};
+
+} // namespace bubblescope::profiler

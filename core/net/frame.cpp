@@ -1,0 +1,73 @@
+#include "core/net/frame.h"
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kHeadBytes = 1 + 4 + 8 + 3 * 8;
+
+template <class Number>
+void put(std::string& out, Number value) {
+    for (std::size_t byte = 0; byte < sizeof value; ++byte)
+        out.push_back(static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * byte)) & 0xff));
+}
+
+template <class Number>
+Number take(std::string_view& in) {
+    std::uint64_t value = 0;
+    for (std::size_t byte = 0; byte < sizeof(Number); ++byte)
+        value |= static_cast<std::uint64_t>(static_cast<unsigned char>(in[byte])) << (8 * byte);
+    in.remove_prefix(sizeof(Number));
+    return static_cast<Number>(value);
+}
+
+} // namespace
+
+std::string encode(const Frame& frame) {
+    std::string out;
+    out.reserve(kLengthBytes + kHeadBytes + frame.text.size());
+    put(out, static_cast<std::uint32_t>(kHeadBytes + frame.text.size()));
+    put(out, static_cast<std::uint8_t>(frame.kind));
+    put(out, frame.stream);
+    put(out, frame.offset);
+    for (const TimeNs time : frame.times)
+        put(out, time.count());
+    out += frame.text;
+    return out;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+    std::string_view rest = std::string_view(pending_).substr(taken_);
+    const auto wait = [this]() -> Result<std::optional<Frame>> {
+        pending_.erase(0, taken_);
+        taken_ = 0;
+        return std::optional<Frame>();
+    };
+    if (rest.size() < kLengthBytes) return wait();
+    const auto length = take<std::uint32_t>(rest);
+    if (length < kHeadBytes || length > kHeadBytes + kLongestText)
+        return inputError("the connection", "what came is no message of Bubblescope's");
+    if (rest.size() < length) return wait();
+    rest = rest.substr(0, length);
+    taken_ += kLengthBytes + length;
+    Frame frame;
+    const auto kind = take<std::uint8_t>(rest);
+    if (kind > static_cast<std::uint8_t>(Frame::kLast))
+        return inputError("the connection", "a message is of an unknown kind", "use one version on both sides");
+    frame.kind = static_cast<Frame::Kind>(kind);
+    frame.stream = take<std::uint32_t>(rest);
+    frame.offset = take<std::uint64_t>(rest);
+    for (TimeNs& time : frame.times)
+        time = TimeNs{take<std::int64_t>(rest)};
+    frame.text = rest;
+    return std::optional<Frame>(std::move(frame));
+}
+
+bool equalSecrets(std::string_view a, std::string_view b) {
+    unsigned difference = a.size() == b.size() ? 0 : 1;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+    return difference == 0;
+}
+
+} // namespace bubblescope::profiler

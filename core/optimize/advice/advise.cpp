@@ -1,0 +1,265 @@
+#include "core/optimize/advice/advise.h"
+
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/optimize/partition/optimise.h"
+#include "core/schedule/families/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr double kLeastGain = 0.005;
+/// Larger orders are not tried: there are hundreds to try.
+constexpr std::size_t kMostOps = 400'000;
+/// Of the search for the best split of layers: a fraction of a second each.
+constexpr std::int64_t kPartitionEffort = 20'000'000;
+constexpr std::size_t kSplitsTried = 4;
+
+struct Candidate {
+    PipelineChange change;
+    Schedule schedule;
+    TimeNs wall{0};
+    HeldMemory memory;
+};
+
+LayerSizes divided(LayerSizes sizes, int by) {
+    sizes.activation /= by;
+    sizes.until_weight_grad /= by;
+    sizes.forward_workspace /= by;
+    sizes.backward_workspace /= by;
+    return sizes;
+}
+
+class Search {
+public:
+    Search(const MeanPipeline& pipeline, const ReplayModel& run, const ModelCut& cut, const AdviceOptions& options)
+        : pipeline_(pipeline), run_(run), cut_(cut), options_(options) {}
+
+    /// The order that runs now.
+    Result<Candidate> asItRan() {
+        BUBBLESCOPE_ASSIGN(auto candidate, attempt({}));
+        if (!candidate) return usageError("the run's own order cannot be simulated");
+        return std::move(*candidate);
+    }
+
+    Status tryAll(const Candidate& present) {
+        std::set<int> chunks{1, 2, 4};
+        chunks.insert(run_.vpp);
+        for (const ScheduleFamily& family : scheduleFamilies()) {
+            std::vector<std::string_view> flavors = family.flavors;
+            if (flavors.empty()) flavors.emplace_back();
+            for (const std::string_view flavor : flavors) {
+                for (const int vpp : chunks) {
+                    for (const int split : {1, 2}) {
+                        PipelineChange change;
+                        change.schedule = family.name;
+                        change.flavor = flavor;
+                        change.vpp = vpp;
+                        change.split = split;
+                        BUBBLESCOPE_TRY(keep(change));
+                    }
+                }
+            }
+        }
+        if (cut_.layers.empty()) return {};
+        sort();
+        std::vector<PipelineChange> bases{{}};
+        for (std::size_t i = 0; i < std::min(kSplitsTried, found_.size()); ++i)
+            bases.push_back(found_[i].change);
+        for (PipelineChange& base : bases) {
+            const Schedule& schedule = base.any() ? scheduleOf(base) : present.schedule;
+            if (bestLayers(schedule, base)) BUBBLESCOPE_TRY(keep(base));
+        }
+        return {};
+    }
+
+    /// A step of half as many micro-batches, each op of the time that it has now, scales with that time.
+    Result<std::optional<LargerMicrobatches>> larger(const Candidate& present) {
+        if (run_.microbatches % 2 != 0) return std::optional<LargerMicrobatches>{};
+        PipelineChange change;
+        change.microbatches = run_.microbatches / 2;
+        BUBBLESCOPE_ASSIGN(auto half, attempt(change));
+        if (!half || half->wall <= TimeNs{0}) return std::optional<LargerMicrobatches>{};
+        LargerMicrobatches result{*change.microbatches, 1, std::move(half->memory)};
+        result.break_even = static_cast<double>(present.wall.count()) / static_cast<double>(half->wall.count());
+        result.memory.activations *= 2;
+        result.memory.bytes.reset(); // sizes are those of a micro-batch as it ran
+        return std::optional(std::move(result));
+    }
+
+    /// The shortest first; of equals those that change least.
+    void sort() {
+        const auto weight = [](const Candidate& c) {
+            return std::tuple(c.wall, c.change.split, c.schedule.vpp, c.memory.activations);
+        };
+        std::ranges::stable_sort(found_, [&](const Candidate& a, const Candidate& b) { return weight(a) < weight(b); });
+    }
+
+    [[nodiscard]] const std::vector<Candidate>& found() const { return found_; }
+    [[nodiscard]] int tried() const { return tried_; }
+
+private:
+    Status keep(const PipelineChange& change) {
+        BUBBLESCOPE_ASSIGN(auto candidate, attempt(change));
+        if (candidate) found_.push_back(std::move(*candidate));
+        return {};
+    }
+
+    /// Nothing where the family does not take these sizes, or the budget does not.
+    Result<std::optional<Candidate>> attempt(const PipelineChange& change) {
+        auto made = pipeline_.schedule(change);
+        if (!made.ok()) return std::optional<Candidate>{};
+        Candidate candidate{change, std::move(made).value(), TimeNs{0}, {}};
+        const Schedule& schedule = candidate.schedule;
+        const int stages = schedule.stages() / routes(schedule.placement);
+        const int layers = std::accumulate(cut_.layers.begin(), cut_.layers.end(), 0);
+        if (schedule.opCount() > kMostOps || (layers > 0 && stages > layers)) return std::optional<Candidate>{};
+        BUBBLESCOPE_ASSIGN(candidate.memory, memoryOf(schedule, change));
+        const bool fits = !options_.budget || !candidate.memory.bytes || *candidate.memory.bytes <= *options_.budget;
+        if (!fits && change.any()) return std::optional<Candidate>{};
+        ++tried_;
+        const auto step = simulate(schedule, pipeline_.costs(schedule, change));
+        if (!step.ok()) return std::optional<Candidate>{};
+        candidate.wall = step.value().wall();
+        return std::optional(std::move(candidate));
+    }
+
+    [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
+        HeldMemory held;
+        held.copies = routes(schedule.placement);
+        const std::vector<int> peaks = peakActivations(schedule);
+        const double share = static_cast<double>(held.copies) / schedule.vpp / change.split;
+        for (const int peak : peaks)
+            held.activations = std::max(held.activations, peak * share);
+        if (!options_.sizes) return held;
+        ModelSizes sizes = *options_.sizes;
+        const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
+        if (!change.layers.empty())
+            sizes.layers_per_stage = change.layers;
+        else if (cut_.layers.size() == stages)
+            sizes.layers_per_stage = cut_.layers;
+        else if (sizes.layers_per_stage.size() != stages)
+            sizes.layers_per_stage.clear();
+        for (LayerSizes& layer : sizes.layers)
+            layer = divided(layer, change.split);
+        sizes.first = divided(sizes.first, change.split);
+        sizes.last = divided(sizes.last, change.split);
+        BUBBLESCOPE_ASSIGN(const MemoryModel model, memoryModel(sizes, schedule));
+        held.bytes = 0;
+        for (const RankMemory& rank : memoryUse(schedule, model))
+            held.bytes = std::max(*held.bytes, rank.peak());
+        return held;
+    }
+
+    [[nodiscard]] const Schedule& scheduleOf(const PipelineChange& change) const {
+        const auto same = [&](const Candidate& c) {
+            return std::tie(c.change.schedule, c.change.flavor, c.change.vpp, c.change.split) ==
+                   std::tie(change.schedule, change.flavor, change.vpp, change.split);
+        };
+        return std::ranges::find_if(found_, same)->schedule;
+    }
+
+    /// The split of the layers with the shortest step, into `change`; false where there is none to choose.
+    bool bestLayers(const Schedule& schedule, PipelineChange& change) const {
+        std::vector<Layer> layers;
+        for (const OpTimes& times : pipeline_.layerTimes(change))
+            layers.push_back({"", times, 0});
+        PartitionOptions partition;
+        partition.comm = pipeline_.costs(schedule, change).comm;
+        partition.effort = kPartitionEffort;
+        const auto best = optimisePartition(schedule, layers, partition);
+        if (!best.ok() || best.value().best.partition.layers_per_stage == cut_.layers) return false;
+        change.layers = best.value().best.partition.layers_per_stage;
+        return true;
+    }
+
+    const MeanPipeline& pipeline_;
+    const ReplayModel& run_;
+    const ModelCut& cut_;
+    const AdviceOptions& options_;
+    std::vector<Candidate> found_;
+    int tried_ = 0;
+};
+
+std::vector<std::string> textsOf(const PipelineChange& change) {
+    std::vector<std::string> texts;
+    if (!change.schedule.empty()) {
+        texts.push_back(
+            fmt::format("schedule={}{}{}", change.schedule, change.flavor.empty() ? "" : "/", change.flavor));
+    }
+    if (change.vpp) texts.push_back(fmt::format("vpp={}", *change.vpp));
+    if (change.split > 1) texts.push_back(fmt::format("split={}", change.split));
+    if (!change.layers.empty()) texts.push_back(fmt::format("layers={}", fmt::join(change.layers, ",")));
+    return texts;
+}
+
+/// Those worth predicting: found ones in order of their time.
+std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const Candidate& present, std::size_t most) {
+    std::vector<const Candidate*> kept;
+    // One flavor speaks for its family, at its chunks and micro-batches.
+    std::set<std::tuple<std::string, int, int, bool>> seen;
+    const auto take = [&](std::size_t count, auto accepts) {
+        for (const Candidate& c : found) {
+            const double gain = 1 - static_cast<double>(c.wall.count()) / static_cast<double>(present.wall.count());
+            if (count == 0 || gain < kLeastGain) break;
+            if (!accepts(c)) continue;
+            if (!seen.insert({c.schedule.name, c.schedule.vpp, c.change.split, !c.change.layers.empty()}).second)
+                continue;
+            kept.push_back(&c);
+            --count;
+        }
+    };
+    const auto oneModel = [&](const Candidate& c) { return c.memory.copies <= present.memory.copies; };
+    const auto whole = [&](const Candidate& c) { return oneModel(c) && c.change.split == 1; };
+    const auto noFuller = [&](const Candidate& c) {
+        return whole(c) && c.memory.activations <= present.memory.activations + 1e-9;
+    };
+    const std::size_t third = std::max<std::size_t>(most / 3, 1);
+    take(1, [&](const Candidate& c) { return c.change.schedule.empty(); }); // layers alone
+    take(third, noFuller);
+    take(third, whole);
+    take(1, [&](const Candidate& c) { return !oneModel(c); });
+    take(most > kept.size() ? most - kept.size() : 0, oneModel);
+    return kept;
+}
+
+} // namespace
+
+Result<Advice> advise(const ReplayModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
+                      double most_error) {
+    // Says so where the run cannot be replayed, before anything is tried.
+    Scenario unchanged;
+    unchanged.pipeline.vpp = run.vpp;
+    BUBBLESCOPE_TRY(predict(run, order, unchanged, cut, most_error));
+    BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(run, order, cut));
+    Search search(pipeline, run, cut, options);
+    BUBBLESCOPE_ASSIGN(const Candidate present, search.asItRan());
+    BUBBLESCOPE_TRY(search.tryAll(present));
+    search.sort();
+
+    Advice advice;
+    advice.present = present.memory;
+    BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
+    advice.tried = search.tried();
+    for (const Candidate* candidate : chosen(search.found(), present, options.most)) {
+        Scenario scenario;
+        scenario.pipeline = candidate->change;
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut, most_error));
+        if (prediction.relativeChange() > -kLeastGain) continue;
+        advice.suggestions.push_back(
+            {candidate->change, textsOf(candidate->change), std::move(prediction), candidate->memory});
+    }
+    std::ranges::stable_sort(advice.suggestions, {},
+                             [](const Suggestion& suggestion) { return suggestion.prediction.after; });
+    return advice;
+}
+
+} // namespace bubblescope

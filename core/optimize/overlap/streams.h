@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/optimize/overlap/operators.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope::overlap {
+
+/// The two passes of a pair.
+enum class Pass : std::uint8_t { Backward, Forward };
+template <class T>
+using PerPass = std::array<T, 2>;
+
+[[nodiscard]] constexpr std::size_t passIndex(Pass pass) {
+    return static_cast<std::size_t>(pass);
+}
+
+/// The device's two streams at one moment of issuing work to them. The compute stream runs ops in the order in
+/// which they are issued; so does the all-reduce stream, whose work becomes ready in that order. An op starts
+/// when its stream is free and, where it waits for it, its pass's last all-reduce has ended; the other pass's
+/// all-reduces do not concern it. Compute and all-reduce do not slow each other down.
+struct StreamState {
+    TimeNs compute{0};         ///< when the compute stream is free
+    TimeNs link{0};            ///< when the all-reduce stream is free
+    PerPass<TimeNs> reduced{}; ///< when each pass's last all-reduce has ended
+    int queued_pass = -1;      ///< pass of an all-reduce that still queues for the device (equal priority); -1 none
+    TimeNs queued_time{0};     ///< its duration
+
+    /// Runs a compute op; `from` is the earliest time at which its data is there. Returns its start.
+    TimeNs issueCompute(Pass pass, const Operator& op, TimeNs from);
+    /// Runs an all-reduce on its own stream, or queues it.
+    void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
+    /// Runs an all-reduce that blocks the compute stream. Returns its start.
+    TimeNs issueBlocking(Pass pass, TimeNs time);
+    /// Nothing is launched before the queued all-reduce any more: it starts, at `from` at the earliest.
+    void grantQueued(TimeNs from);
+};
+
+/// A run of one pass's operators, [first, end), that is issued in one go.
+struct Piece {
+    Pass pass = Pass::Backward;
+    int first = 0;
+    int end = 0;
+
+    friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// The order in which two passes' operators (or only one's) are issued. Each pass's pieces cover its operators
+/// in order.
+struct Plan {
+    PerPass<Operators> ops;
+    std::vector<Piece> pieces;
+
+    [[nodiscard]] const Operators& of(Pass pass) const { return ops[passIndex(pass)]; }
+};
+
+struct OpSpan {
+    Pass pass = Pass::Backward;
+    int op = 0;
+    TimeNs start{0};
+    TimeNs end{0};
+};
+
+/// What a plan's execution took. Spans are in the order of issue.
+struct PlanRun {
+    std::vector<OpSpan> spans;
+    PerPass<TimeNs> ends{}; ///< when each pass's last operator has ended
+
+    [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
+};
+
+/// Runs a plan from `state` on, which afterwards is that at its end. `arrivals` are the times at which the
+/// passes' inputs are there. Linear in operators.
+[[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
+                              const PerPass<TimeNs>& arrivals = {});
+/// On an idle device at time 0.
+[[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
+
+/// How long an all-reduce ran, and how much of that the compute stream was busy beside it.
+struct ReduceSpan {
+    Pass pass = Pass::Backward;
+    int op = 0;
+    TimeNs time{0};
+    TimeNs hidden{0};
+};
+
+/// Of all all-reduces of a run, in the order of issue.
+[[nodiscard]] std::vector<ReduceSpan> hiddenShares(const Plan& plan, const PlanRun& run);
+
+} // namespace bubblescope::overlap

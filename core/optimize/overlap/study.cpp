@@ -1,0 +1,152 @@
+#include "core/optimize/overlap/study.h"
+
+#include "core/optimize/overlap/cut_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::overlap {
+namespace {
+
+constexpr Variant kVariants[] = {
+    {"none", "no overlap", Cutting::None, false},
+    {"dw", "all-reduce beside the weight's gradient", Cutting::None, true},
+    {"paddle", "cut as Paddle's pass cuts", Cutting::Budget, false},
+    {"paddle+dw", "Paddle's cuts, and all-reduce beside the weight's gradient", Cutting::Budget, true},
+    {"paddle-split", "Paddle's cuts, long forward ops split", Cutting::BudgetSplit, false},
+    {"every", "cut at every all-reduce", Cutting::Every, false},
+    {"search", "searched cuts", Cutting::Search, false},
+    {"search-split", "searched cuts, long ops split", Cutting::SearchSplit, false},
+    {"search-split+dw", "the same, and all-reduce beside the weight's gradient", Cutting::SearchSplit, true},
+};
+
+TimeNs budgetOf(const OpCosts& costs) {
+    return costs.cut_budget.value_or(longestAllReduce(costs.backward));
+}
+
+/// Beyond this the search for one number of slices takes seconds.
+constexpr std::size_t kMaxStates = 8'000'000;
+
+/// Tries each number of slices, all long ops alike, and keeps what makes the shortest pair.
+Plan searchWithSlices(const OpCosts& costs, const Operators& backward, const Operators& forward) {
+    Plan best = searchCuts(backward, forward, costs.rules);
+    TimeNs best_time = runPlan(best, costs.rules).end();
+    const TimeNs longest = std::min(longestAllReduce(backward), longestAllReduce(forward));
+    const TimeNs ideal = computeTime(backward) + computeTime(forward);
+    for (int slices = 2; slices <= costs.most_slices && best_time > ideal; ++slices) {
+        const auto split = [&](const Operators& ops) {
+            Operators out;
+            for (const Operator& op : ops) {
+                // As many slices as tried, whatever they come down to.
+                const Operators one =
+                    splitLongOps({op}, op.time > longest ? TimeNs{0} : op.time, slices, costs.slice_loss);
+                out.insert(out.end(), one.begin(), one.end());
+            }
+            return out;
+        };
+        Operators split_backward = split(backward);
+        Operators split_forward = split(forward);
+        if (split_backward.size() * split_forward.size() > kMaxStates) break;
+        Plan plan = searchCuts(std::move(split_backward), std::move(split_forward), costs.rules);
+        const TimeNs time = runPlan(plan, costs.rules).end();
+        if (time >= best_time) continue;
+        best_time = time;
+        best = std::move(plan);
+    }
+    return best;
+}
+
+void cutPair(PairStudy& study, const OpCosts& costs, const Operators& backward, const Operators& forward) {
+    Plan& plan = study.plans.pair;
+    switch (study.variant.cutting) {
+    case Cutting::None: plan = uncut(backward, forward); return;
+    case Cutting::Every: plan = cutAtEveryAllReduce(backward, forward); return;
+    case Cutting::Search: plan = searchCuts(backward, forward, costs.rules); return;
+    case Cutting::SearchSplit: plan = searchWithSlices(costs, backward, forward); return;
+    case Cutting::Budget:
+    case Cutting::BudgetSplit: break;
+    }
+    const TimeNs budget = budgetOf(costs);
+    RuleCut cut = study.variant.cutting == Cutting::Budget
+                      ? cutByBudget(backward, forward, budget)
+                      : cutByBudgetSplitting(backward, forward, budget, costs.most_slices, costs.slice_loss);
+    plan = std::move(cut.plan);
+    study.stop = cut.stop;
+    study.stopped_at = cut.stopped_at;
+}
+
+} // namespace
+
+std::span<const Variant> variants() {
+    return kVariants;
+}
+
+Result<Variant> variantNamed(std::string_view name) {
+    std::string names;
+    for (const Variant& variant : kVariants) {
+        if (variant.name == name) return variant;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", variant.name);
+    }
+    return usageError(fmt::format("unknown way to cut a pair '{}'", name), "use one of " + names);
+}
+
+PairStudy studyPair(const OpCosts& costs, const Variant& variant) {
+    PairStudy study;
+    study.variant = variant;
+    const Operators forward = stagePass(costs.forward, costs.layers);
+    const Operators whole = stagePass(costs.backward, costs.layers);
+    const Operators backward = variant.weight_grads ? takeWeightGradsApart(whole) : whole;
+    study.plans.forward = uncut(forward, Pass::Forward);
+    study.plans.backward = uncut(backward, Pass::Backward);
+    study.forward = runPlan(study.plans.forward, costs.rules).end();
+    study.backward = runPlan(study.plans.backward, costs.rules).end();
+    cutPair(study, costs, backward, forward);
+    study.pair = runPlan(study.plans.pair, costs.rules);
+    study.reduces = hiddenShares(study.plans.pair, study.pair);
+    for (const ReduceSpan& span : study.reduces) {
+        study.all_reduce[passIndex(span.pass)] += span.time;
+        study.hidden[passIndex(span.pass)] += span.hidden;
+    }
+    study.slices = static_cast<int>(study.pair.spans.size() - backward.size() - forward.size());
+    return study;
+}
+
+std::vector<Exposure> backwardExposures(const PairStudy& study) {
+    const Plan& plan = study.plans.pair;
+    std::vector<Exposure> exposures;
+    for (const ReduceSpan& span : study.reduces) {
+        if (span.pass != Pass::Backward) continue;
+        Exposure exposure{span, plan.of(span.pass)[static_cast<std::size_t>(span.op)].own_stream, {}};
+        const auto piece = std::ranges::find_if(
+            plan.pieces, [&](const Piece& one) { return one.pass == Pass::Backward && one.end == span.op + 1; });
+        if (exposure.own_stream && piece != plan.pieces.end() && std::next(piece) != plan.pieces.end()) {
+            const Piece& next = *std::next(piece);
+            for (int op = next.first; op < next.end && next.pass == Pass::Forward; ++op) {
+                const Operator& other = plan.of(next.pass)[static_cast<std::size_t>(op)];
+                exposure.beside += other.all_reduce ? TimeNs{0} : other.time;
+            }
+        }
+        exposures.push_back(exposure);
+    }
+    return exposures;
+}
+
+TimeNs forwardStart(const PairStudy& study) {
+    return std::ranges::find(study.pair.spans, Pass::Forward, &OpSpan::pass)->start;
+}
+
+TimeNs weightGradTime(const OpCosts& costs) {
+    TimeNs sum{0};
+    for (const Operator& op : costs.backward)
+        sum += op.weight_grad * costs.layers;
+    return sum;
+}
+
+TimeNs idealMakespan(const OpCosts& costs, int pp, int microbatches) {
+    const TimeNs both = computeTime(costs.forward) + computeTime(costs.backward);
+    return both * costs.layers * (std::int64_t{pp} + microbatches - 1);
+}
+
+} // namespace bubblescope::overlap

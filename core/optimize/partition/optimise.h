@@ -1,0 +1,53 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/cost/partition.h"
+#include "core/optimize/partition/layer_times.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// A split and how long its step is.
+struct RatedPartition {
+    std::string name; ///< of the rule that made it, for people
+    Partition partition;
+    TimeNs step{0};
+    bool fits = true; ///< into the memory of each rank
+};
+
+struct PartitionOptions {
+    TimeNs comm{0};                              ///< one-way latency of a transfer between ranks
+    std::optional<std::int64_t> memory_per_rank; ///< most that the layers of a rank may take together
+    std::int64_t effort = 500'000'000;           ///< steps of the search, some seconds; it stops there, always alike
+    std::vector<RatedPartition> rules;           ///< more splits to compare with, name and partition given
+};
+
+struct OptimalPartition {
+    RatedPartition best;
+    TimeNs lower_bound{0};             ///< no split has a shorter step
+    std::vector<RatedPartition> rules; ///< what the plain rules give, the even split first
+    std::int64_t simulations = 0;
+
+    [[nodiscard]] bool proven() const { return best.step == lower_bound; }
+};
+
+/// The split of consecutive layers into the schedule's stages, each of at least one layer, with the shortest step.
+/// Never worse than any rule listed. The order of ops is the schedule's, whatever the split.
+///
+/// Branch and bound: stage after stage gets its layers; what cannot lead to a shorter step is left out by the
+/// bounds of path_bounds.h; what remains is simulated (transfers cost their latency, an overlapped pair the sum
+/// of its halves), and its longest path becomes another bound. Where that takes more than `effort`, the best
+/// split so far comes with the lower bound reached.
+///
+/// Errors: Usage when there are fewer layers than stages, far more than models have, the schedule runs two pipelines
+/// side by side (their stages are not one chain of layers), or no split is found that fits into the memory.
+[[nodiscard]] Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::vector<Layer>& layers,
+                                                         const PartitionOptions& options = {});
+
+} // namespace bubblescope

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/report/svg/document.h"
+
+#include <string>
+#include <string_view>
+
+/// What every drawing has around what it shows.
+namespace bubblescope::svg {
+
+inline constexpr double kMargin = 14;
+inline constexpr double kTextSize = 11;
+inline constexpr double kLeastPlot = 100; ///< pixels from left to right, below which nothing can be told apart
+inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyond, sums of times could overflow
+
+/// The document's first element, not closed, with its title, the hatching and the ground.
+[[nodiscard]] std::string openDrawing(double width, double height, std::string_view title);
+
+/// Draws a time axis whose left and right ends are those of `plot`, below `y`, in a drawing that is `width` wide;
+/// returns where the axis ends.
+double drawAxis(Document& document, const Rect& plot, double y, TimeNs from, TimeNs to, double width);
+
+} // namespace bubblescope::svg

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "core/report/svg/document.h"
+#include "core/report/svg/palette.h"
+#include "core/timeline/position.h"
+#include "core/timeline/step_timeline.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::svg {
+
+/// One rectangle of a rank's row.
+struct Box {
+    Rect rect;
+    std::optional<Paint> paint; ///< none: a bubble
+    bool second_route = false;  ///< belongs to the pipeline that runs from the last rank to the first
+    std::string label = {};     ///< empty where it has no room
+    double label_size = 0;
+    std::string title = {}; ///< what a viewer shows at the pointer
+};
+
+/// How a step's ops are told apart by shade.
+struct Shades {
+    int chunks = 1;
+    int slices = 1; ///< of a sequence
+
+    [[nodiscard]] static Shades of(const StepTimeline& step);
+    [[nodiscard]] Paint paint(const Op& op) const;
+};
+
+/// The micro-batch, with its slice where sequences are split: "3", "3:1"; "O" for the optimizer.
+[[nodiscard]] std::string labelOf(const Op& op, const Shades& shades);
+
+/// Room that a label needs left and right of it, together.
+inline constexpr double kLabelPadding = 2.5;
+
+struct RowInput {
+    const StepTimeline& step;
+    Rank rank;
+    const std::vector<Bubble>& bubbles; ///< of this rank
+    Shades shades;
+    TimeNs from{0}; ///< what the row's left and right edge stand for
+    TimeNs to{0};
+    Rect row;
+    double label_size = 0; ///< of ops that take the row's full height
+};
+
+/// A rank's ops and bubbles within the range. Ops that run at the same time share the row's height, forwards
+/// on top. Neighbours too narrow to be seen become one box in the colour that takes most of their time. Ops of
+/// no duration are left out. Linear in ops, but for sorting them by start.
+[[nodiscard]] std::vector<Box> rowBoxes(const RowInput& input);
+
+} // namespace bubblescope::svg

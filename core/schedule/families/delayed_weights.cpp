@@ -1,0 +1,185 @@
+// Bubbles of ZB-H1 and interleaved zero-bubble, in times of one chunk; c is a transfer's latency.
+//
+// m ≥ p: the bubble is (p−1)·max(t_f+t_i−t_w, t_f, t_i). Take t_w ≤ t_f and t_w ≤ t_i first. Rank s starts s·t_f
+// late. Its first input gradient comes up from the last rank through p−s−1 stages at t_i each; no weight
+// gradient lies on that path, since rank s still owes fewer than s: a wait of (p−s−1)·t_i. In cool-down rank s runs
+// p−s−1 input gradients with a weight gradient after each, while the last rank, which still has forwards, sends
+// one every t_f+t_i: gaps of t_f−t_w, p−s−1 of them, which consolidation gathers before cool-down. After its last
+// input gradient rank s has s weight gradients more to run than rank 0 has, which takes s·t_w; rank 0's last
+// input gradient comes s·t_i later: s·(t_i−t_w) at the end. Together (p−1)(t_f+t_i−t_w) on every rank.
+//
+// With t_w > t_f the cool-down gaps are filled and rank 0 waits for nothing but its first input gradient,
+// (p−1)·t_i; the ranks below can put off their cool-down by s·(min(t_i, t_w)−t_f). With t_w > t_i the last rank's
+// owed weight gradients end after all others' work, so that it idles only before its first forward, (p−1)·t_f.
+// Each of the three is what some rank cannot avoid; the largest decides. The form usually quoted,
+// (p−1)(t_f+t_i−t_w), holds only while t_w is the smallest of the three.
+//
+// What the zero-bubble papers count, the bubble on a rank's own span, is largest on rank 0: it waits (p−1)·t_i for
+// its first input gradient and p−1 times t_f−t_w in cool-down.
+//
+// m < p, one chunk a rank: every micro-batch goes down and up without meeting another, and the last input
+// gradient leaves the last rank at (p−1)·t_f + m·(t_f+t_i). The step ends with the latest of three: rank 0 runs
+// that input gradient, which comes (p−1)·t_i later, and a weight gradient; rank 0 runs all m input and weight
+// gradients without a pause from the arrival of the first, p·t_f + (p−1)·t_i; rank m−1, the first to run all its
+// weight gradients at the end, runs those. Of what rank s puts off to the end, l = min(s, m−1) weight gradients,
+// rank 0 runs each between two input gradients, and rank s waits there instead.
+//
+// Transfers: every border costs c on a forward's way down, c on the last gradient's way up, and 2·c once before
+// a rank's first gradient and once in its cool-down, (p−1)·4·c on every rank; ranks below wait for the same in
+// their steady part. All else that comes late by 2·c hides behind the weight gradient that could follow first,
+// while 2·c ≤ t_w. With chunks the warm-up passes all p borders once more for each chunk but one.
+
+#include "core/schedule/families/delayed_weights.h"
+
+#include "core/theory/form_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+constexpr TimeNs kNone{0};
+
+/// Sizes and times in short.
+struct Case {
+    Case(const Schedule& schedule, const CostModel& costs)
+        : p(schedule.pp), m(schedule.microbatches), v(schedule.vpp), f(costs.times.forward), i(costs.times.input_grad),
+          w(costs.times.weight_grad), c(costs.comm) {}
+
+    [[nodiscard]] TimeNs work() const { return m * v * (f + i + w); }
+    [[nodiscard]] bool shortWeights() const { return w <= std::min(f, i); }
+
+    std::int64_t p;
+    std::int64_t m;
+    std::int64_t v;
+    TimeNs f;
+    TimeNs i;
+    TimeNs w;
+    TimeNs c;
+};
+
+ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const Case x(schedule, costs);
+    const TimeNs after_forward = x.f - std::min(x.i, x.w);
+    FormBuilder form(schedule, costs, "m ≥ p, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const std::int64_t below = x.p - s - 1;
+        const TimeNs behind = s * std::max(kNone, x.i - x.w);
+        const TimeNs slack = s * std::max(kNone, -after_forward);
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", s * x.f},
+                                        {Position::WarmupToSteady, "(p−s−1)·t_i", below * x.i}};
+        if (below > 0 || x.v > 1) {
+            terms.push_back({Position::SteadyToCooldown,
+                             "(p−s−1)·max(0, t_f−min(t_i, t_w)) + s·max(0, min(t_i, t_w)−t_f)",
+                             below * std::max(kNone, after_forward) + slack});
+            terms.push_back({Position::AfterCooldown, "s·max(0, t_i−t_w)", behind});
+        } else { // its cool-down holds nothing but weight gradients
+            terms.push_back(
+                {Position::AfterCooldown, "s·(max(0, t_i−t_w) + max(0, min(t_i, t_w)−t_f))", behind + slack});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    return withSpan(
+        form.finish("(p−1)·max(t_f+t_i−t_w, t_f, t_i)", "m·v·(t_f+t_i+t_w) + (p−1)·max(t_f+t_i−t_w, t_f, t_i)"),
+        (x.p - 1) * (x.i + std::max(kNone, x.f - x.w)), x.work());
+}
+
+ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const Case x(schedule, costs);
+    const TimeNs rank_zero =
+        std::max((x.m + x.p - 1) * (x.f + x.i) + x.w, x.p * x.f + (x.p - 1) * x.i + x.m * (x.i + x.w));
+    const TimeNs bubble = std::max(rank_zero - x.work(), (x.p - 1) * x.f + (x.p - x.m) * x.i);
+    FormBuilder form(schedule, costs, "m < p, v = 1, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const std::int64_t below = x.p - s - 1;
+        const TimeNs start = s * x.f;
+        const TimeNs kept = std::min<std::int64_t>(s, x.m - 1) * std::min(x.i, x.w);
+        const TimeNs wait = below * x.i;
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start}};
+        if (below == 0) {
+            terms.push_back({Position::AfterCooldown, "T − m·(t_f+t_i+t_w) − s·t_f", bubble - start});
+        } else if (x.m <= x.p - s) { // no steady part
+            terms.push_back(
+                {Position::ForwardToBackward, "T − m·(t_f+t_i+t_w) − s·(t_f+t_i)", bubble - start - s * x.i});
+            terms.push_back({Position::InsideCooldown, "min(s, m−1)·min(t_i, t_w)", kept});
+        } else {
+            const TimeNs gaps = std::max<std::int64_t>(0, std::min(x.p - x.m, below) - 1) * std::min(x.i, x.w);
+            const std::string count = "max(0, min(p−m, p−s−1)−1)";
+            terms.push_back({Position::WarmupToSteady, "(p−s−1)·t_i", wait});
+            terms.push_back(
+                {Position::SteadyToCooldown,
+                 fmt::format("T − m·(t_f+t_i+t_w) − s·t_f − (p−1)·t_i + (min(s, m−1)−{})·min(t_i, t_w)", count),
+                 bubble - start - wait - s * x.i + kept - gaps});
+            terms.push_back({Position::InsideCooldown, count + "·min(t_i, t_w)", gaps});
+        }
+        if (below > 0) terms.push_back({Position::AfterCooldown, "s·t_i − min(s, m−1)·min(t_i, t_w)", s * x.i - kept});
+        form.addRank(s, std::move(terms));
+    }
+    return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",
+                                "T = max((m+p−1)·(t_f+t_i)+t_w, p·t_f+(p−1)·t_i+m·(t_i+t_w), "
+                                "(p−1)·t_f+m·(t_f+t_i+t_w)+(p−m)·t_i)"),
+                    rank_zero - x.work(), x.work());
+}
+
+ClosedForm slowTransfers(const Schedule& schedule, const CostModel& costs) {
+    const Case x(schedule, costs);
+    const TimeNs turn = x.p * x.c;
+    FormBuilder form(schedule, costs,
+                     x.v == 1 ? "m ≥ 2p−1, 2·c ≤ t_w ≤ min(t_f, t_i); equal stages"
+                              : "m divisible by p, m ≥ 2p, 2·c ≤ t_w ≤ min(t_f, t_i) (of one chunk); equal stages");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const std::int64_t below = x.p - s - 1;
+        std::vector<PositionTerm> terms{
+            {Position::BeforeWarmup, "s·(t_f+c)", s * (x.f + x.c)},
+            {Position::InsideSteady, "2·s·c", 2 * s * x.c},
+            {Position::SteadyToCooldown, "(p−s−1)·(t_f−t_w+2·c)", below * (x.f - x.w + 2 * x.c)},
+            {Position::AfterCooldown, "s·(t_i−t_w+c)", s * (x.i - x.w + x.c)}};
+        if (x.v == 1 || below > 0) {
+            terms.push_back({Position::WarmupToSteady, "(p−s−1)·(t_i+2·c)", below * (x.i + 2 * x.c)});
+            if (x.v > 1) terms.push_back({Position::InsideWarmup, "(v−1)·p·c", (x.v - 1) * turn});
+        } else { // its steady part begins with the forward that ends the last turn
+            terms.push_back({Position::InsideWarmup, "(v−2)·p·c", (x.v - 2) * turn});
+            terms.push_back({Position::WarmupToSteady, "p·c", turn});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    const std::string bubble = x.v == 1 ? "(p−1)·(t_f+t_i−t_w+4·c)" : "(p−1)·(t_f+t_i−t_w+4·c) + (v−1)·p·c";
+    return form.finish(bubble, "m·v·(t_f+t_i+t_w) + " + bubble);
+}
+
+} // namespace
+
+Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const Case x(schedule, costs);
+    if (x.c > kNone && x.p > 1) {
+        const bool enough = x.v == 1 ? x.m >= 2 * x.p - 1 : x.m % x.p == 0 && x.m >= 2 * x.p;
+        if (enough && x.shortWeights() && 2 * x.c <= x.w) return slowTransfers(schedule, costs);
+        return usageError(fmt::format("with slow transfers the closed form of {} holds for {} and 2·c ≤ t_w ≤ "
+                                      "min(t_f, t_i)",
+                                      schedule.name, x.v == 1 ? "m ≥ 2p−1" : "m = 2p, 3p, …"),
+                          "use `bubblescope simulate`");
+    }
+    if (x.m >= x.p) return manyMicrobatches(schedule, costs);
+    if (x.v == 1) return fewMicrobatches(schedule, costs);
+    return usageError("with fewer micro-batches than ranks the closed form holds for one chunk a rank",
+                      "use `bubblescope simulate`");
+}
+
+PeakForm delayedWeightPeaks(const Schedule& schedule) {
+    const int p = schedule.pp;
+    const int m = schedule.microbatches;
+    const int group = m / std::max(1, m / p);
+    const int peak = (schedule.vpp - 1) * group + std::min(m, p);
+    if (schedule.vpp == 1) return peakForm(schedule, "min(m, p)", "every m", [=](int) { return peak; });
+    return peakForm(schedule, "(v−1)·N + min(m, p), groups of N = m/max(1, m div p)", "every m and v",
+                    [=](int) { return peak; });
+}
+
+} // namespace bubblescope

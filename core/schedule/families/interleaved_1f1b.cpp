@@ -1,0 +1,227 @@
+// Interleaved 1F1B (virtual pipeline, VPP). Micro-batches go through a rank's chunks in groups: all of a
+// group through chunk 0, then all of it through chunk 1, …, then the next group; backwards in the same
+// groups with the chunks reversed. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, N being the
+// group size that warm-up is made for, then one forward and one backward in turn.
+//
+// The flavors differ in the groups and in N:
+//   megatron            groups of N (p, or the group size given), remainder last; refused when 0 < m mod N < p
+//   torch               max(1, m div p) groups of equal size N; refused when m is no multiple of that
+//   paddle-static       groups of p, remainder last, N = p; all forwards first when m = p. Deadlocks for
+//                       some remainders, which validate() shows
+//   paddle-dynamic      the first group takes the remainder and is N: p + m mod p, then groups of p
+//   paddle-dynamic-best-unbalanced   the same, and on the last rank the backward of the last chunk follows
+//                       directly on its forward, whatever chunk the groups would ask for next; all ranks
+//                       take their backwards in that order
+//   balanced            m div p groups as equal as can be, N the largest
+//   merged              the last group takes the remainder and is N
+//   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
+//   sail-sg, paddle-static-split   with split backwards: interleaved_split.cpp
+//
+// Closed forms: interleaved_forms.cpp.
+
+#include "core/schedule/families/families.h"
+#include "core/schedule/families/interleaved_split.h"
+#include "core/schedule/families/phase_order.h"
+#include "core/theory/interleaved_forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+struct Grouping {
+    std::vector<int> sizes;
+    int warmup_size = 0; ///< N
+    bool forwards_first = false;
+};
+
+/// Groups of `size`, what is left over last.
+std::vector<int> groupsOf(int size, int m) {
+    std::vector<int> sizes(static_cast<std::size_t>(m / size), size);
+    if (m % size != 0) sizes.push_back(m % size);
+    return sizes;
+}
+
+Status needAtLeast(int least, const ScheduleSpec& spec) {
+    if (spec.microbatches >= least) return {};
+    return usageError(fmt::format("interleaved ({}) needs at least {} micro-batches with {} ranks, not {}", spec.flavor,
+                                  least, spec.pp, spec.microbatches),
+                      "give more micro-batches");
+}
+
+Result<Grouping> megatronGroups(int p, int m, int group_size) {
+    const int n = group_size == 0 ? p : group_size;
+    const int rest = m % n;
+    if (group_size == 0 && rest != 0) {
+        return usageError(
+            fmt::format("interleaved (megatron) needs m divisible by p: {} micro-batches, {} ranks", m, p),
+            fmt::format("give {} or {}, a group size that leaves no group smaller than p, or flavor balanced",
+                        std::max(p, m - rest), m - rest + n));
+    }
+    if (n < p || n > m) {
+        return usageError(
+            fmt::format("interleaved (megatron) needs a group size from p to m, {} to {}, not {}", p, m, n),
+            "change the group size or the number of micro-batches");
+    }
+    if (rest != 0 && rest < p) {
+        return usageError(
+            fmt::format("interleaved (megatron) would leave a group of {}, smaller than the {} ranks", rest, p),
+            fmt::format("give {} micro-batches, another group size, or flavor balanced", m - rest + n));
+    }
+    return Grouping{groupsOf(n, m), n};
+}
+
+Result<Grouping> torchGroups(int p, int m) {
+    const int rounds = std::max(1, m / p);
+    if (m % rounds != 0) {
+        return usageError(fmt::format("interleaved (torch) needs m to be a multiple of m div p, {}, not {}", rounds, m),
+                          fmt::format("give {} micro-batches, or flavor balanced", m - m % rounds));
+    }
+    return Grouping{groupsOf(m / rounds, m), m / rounds};
+}
+
+Grouping balancedGroups(int p, int m) {
+    const int groups = m / p;
+    Grouping grouping;
+    for (int g = 0; g < groups; ++g)
+        grouping.sizes.push_back(m / groups + (g < m % groups ? 1 : 0));
+    grouping.warmup_size = grouping.sizes.front();
+    return grouping;
+}
+
+/// Groups of p, of which the first or the last takes the remainder as well.
+Grouping mergedGroups(int p, int m, bool first) {
+    Grouping grouping{groupsOf(p, m - m % p), p + m % p};
+    (first ? grouping.sizes.front() : grouping.sizes.back()) += m % p;
+    return grouping;
+}
+
+bool isPaddleDynamic(std::string_view flavor) {
+    return flavor == "paddle-dynamic" || flavor == "paddle-dynamic-best-unbalanced";
+}
+
+Status checkChunks(const ScheduleSpec& spec) {
+    if (spec.vpp < 2 && spec.flavor != "torch" && !spec.flavor.starts_with("paddle-static")) {
+        return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", spec.vpp),
+                          "give --vpp 2, or use 1f1b");
+    }
+    if (spec.group_size != 0 && spec.flavor != "megatron" && spec.flavor != "sail-sg") {
+        return usageError("only interleaved (megatron, sail-sg) takes a group size",
+                          "leave --group-size or --flavor out");
+    }
+    return {};
+}
+
+Result<Grouping> groupingOf(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    const int m = spec.microbatches;
+    if (spec.flavor == "megatron") return megatronGroups(p, m, spec.group_size);
+    if (spec.flavor == "torch") return torchGroups(p, m);
+    if (isPaddleDynamic(spec.flavor)) {
+        if (p < 3)
+            return usageError("Paddle's dynamic interleaved schedule needs at least 3 ranks", "give --pp 3 or more");
+        BUBBLESCOPE_TRY(needAtLeast(2 * p, spec));
+        return mergedGroups(p, m, true);
+    }
+    BUBBLESCOPE_TRY(needAtLeast(p, spec));
+    if (spec.flavor == "balanced") return balancedGroups(p, m);
+    if (spec.flavor == "merged") return mergedGroups(p, m, false);
+    return Grouping{groupsOf(p, m), p, spec.flavor == "paddle-static" && m == p};
+}
+
+/// The ops of one kind in the order of the groups, the same on every rank.
+std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
+    std::vector<Op> ops;
+    int first = 0;
+    for (const int size : sizes) {
+        for (int pass = 0; pass < v; ++pass)
+            for (int i = 0; i < size; ++i)
+                ops.push_back({kind, Microbatch{first + i}, Chunk{kind == OpKind::Forward ? pass : v - 1 - pass}});
+        first += size;
+    }
+    return ops;
+}
+
+/// Backwards so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
+/// chunk with that chunk's next backward; the others keep their order and fill the turns between.
+std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
+    const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
+    std::vector<Op> last;
+    std::vector<Op> others;
+    for (const Op& op : backwards)
+        (of_last(op) ? last : others).push_back(op);
+    std::vector<Op> out;
+    for (std::size_t k = 0, l = 0, o = 0; k < backwards.size(); ++k) {
+        const std::size_t turn = k + static_cast<std::size_t>(lead);
+        out.push_back(turn < forwards.size() && of_last(forwards[turn]) ? last[l++] : others[o++]);
+    }
+    return out;
+}
+
+Result<Schedule> generate(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(checkChunks(spec));
+    if (isSplitInterleaved(spec.flavor)) return splitInterleaved(spec);
+    BUBBLESCOPE_ASSIGN(const Grouping grouping, groupingOf(spec));
+    const int v = spec.vpp;
+    const int count = spec.microbatches * v;
+    const std::int64_t lead = std::int64_t{v - 1} * grouping.warmup_size;
+    const auto forwards = groupOrder(OpKind::Forward, grouping.sizes, v);
+    auto backwards = groupOrder(OpKind::Backward, grouping.sizes, v);
+    if (spec.flavor == "paddle-dynamic-best-unbalanced")
+        backwards = lastChunkAtOnce(forwards, backwards, v, static_cast<int>(lead));
+    const auto kth = [](const std::vector<Op>& ops) {
+        return [&ops](int k) { return ops[static_cast<std::size_t>(k)]; };
+    };
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    for (int s = 0; s < spec.pp; ++s) {
+        const std::int64_t warmup = grouping.forwards_first ? count : 2LL * (spec.pp - s - 1) + lead;
+        schedule.ranks.push_back(
+            phaseOrder(count, static_cast<int>(std::min<std::int64_t>(count, warmup)), kth(forwards), kth(backwards)));
+    }
+    return schedule;
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    return isSplitInterleaved(schedule.flavor) ? splitInterleavedForm(schedule, costs)
+                                               : interleavedForm(schedule, costs);
+}
+
+Result<ClosedForm> generalForm(const Schedule& schedule, const CostModel& costs) {
+    if (!isSplitInterleaved(schedule.flavor)) return interleavedForm(schedule, costs);
+    return usageError("with split backwards, interleaved has a closed form where stages are equal and transfers free");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    if (schedule.flavor == "sail-sg") return {};
+    return interleavedPeaks(schedule);
+}
+
+std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs) {
+    return isSplitInterleaved(schedule.flavor) ? std::vector<QuotedForm>{} : interleavedQuotes(schedule, costs);
+}
+
+} // namespace
+
+ScheduleFamily interleaved1F1BFamily() {
+    return {"interleaved",
+            "Interleaved 1F1B (VPP)",
+            {"vpp", "interleaved-1f1b"},
+            {"megatron", "torch", "paddle-static", "paddle-dynamic", "paddle-dynamic-best-unbalanced", "balanced",
+             "merged", "unbalanced", "sail-sg", "paddle-static-split"},
+            Placement::Loop,
+            "v ≥ 2; megatron: m divisible by p, or a group size that leaves no group below p; torch: m divisible by "
+            "m div p; paddle-dynamic: p > 2, m ≥ 2p; sail-sg: any m, group size up to p; paddle-static-split: "
+            "m = p; others: m ≥ p",
+            generate,
+            familyForm,
+            peaks,
+            generalForm,
+            quotes};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "core/schedule/families/v_pass.h"
+#include "core/schedule/op.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// Ranks by slots, each slot one unit of time, for V-shaped schedules that repeat a *building block*: the slots in
+/// which one micro-batch passes every rank, copied every six slots for the next. Steady state is then perfect
+/// and memory known; what is loose at either end is moved together here, without using more memory.
+class SlotTable {
+public:
+    /// The slots of the first micro-batch's four forwards and input gradients on one rank. Modulo six those of
+    /// a rank differ, and they follow the V: a pass comes after those that it needs.
+    using Block = std::array<int, 4>;
+
+    /// `gradient_slots`: 1, or 2 where the slot after an input gradient is its weight gradient's.
+    SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots = 1);
+
+    /// Gives each weight gradient the first empty slot after its input gradient; what is left goes to the end.
+    void addWeightGrads();
+    void removeWeightGrads();
+
+    enum class Extent : std::uint8_t {
+        All,
+        Ends, ///< not from the first rank's first InputGrad0 to the first rank's last Forward0
+        Tail, ///< only after the first rank's last Forward0
+    };
+    /// Moves each pass to the earliest empty slot that its inputs allow and in which no rank holds more than
+    /// the rank that held most before. An activation is held from its forward to its weight gradient;
+    /// without weight gradients in the table, they count as done in the empty slots.
+    void moveUp(Extent extent);
+
+    /// Starts each pass as soon as its rank and inputs allow, in the order of the slots.
+    void squeeze();
+
+    /// The orders of the ranks, with weight gradients in the empty slots, those of chunk 1 first. For a table
+    /// without weight gradients.
+    [[nodiscard]] std::vector<std::vector<Op>> splitOrder() const;
+
+    /// The orders of the ranks with whole backwards in place of input gradients.
+    [[nodiscard]] std::vector<std::vector<Op>> wholeOrder() const;
+
+private:
+    struct Memory {
+        int held = 0;    ///< activations
+        int pending = 0; ///< input gradients whose weight gradients have no slot yet
+        friend bool operator==(Memory, Memory) = default;
+    };
+    struct Row {
+        std::vector<Pass> slots;
+        std::array<std::vector<int>, 4> at; ///< slot by pass and micro-batch
+        std::vector<Memory> memory;         ///< after each slot; only while moving up
+        std::array<int, 5> seen{};          ///< passes met in a sweep, by kind
+        int last_weight = -1;               ///< slot of the last weight gradient met
+        int grads_before = 0;               ///< input gradients up to last_weight
+    };
+
+    template <class Visit>
+    void sweep(Visit visit);
+    [[nodiscard]] int ready(std::size_t rank, Pass pass, int microbatch) const;
+    [[nodiscard]] static int weightReady(const Row& row);
+    static void metWeight(Row& row, int slot);
+    void moveUp(std::size_t rank, Pass pass, int microbatch, int slot);
+    [[nodiscard]] bool fits(Row& row, int from, int until);
+    void next(Memory& memory, Pass pass) const;
+
+    int microbatches_;
+    int gradient_slots_;
+    bool weights_placed_;
+    int limit_ = 0; ///< most activations a rank may hold
+    std::vector<Row> rows_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,221 @@
+// ZB-H2, zero bubble at twice the memory of 1F1B: rank s runs 2(p−s)−1 warm-up forwards, so many that they
+// fill its wait for the first input gradient; then input gradients and forwards in turn, the weight
+// gradients 2s behind, so that on every rank the last work ends shortly after the last rank's.
+//
+// Closed form, for m ≥ 2p−1; c is a transfer's latency. Rank s starts s·(t_f+c) late. From the last rank's first
+// input gradient to rank s's it takes p−s−1 borders, t_i+c each, after as many for the forward, c each; rank s
+// meanwhile runs the forwards that it has more than the last rank, of which p−s−1 are not needed for the last
+// rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is more than nothing. Rank 0 runs a weight gradient after
+// every input gradient, the last rank is 2(p−1) of them behind by the end, so that input gradients come up
+// every t_f+t_i early in the step and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times what t_f+t_i+2·c
+// exceeds 2·t_w by. And the last rank loses its (p−1)(t_f+c) before the first forward. The largest of the three
+// decides the makespan: (p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c). Behind its last input gradient rank s
+// has 2s weight gradients more to run than rank 0, against s·(t_i+c) on the way up to rank 0. What the total
+// leaves lies between steady and cool-down. Transfers stay hidden where they are short beside what can be moved in
+// front of them, two forwards or a weight gradient.
+//
+// The zero in the name counts the bubble on a rank's own span, from its first op to its last: at its largest
+// (p−1)·max(t_f+t_i−2·t_w+2·c, t_i−t_f+2·c, 0), which is 0 for t_f = t_i = t_w and c = 0. From the step's start
+// to its end every rank still idles (p−1)·t_f, unless the next step's forwards fill that.
+//
+// With fewer micro-batches rank s has w = min(m, 2(p−s)−1) forwards in its warm-up and l = min(2s, m−1) weight
+// gradients more than one behind its last input gradient. It ends with the longest of three: all its work from its
+// first input gradient on; the last input gradient's way from the last rank, and the weight gradients behind
+// it; or that of input gradient l, from which on it runs without a pause. The step ends with the last rank to end.
+// Consolidated, input gradient k of rank s comes as late as the ranks j ≤ s above it allow, of which each has
+// m−1−k input gradients and m−max(0, k−2j) weight gradients still to run behind its own: E(k) before the end. What
+// lies between those of the first and the last input gradient of the cool-down, work aside, is the bubble inside.
+
+#include "core/schedule/families/families.h"
+#include "core/schedule/families/phase_order.h"
+#include "core/theory/form_builder.h"
+#include "core/theory/zero_bubble_quotes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+std::vector<Op> rankOrder(int p, int m, int s) {
+    const auto op = [](OpKind kind, int k) { return Op{kind, Microbatch{k}, Chunk{0}}; };
+    const int warmup = std::min(m, 2 * (p - s) - 1);
+    const int lag = 2 * s;
+    std::vector<Op> ops;
+    for (int k = 0; k < warmup; ++k)
+        ops.push_back(op(OpKind::Forward, k));
+    for (int k = 0; k < m; ++k) {
+        ops.push_back(op(OpKind::BackwardInput, k));
+        if (k >= lag) ops.push_back(op(OpKind::BackwardWeight, k - lag));
+        if (warmup + k < m) ops.push_back(op(OpKind::Forward, warmup + k));
+    }
+    for (int k = std::max(0, m - lag); k < m; ++k)
+        ops.push_back(op(OpKind::BackwardWeight, k));
+    return ops;
+}
+
+Result<Schedule> generate(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    for (int s = 0; s < spec.pp; ++s)
+        schedule.ranks.push_back(rankOrder(spec.pp, spec.microbatches, s));
+    return schedule;
+}
+
+ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const TimeNs c = costs.comm;
+    const std::int64_t p = schedule.pp;
+    const TimeNs none{0};
+    const bool slow = c > none;
+    const TimeNs turn = t.forward + t.input_grad - 2 * t.weight_grad + 2 * c;
+    const TimeNs answer = t.input_grad - t.forward + 2 * c;
+    const TimeNs bubble = (p - 1) * std::max({t.forward + c, turn, answer});
+    const std::string total =
+        slow ? "(p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c)" : "(p−1)·max(t_f, t_f+t_i−2·t_w, t_i−t_f)";
+    const std::string starts = slow ? "s·(t_f+c)" : "s·t_f";
+    const std::string waits = slow ? "(p−s−1)·max(0, t_i−t_f+2·c)" : "(p−s−1)·max(0, t_i−t_f)";
+    const std::string ends = slow ? "s·max(0, t_i−2·t_w+c)" : "s·max(0, t_i−2·t_w)";
+    FormBuilder form(schedule, costs,
+                     slow ? "m ≥ 2p−1, 2·c ≤ t_f or c ≤ t_w ≤ min(t_f, t_i); equal stages"
+                          : "m ≥ 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const TimeNs start = s * (t.forward + c);
+        const TimeNs wait = (p - s - 1) * std::max(none, answer);
+        const TimeNs end = s * std::max(none, t.input_grad - 2 * t.weight_grad + c);
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, starts, start},
+                                        {Position::WarmupToSteady, waits, wait}};
+        if (s == p - 1) { // its cool-down holds nothing but weight gradients
+            terms.push_back({Position::AfterCooldown, total + " − " + starts, bubble - start});
+        } else {
+            terms.push_back({Position::SteadyToCooldown, fmt::format("{} − {} − {} − {}", total, starts, waits, ends),
+                             bubble - start - wait - end});
+            terms.push_back({Position::AfterCooldown, ends, end});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    return withSpan(form.finish(total, "m·(t_f+t_i+t_w) + " + total), (p - 1) * std::max({turn, answer, none}),
+                    std::int64_t{schedule.microbatches} * (t.forward + t.backward));
+}
+
+/// Fewer than 2p−1 micro-batches: sizes and times in short.
+struct FewCase {
+    FewCase(const Schedule& schedule, const CostModel& costs)
+        : p(schedule.pp), m(schedule.microbatches), f(costs.times.forward), i(costs.times.input_grad),
+          w(costs.times.weight_grad) {}
+
+    [[nodiscard]] std::int64_t warmup(std::int64_t s) const { return std::min(m, 2 * (p - s) - 1); }
+    [[nodiscard]] std::int64_t kept(std::int64_t s) const { return std::min(2 * s, m - 1); }
+    [[nodiscard]] TimeNs work() const { return m * (f + i + w); }
+    /// When rank s has run all its ops.
+    [[nodiscard]] TimeNs endOf(std::int64_t s) const {
+        const TimeNs first = std::max((s + warmup(s)) * f, p * f + (p - s - 1) * i);
+        const TimeNs last_gradients = (m + p - s - 1) * i;
+        return std::max({first + (m - warmup(s)) * f + m * (i + w),
+                         (m + p - 1) * f + last_gradients + (kept(s) + 1) * w,
+                         (p + kept(s)) * f + last_gradients + m * w});
+    }
+    /// How long before the end of the step input gradient k of rank s must end.
+    [[nodiscard]] TimeNs before(std::int64_t s, std::int64_t k) const {
+        TimeNs longest{0};
+        for (std::int64_t j = 0; j <= s; ++j)
+            longest = std::max(longest, (s - j + m - 1 - k) * i + (m - std::max<std::int64_t>(0, k - 2 * j)) * w);
+        return longest;
+    }
+
+    std::int64_t p;
+    std::int64_t m;
+    TimeNs f;
+    TimeNs i;
+    TimeNs w;
+};
+
+std::vector<PositionTerm> fewTerms(const FewCase& x, std::int64_t s, TimeNs bubble) {
+    const TimeNs start = s * x.f;
+    std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start}};
+    if (s == x.p - 1) {
+        terms.push_back({Position::AfterCooldown, "T − m·(t_f+t_i+t_w) − s·t_f", bubble - start});
+        return terms;
+    }
+    const bool steady = x.warmup(s) < x.m;
+    const std::int64_t first = steady ? x.m - x.warmup(s) + 1 : 0; // of cool-down, but for its first gap
+    const std::int64_t weights = std::max<std::int64_t>(0, x.m - 1 - std::max(first, 2 * s));
+    const TimeNs end = x.before(s, x.m - 1) - (x.kept(s) + 1) * x.w;
+    const TimeNs inside = x.before(s, first) - x.before(s, x.m - 1) - (x.m - 1 - first) * x.i - weights * x.w;
+    const TimeNs wait = steady ? (x.p - s - 1) * std::max(TimeNs{0}, x.i - x.f) : TimeNs{0};
+    terms.push_back({Position::InsideCooldown,
+                     steady ? "E(n) − E(m−1) − (m−1−n)·t_i − max(0, m−1−max(n, 2·s))·t_w, n = 2·s+m−2·p+2"
+                            : "E(0) − E(m−1) − (m−1)·t_i − max(0, m−1−2·s)·t_w",
+                     inside});
+    terms.push_back({Position::AfterCooldown,
+                     "E(m−1) − min(2·s+1, m)·t_w, E(k) = max over j ≤ s of (s−j+m−1−k)·t_i + (m−max(0, k−2·j))·t_w",
+                     end});
+    const TimeNs rest = bubble - start - wait - inside - end;
+    if (steady) {
+        terms.push_back({Position::WarmupToSteady, "(p−s−1)·max(0, t_i−t_f)", wait});
+        terms.push_back({Position::SteadyToCooldown, "T − m·(t_f+t_i+t_w) − the rank's other bubbles", rest});
+    } else {
+        terms.push_back({Position::ForwardToBackward, "T − m·(t_f+t_i+t_w) − the rank's other bubbles", rest});
+    }
+    return terms;
+}
+
+ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
+    const FewCase x(schedule, costs);
+    TimeNs makespan{0};
+    TimeNs span{0};
+    for (std::int64_t s = 0; s < x.p; ++s) {
+        makespan = std::max(makespan, x.endOf(s));
+        span = std::max(span, x.endOf(s) - s * x.f);
+    }
+    FormBuilder form(schedule, costs, "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s)
+        form.addRank(s, fewTerms(x, s, makespan - x.work()));
+    return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",
+                                "T = max over s of max((s+w)·t_f, p·t_f+(p−s−1)·t_i) + (m−w)·t_f + m·(t_i+t_w), "
+                                "(m+p−1)·t_f + (m+p−s−1)·t_i + (l+1)·t_w and (p+l)·t_f + (m+p−s−1)·t_i + m·t_w, "
+                                "w = min(m, 2·(p−s)−1), l = min(2·s, m−1)"),
+                    span - x.work(), x.work());
+}
+
+Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const OpTimes& t = costs.times;
+    const TimeNs c = schedule.pp > 1 ? costs.comm : TimeNs{0};
+    const bool many = schedule.microbatches >= 2 * schedule.pp - 1;
+    if (c.count() == 0) return many ? manyMicrobatches(schedule, costs) : fewMicrobatches(schedule, costs);
+    const bool hidden =
+        2 * c <= t.forward || (c <= t.weight_grad && t.weight_grad <= std::min(t.forward, t.input_grad));
+    if (many && hidden) return manyMicrobatches(schedule, costs);
+    return usageError("with slow transfers the closed form of zb-h2 holds for m ≥ 2p−1 and 2·c ≤ t_f or "
+                      "c ≤ t_w ≤ min(t_f, t_i)",
+                      "use `bubblescope simulate`");
+}
+
+PeakForm peaks(const Schedule& schedule) {
+    const int peak = std::min(schedule.microbatches, 2 * schedule.pp - 1);
+    return peakForm(schedule, "min(m, 2·p−1)", "every m", [=](int) { return peak; });
+}
+
+} // namespace
+
+ScheduleFamily zbH2Family() {
+    return {"zb-h2",
+            "ZB-H2 (zero bubble, twice the memory)",
+            {},
+            {},
+            Placement::Loop,
+            "m ≥ 1, v = 1",
+            generate,
+            familyForm,
+            peaks,
+            familyForm,
+            zbH2Quotes};
+}
+
+} // namespace bubblescope

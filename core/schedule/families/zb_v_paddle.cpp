@@ -1,0 +1,322 @@
+// ZB-V as Paddle's ZBVPP pass orders it, for any number v ≥ 2 of chunks along a V with v legs. Like the greedy order
+// (zb_v_greedy.cpp) it plays all ranks through together and fills gaps with waiting weight gradients; it differs in
+// the warm-up, which knows v legs, in the loss, whose time it adds on the last stage, and in what it optimises: of
+// eight ways to fill, the order that ends first, not the one whose worst rank idles least.
+//
+// Warm-up: leg by leg a first forward goes through all ranks, and then, in thought only, a first input gradient of
+// chunk 0. Before it comes to a rank, forwards of the chunks so far, one chunk after another, are laid into the gap,
+// each through all ranks that the gap's rank needs for it. On legs that go up, ranks also catch up with what the first
+// rank has done. Then rounds: each rank takes one input gradient, of the lowest chunk that can, and one forward, of
+// the highest that can. Before either, weight gradients fill the gap; one that does not fit goes in where the gap
+// would make this rank the one with most idle time, if the way to fill says so; and the rank of the loss, from which
+// all others get their gradients late, may take one before an input gradient when a fifth of it fits.
+//
+// A run is repeated with the idle times that ranks had in it allowed to them, as long as the largest sinks; the
+// repetition counts if it ends earlier.
+
+#include "core/schedule/families/zb_v_paddle.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+struct Fill {
+    bool before_input_grad = true;
+    bool before_forward = true;
+    bool on_loss_rank = true;
+};
+
+struct Step {
+    OpKind kind;
+    int chunk;
+};
+
+struct Run {
+    std::vector<std::vector<Step>> ranks;
+    std::vector<TimeNs> bubbles; ///< idle time since the first forward, per rank
+    TimeNs worst{0};             ///< the largest of them
+    TimeNs end{0};
+};
+
+class Player {
+public:
+    explicit Player(const ZbVPaddleInput& in)
+        : in_(in), p_(in.pp), m_(in.microbatches), v_(in.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
+          ends_(2 * cells() * static_cast<std::size_t>(m_)) {}
+
+    /// The best of a run and its repetitions; nothing where memory does not suffice.
+    std::optional<Run> best(Fill fill, const Run* before = nullptr) {
+        auto run = play(fill, before);
+        if (!run || (before != nullptr && run->worst >= before->worst)) return run;
+        auto next = best(fill, &*run);
+        if (!next) return std::nullopt;
+        return next->end < run->end ? std::move(next) : std::move(run);
+    }
+
+private:
+    struct RankState {
+        std::vector<Step> steps;
+        std::size_t next_weight = 0;  ///< in input_grads
+        std::vector<int> input_grads; ///< their chunks in the order done; weight gradients follow in it
+        TimeNs now{0};
+        TimeNs bubble{0};
+        TimeNs allowance{0}; ///< idle time this rank may have at least
+        std::int64_t held = 0;
+        [[nodiscard]] bool hasWeights() const { return next_weight < input_grads.size(); }
+    };
+
+    [[nodiscard]] std::size_t cells() const { return static_cast<std::size_t>(v_) * static_cast<std::size_t>(p_); }
+
+    std::optional<Run> play(Fill fill, const Run* before) {
+        fill_ = fill;
+        fits_ = true;
+        worst_ = TimeNs{0};
+        done_.assign(2 * cells(), 0);
+        ranks_.assign(static_cast<std::size_t>(p_), {});
+        for (std::size_t r = 0; before != nullptr && r < ranks_.size(); ++r)
+            ranks_[r].allowance = before->worst - before->bubbles[r];
+        warmUp();
+        const auto all = static_cast<std::size_t>(v_) * static_cast<std::size_t>(m_);
+        while (fits_ && rank(loss_rank_).input_grads.size() < all)
+            round();
+        if (!fits_) return std::nullopt;
+        Run run;
+        run.worst = worst_;
+        for (int r = 0; r < p_; ++r) {
+            while (rank(r).hasWeights())
+                putWeight(r);
+            run.end = std::max(run.end, rank(r).now);
+            run.bubbles.push_back(rank(r).bubble);
+            run.ranks.push_back(std::move(rank(r).steps));
+        }
+        return run;
+    }
+
+    RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
+
+    [[nodiscard]] std::size_t cell(OpKind kind, int chunk, int r) const {
+        return ((kind == OpKind::Forward ? 0 : cells()) +
+                static_cast<std::size_t>(chunk) * static_cast<std::size_t>(p_) + static_cast<std::size_t>(r));
+    }
+
+    int& done(OpKind kind, int chunk, int r) { return done_[cell(kind, chunk, r)]; }
+
+    /// The rank that the input comes from: p or −1 where the V turns or begins.
+    [[nodiscard]] static int source(OpKind kind, int chunk, int r) {
+        return (kind == OpKind::Forward) == (chunk % 2 == 0) ? r - 1 : r + 1;
+    }
+    [[nodiscard]] bool isRank(int r) const { return r >= 0 && r < p_; }
+
+    /// When the input of a rank's next op of a kind arrives, for one that canTake().
+    TimeNs arrival(OpKind kind, int chunk, int r) {
+        const int from = source(kind, chunk, r);
+        if (!isRank(from)) return in_.comm;
+        return ends_[cell(kind, chunk, from) * static_cast<std::size_t>(m_) +
+                     static_cast<std::size_t>(done(kind, chunk, r))] +
+               in_.comm;
+    }
+
+    bool canTake(OpKind kind, int chunk, int r) {
+        const int next = done(kind, chunk, r);
+        if (next >= m_) return false;
+        if (kind == OpKind::Forward && chunk > 0 && done(kind, chunk - 1, r) <= next) return false;
+        if (kind == OpKind::BackwardInput) {
+            const bool last = chunk == v_ - 1;
+            if (done(last ? OpKind::Forward : kind, last ? chunk : chunk + 1, r) <= next) return false;
+        }
+        const int from = source(kind, chunk, r);
+        return !isRank(from) || done(kind, chunk, from) > next;
+    }
+
+    [[nodiscard]] TimeNs duration(OpKind kind, int chunk, int r) const {
+        return in_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? in_.loss : TimeNs{0});
+    }
+
+    /// Room for what an op needs while it runs.
+    bool hasRoom(OpKind kind, int r) {
+        return rank(r).held + (kind == OpKind::Forward ? in_.sizes.forward : in_.input_grad_peak) <= in_.memory_limit;
+    }
+
+    void put(OpKind kind, int chunk, int r) {
+        RankState& state = rank(r);
+        fits_ = fits_ && hasRoom(kind, r);
+        const TimeNs start = std::max(state.now, arrival(kind, chunk, r));
+        if (done(OpKind::Forward, 0, r) > 0) state.bubble += start - state.now;
+        worst_ = std::max(worst_, state.bubble);
+        state.now = start + duration(kind, chunk, r);
+        int& count = done(kind, chunk, r);
+        ends_[cell(kind, chunk, r) * static_cast<std::size_t>(m_) + static_cast<std::size_t>(count++)] = state.now;
+        state.held += kind == OpKind::Forward ? in_.sizes.forward : -in_.sizes.input_grad;
+        state.steps.push_back({kind, chunk});
+        if (kind == OpKind::BackwardInput) state.input_grads.push_back(chunk);
+    }
+
+    void putWeight(int r) {
+        RankState& state = rank(r);
+        const int chunk = state.input_grads[state.next_weight++];
+        state.now += duration(OpKind::BackwardWeight, chunk, r);
+        state.held -= in_.sizes.weight_grad;
+        state.steps.push_back({OpKind::BackwardWeight, chunk});
+    }
+
+    void warmUp() {
+        for (int r = 0; r < p_; ++r)
+            put(OpKind::Forward, 0, r);
+        for (int chunk = 1; chunk < v_; ++chunk)
+            sendFirst(OpKind::Forward, chunk, chunk);
+        sendFirst(OpKind::BackwardInput, 0, v_);
+    }
+
+    /// The first forward of a chunk through all ranks, or the first input gradient of chunk 0 without placing it;
+    /// before it comes, forwards of the first `chunks` chunks fill the gap.
+    void sendFirst(OpKind kind, int chunk, int chunks) {
+        const bool up = chunks % 2 == 0;
+        const auto nth = [&](int k) { return up ? k : p_ - 1 - k; };
+        TimeNs comes = rank(nth(0)).now;
+        if (kind == OpKind::Forward) put(kind, chunk, nth(0));
+        for (int k = 1; k < p_ && fits_; ++k) {
+            const int r = nth(k);
+            comes += in_.comm + duration(kind, chunk, r);
+            fillGap(r, chunks, comes, up);
+            if (kind == OpKind::Forward) put(kind, chunk, r);
+        }
+    }
+
+    int forwardCount(int r, int chunks) {
+        int count = 0;
+        for (int chunk = 0; chunk < chunks; ++chunk)
+            count += done(OpKind::Forward, chunk, r);
+        return count;
+    }
+
+    /// Forwards on a rank and those before it on the leg until `until`, chunk after chunk. On the way up, ranks
+    /// that have done less than the first take theirs even if it takes longer.
+    void fillGap(int r, int chunks, TimeNs until, bool up) {
+        const int quota = up ? forwardCount(0, chunks) : 0;
+        const int first = up ? p_ - 1 : 0;
+        const int step = up ? -1 : 1;
+        const auto takes = [&](int chunk, int rank_on_leg) {
+            if (!canTake(OpKind::Forward, chunk, rank_on_leg)) return false;
+            if (forwardCount(rank_on_leg, chunks) < quota) return true;
+            const TimeNs start = std::max(rank(rank_on_leg).now, arrival(OpKind::Forward, chunk, rank_on_leg));
+            return start + duration(OpKind::Forward, chunk, rank_on_leg) <= until;
+        };
+        const auto anyTakes = [&] {
+            for (int chunk = 0; chunk < chunks; ++chunk)
+                for (int q = first; q != r + step; q += step)
+                    if (takes(chunk, q)) return true;
+            return false;
+        };
+        int chunk = (rank(r).steps.back().chunk + 1) % chunks;
+        while (fits_ && forwardCount(r, chunks) < chunks * m_ && roomToFill(r) && anyTakes()) {
+            for (int q = first; q != r + step; q += step)
+                if (takes(chunk, q)) put(OpKind::Forward, chunk, q);
+            chunk = (chunk + 1) % chunks;
+        }
+    }
+
+    /// Room for one more forward beside the first forwards and the first input gradient that are to come.
+    bool roomToFill(int r) {
+        std::int64_t needed = rank(r).held + in_.input_grad_peak + in_.sizes.forward;
+        for (int chunk = 1; chunk < v_; ++chunk)
+            if (done(OpKind::Forward, chunk, r) == 0) needed += in_.sizes.forward;
+        return needed <= in_.memory_limit;
+    }
+
+    void makeRoom(OpKind kind, int r) {
+        while (!hasRoom(kind, r)) {
+            if (!rank(r).hasWeights()) {
+                fits_ = false;
+                return;
+            }
+            putWeight(r);
+        }
+    }
+
+    /// A rank's op after weight gradients in the gap before it.
+    void putAfterGap(OpKind kind, int chunk, int r, bool short_too) {
+        RankState& state = rank(r);
+        const TimeNs arrives = arrival(kind, chunk, r);
+        const auto next = [&] { return duration(OpKind::BackwardWeight, state.input_grads[state.next_weight], r); };
+        while (state.hasWeights() && arrives >= state.now + next())
+            putWeight(r);
+        if (kind == OpKind::BackwardInput && r == loss_rank_ && fill_.on_loss_rank) {
+            while (state.hasWeights() && 5 * (arrives - state.now) >= next())
+                putWeight(r);
+        }
+        const TimeNs may_idle = std::max(worst_, state.allowance) - state.bubble;
+        if (short_too && state.hasWeights() && arrives - state.now > may_idle) putWeight(r);
+        put(kind, chunk, r);
+    }
+
+    void round() {
+        for (int r = 0; r < p_; ++r)
+            makeRoom(OpKind::BackwardInput, r);
+        const auto nth = [&](int k) { return v_ % 2 == 0 ? k : p_ - 1 - k; };
+        for (int k = 0; k < p_ && fits_; ++k) {
+            for (int chunk = 0; chunk < v_; ++chunk) {
+                if (!canTake(OpKind::BackwardInput, chunk, nth(k))) continue;
+                putAfterGap(OpKind::BackwardInput, chunk, nth(k), fill_.before_input_grad);
+                break;
+            }
+        }
+        for (int k = 0; k < p_ && fits_; ++k) {
+            for (int chunk = v_ - 1; chunk >= 0; --chunk) {
+                if (!canTake(OpKind::Forward, chunk, nth(k))) continue;
+                makeRoom(OpKind::Forward, nth(k));
+                putAfterGap(OpKind::Forward, chunk, nth(k), fill_.before_forward);
+                break;
+            }
+        }
+    }
+
+    const ZbVPaddleInput& in_;
+    int p_;
+    int m_;
+    int v_;
+    int loss_rank_;
+    Fill fill_;
+    std::vector<RankState> ranks_;
+    std::vector<int> done_;    ///< forwards and input gradients, by kind, chunk and rank
+    std::vector<TimeNs> ends_; ///< of those done, by kind, chunk, rank and micro-batch
+    TimeNs worst_{0};
+    bool fits_ = true;
+};
+
+std::vector<Op> opsOf(const std::vector<Step>& steps, int v) {
+    std::vector<Op> ops;
+    ops.reserve(steps.size());
+    std::array<std::vector<int>, 4> done;
+    done.fill(std::vector<int>(static_cast<std::size_t>(v)));
+    for (const Step& step : steps) {
+        int& count = done[static_cast<std::size_t>(step.kind)][static_cast<std::size_t>(step.chunk)];
+        ops.push_back({step.kind, Microbatch{count++}, Chunk{step.chunk}});
+    }
+    return ops;
+}
+
+} // namespace
+
+std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput& input) {
+    Player player(input);
+    std::optional<Run> best;
+    for (const bool before_input_grad : {true, false}) {
+        for (const bool before_forward : {true, false}) {
+            for (const bool on_loss_rank : {true, false}) {
+                auto run = player.best({before_input_grad, before_forward, on_loss_rank});
+                if (!run) return std::nullopt;
+                if (!best || run->end < best->end) best = std::move(run);
+            }
+        }
+    }
+    std::vector<std::vector<Op>> ranks;
+    for (const auto& steps : best->ranks)
+        ranks.push_back(opsOf(steps, input.vpp));
+    return ranks;
+}
+
+} // namespace bubblescope

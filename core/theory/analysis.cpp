@@ -1,0 +1,90 @@
+#include "core/theory/analysis.h"
+
+#include "core/cost/typical_costs.h"
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+PerPosition<TimeNs> sumByPosition(const std::vector<Bubble>& bubbles) {
+    PerPosition<TimeNs> sums{};
+    for (const Bubble& bubble : bubbles)
+        sums[positionIndex(bubble.position)] += bubble.duration();
+    return sums;
+}
+
+RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
+                    const PerPosition<TimeNs>& consolidated, const std::optional<ClosedForm>& form) {
+    RankAccount result;
+    result.rank = rank;
+    result.executed = sumByPosition(executed);
+    result.observed = consolidated;
+    for (const TimeNs bubble : result.executed)
+        result.bubble += bubble;
+    result.busy = wall - result.bubble;
+    if (form) {
+        result.expected_bubble = form->bubble[rank.index()];
+        for (const PositionForm& part : form->positions) {
+            if (part.rank == rank && part.kind == FormKind::Exact)
+                result.expected[positionIndex(part.position)] += part.value;
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+void countReplays(StepAnalysis& analysis, const StepReplays& replays) {
+    for (std::size_t r = 0; r < std::min(replays.size(), analysis.ranks.size()); ++r) {
+        TimeNs& replay = analysis.ranks[r].replay;
+        auto span = replays[r].begin();
+        for (const Bubble& bubble : analysis.bubbles[r]) { // both by start
+            while (span != replays[r].end() && span->second <= bubble.start)
+                ++span;
+            for (auto at = span; at != replays[r].end() && at->first < bubble.end; ++at)
+                replay += std::min(at->second, bubble.end) - std::max(at->first, bubble.start);
+        }
+    }
+}
+
+StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
+    return StepAnalyzer(schedule).analyze(step);
+}
+
+StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
+    StepAnalysis analysis;
+    if (consolidation_) {
+        analysis.order_of_previous = consolidation_->assign(step);
+    } else {
+        consolidation_.emplace(step);
+    }
+    const StepOrder& order = consolidation_->order();
+    analysis.index = step.index;
+    analysis.replica = step.replica;
+    analysis.wall = step.wall();
+    analysis.rates = bubbleRates(step);
+    const CostModel costs = typicalOpCosts(step); // the forms by position know free transfers only
+    analysis.typical = costs.times;
+    analysis.bubbles = findBubbles(step, order);
+
+    auto form = closedForm(schedule_, costs);
+    if (!form.ok()) {
+        analysis.form_note = form.error().message;
+    } else if (form.value().exact()) {
+        analysis.form = std::move(form).value();
+    } else {
+        if (form.value().kind == FormKind::LowerBound) analysis.at_least = form.value().makespan;
+        analysis.form_note = std::move(form.value().note);
+    }
+
+    const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
+    const auto consolidated = consolidation_->bubbles(before_steady);
+    analysis.ranks.reserve(step.ranks.size());
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
+    }
+    return analysis;
+}
+
+} // namespace bubblescope

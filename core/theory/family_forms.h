@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/schedule/families/registry.h"
+#include "core/theory/closed_form.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a family's theory says in symbols, without values: p, m, v, k slices of a sequence, the rank s, the op
+/// times t_f, t_b = t_i + t_w and t_fb (an overlapped pair), the latency c of a transfer.
+struct FamilyForm {
+    struct AtPosition {
+        std::string_view position; ///< positionName()
+        std::string expression;
+        FormKind kind = FormKind::Exact;
+        friend bool operator==(const AtPosition&, const AtPosition&) = default;
+    };
+
+    std::vector<std::string_view> flavors; ///< whose orders it speaks of; empty where there is one order only
+    bool latency = false;                  ///< holds for transfers that take the time c; else they are free
+    FormKind kind = FormKind::Exact;
+    std::string bubble; ///< per rank; empty where the family has no form of its own
+    std::string makespan;
+    std::string domain;
+    std::string note; ///< why there is no exact form; empty where there is one
+    std::vector<AtPosition> positions;
+    std::string peaks; ///< activations, in forward ops of one chunk; empty where no form is known
+    std::string peaks_domain;
+};
+
+/// All forms of a family, for equal stages, orders of one form taken together: what closedForm() says of orders
+/// of a few ranks, at sizes and times on all sides of the families' domains. Those for transfers with latency
+/// follow the others.
+[[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
+
+} // namespace bubblescope

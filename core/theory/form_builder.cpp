@@ -1,0 +1,159 @@
+#include "core/theory/form_builder.h"
+
+#include "core/timeline/phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// Idle over makespan and over the ideal, from makespan and bubbles.
+void setRates(ClosedForm& form) {
+    TimeNs idle{0};
+    for (const TimeNs bubble : form.bubble)
+        idle += bubble;
+    const TimeNs least = std::ranges::min(form.bubble);
+    form.bubble_rate = shareOf(idle, form.makespan * static_cast<std::int64_t>(form.bubble.size()));
+    form.over_ideal = shareOf(least, form.makespan - least);
+}
+
+/// On the rank whose span, from first start to last end, is longest.
+void setSpanRate(ClosedForm& form) {
+    TimeNs longest{0};
+    for (std::size_t r = 0; r < form.bubble.size(); ++r) {
+        const TimeNs outside = form.at(Rank{r}, Position::BeforeWarmup) + form.at(Rank{r}, Position::AfterCooldown);
+        const TimeNs span = form.makespan - outside;
+        if (span <= longest) continue;
+        longest = span;
+        form.span_bubble_rate = shareOf(form.bubble[r] - outside, span);
+    }
+}
+
+} // namespace
+
+TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs) {
+    const auto& ops = schedule.ranks[rank.index()];
+    TimeNs busy{0};
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].kind == OpKind::Optimizer) continue;
+        const bool pair = ops[i].overlapped && costs.overlapped && i + 1 < ops.size();
+        busy += pair ? *costs.overlapped : costs.opTime(ops[i].kind, schedule.stageOf(rank, ops[i].chunk));
+        i += pair ? 1 : 0;
+    }
+    return busy;
+}
+
+FormBuilder::FormBuilder(const Schedule& schedule, const CostModel& costs, std::string domain)
+    : schedule_(schedule), costs_(costs), domain_(std::move(domain)) {
+    form_.bubble.assign(static_cast<std::size_t>(schedule.pp), TimeNs{0});
+}
+
+void FormBuilder::append(int s, Position position, std::string expression, TimeNs value) {
+    form_.bubble[Rank{s}.index()] += value;
+    form_.positions.push_back({Rank{s}, position, std::move(expression), value, FormKind::Exact, domain_});
+}
+
+FormBuilder& FormBuilder::add(Position position, std::string expression, const std::function<TimeNs(int)>& value) {
+    for (int s = 0; s < schedule_.pp; ++s)
+        append(s, position, expression, value(s));
+    return *this;
+}
+
+FormBuilder& FormBuilder::addRank(int s, std::vector<PositionTerm> terms) {
+    const bool steady = findPhases(schedule_.ranks[Rank{s}.index()]).hasSteady();
+    PositionTerm middle{Position::ForwardToBackward, "", TimeNs{0}};
+    for (PositionTerm& term : terms) {
+        const bool joins =
+            !steady && (term.position == Position::WarmupToSteady || term.position == Position::InsideSteady ||
+                        term.position == Position::SteadyToCooldown);
+        if (!joins) {
+            append(s, term.position, std::move(term.expression), term.value);
+            continue;
+        }
+        middle.expression += (middle.expression.empty() ? "" : " + ") + term.expression;
+        middle.value += term.value;
+    }
+    if (!middle.expression.empty()) append(s, middle.position, std::move(middle.expression), middle.value);
+    return *this;
+}
+
+FormBuilder& FormBuilder::addEnds() {
+    const bool latency = costs_.comm.count() > 0;
+    add(Position::BeforeWarmup, latency ? "s·(t_f+c)" : "s·t_f",
+        [&](int s) { return s * (costs_.times.forward + costs_.comm); });
+    return add(Position::AfterCooldown, latency ? "s·(t_b+c)" : "s·t_b",
+               [&](int s) { return s * (costs_.times.backward + costs_.comm); });
+}
+
+FormBuilder& FormBuilder::withTotal(TimeNs bubble) {
+    std::ranges::fill(form_.bubble, bubble);
+    return *this;
+}
+
+FormBuilder& FormBuilder::addFillAndDrain() {
+    addEnds();
+    const bool latency = costs_.comm.count() > 0;
+    const std::string f = latency ? "(t_f+c)" : "t_f";
+    const std::string b = latency ? "(t_b+c)" : "t_b";
+    const std::string both = latency ? "(t_f+t_b+2·c)" : "(t_f+t_b)";
+    const TimeNs forward = costs_.times.forward + costs_.comm;
+    const TimeNs backward = costs_.times.backward + costs_.comm;
+    for (int s = 0; s < schedule_.pp; ++s) {
+        const int below = schedule_.pp - s - 1;
+        if (findPhases(schedule_.ranks[Rank{s}.index()]).hasSteady()) {
+            append(s, Position::WarmupToSteady, "(p−s−1)·" + b, below * backward);
+            append(s, Position::SteadyToCooldown, "(p−s−1)·" + f, below * forward);
+        } else {
+            append(s, Position::ForwardToBackward, "(p−s−1)·" + both, below * (forward + backward));
+        }
+    }
+    return *this;
+}
+
+ClosedForm FormBuilder::finish(std::string bubble_expression, std::string makespan_expression, bool f_then_b) {
+    std::ranges::sort(form_.positions, {}, [](const PositionForm& f) { return std::pair(f.rank, f.position); });
+    form_.bubble_expression = std::move(bubble_expression);
+    form_.makespan_expression = std::move(makespan_expression);
+    form_.makespan = busyTime(schedule_, Rank{0}, costs_) + form_.bubble.front();
+    form_.f_then_b = f_then_b;
+    form_.domain = domain_;
+    setRates(form_);
+    setSpanRate(form_);
+    return std::move(form_);
+}
+
+ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
+                        std::string bubble_expression, std::string makespan_expression, std::string domain) {
+    ClosedForm form;
+    for (int s = 0; s < schedule.pp; ++s)
+        form.bubble.push_back(makespan - busyTime(schedule, Rank{s}, costs));
+    form.bubble_expression = std::move(bubble_expression);
+    form.makespan_expression = std::move(makespan_expression);
+    form.makespan = makespan;
+    form.domain = std::move(domain);
+    setRates(form);
+    return form;
+}
+
+Status requireEqualStages(const CostModel& costs) {
+    if (costs.stages.empty()) return {};
+    return usageError("the closed form holds for equal stages", "use `bubblescope simulate` for times per stage");
+}
+
+ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work) {
+    form.span_bubble_rate = shareOf(idle, idle + work);
+    return form;
+}
+
+PeakForm peakForm(const Schedule& schedule, std::string expression, std::string domain,
+                  const std::function<int(int)>& value, FormKind kind) {
+    PeakForm form{std::move(expression), {}, kind, std::move(domain)};
+    for (int s = 0; s < schedule.pp; ++s)
+        form.values.push_back(value(s));
+    return form;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "core/theory/closed_form.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a rank's ops take, the optimizer aside.
+[[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
+
+/// Refuses times per stage: for families with a form for slow transfers, but equal stages only.
+[[nodiscard]] Status requireEqualStages(const CostModel& costs);
+
+/// A rank's bubble at one position.
+struct PositionTerm {
+    Position position;
+    std::string expression;
+    TimeNs value{0};
+};
+
+/// Assembles a family's ClosedForm position by position; totals, makespan and rates follow from the parts,
+/// so that they cannot contradict them.
+class FormBuilder {
+public:
+    /// `domain` says in words where the forms are exact.
+    FormBuilder(const Schedule& schedule, const CostModel& costs, std::string domain);
+
+    /// One form for all ranks; `value` takes the rank s.
+    FormBuilder& add(Position position, std::string expression, const std::function<TimeNs(int s)>& value);
+
+    /// Forms of rank s alone, for orders whose ranks differ; one for each position. On a rank whose order has no
+    /// steady phase those between warm-up and cool-down are one bubble, between forward and backward.
+    FormBuilder& addRank(int s, std::vector<PositionTerm> terms);
+
+    /// The outer ones of addFillAndDrain() alone.
+    FormBuilder& addEnds();
+
+    /// Sets each rank's total where not all positions are known; else it is their sum.
+    FormBuilder& withTotal(TimeNs bubble);
+
+    /// The positions that F-then-B, 1F1B and their relatives share, c being the transfers' latency: s·(t_f+c)
+    /// before the first op, s·(t_b+c) after the last; (p−s−1)·(t_b+c) between warm-up and steady and
+    /// (p−s−1)·(t_f+c) between steady and cool-down on ranks whose order has a steady phase, their sum as one
+    /// bubble between forward and backward on the others.
+    FormBuilder& addFillAndDrain();
+
+    /// The makespan is the work of rank 0 plus its bubble. The span's rate follows from the forms before
+    /// warm-up and after cool-down.
+    [[nodiscard]] ClosedForm finish(std::string bubble_expression, std::string makespan_expression,
+                                    bool f_then_b = false);
+
+private:
+    void append(int s, Position position, std::string expression, TimeNs value);
+
+    const Schedule& schedule_;
+    const CostModel& costs_;
+    std::string domain_;
+    ClosedForm form_;
+};
+
+/// The form of a schedule of which only the makespan is known: what a rank's ops leave of it is its bubble.
+/// `domain` as in ClosedForm; the two expressions speak of the rank with the largest bubble where ranks
+/// differ.
+[[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
+                                      std::string bubble_expression, std::string makespan_expression,
+                                      std::string domain);
+
+/// Adds the span's rate to a form without positions, where it is known that on the rank with the longest span
+/// `idle` of it, which works `work`, is bubble.
+[[nodiscard]] ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work);
+
+/// Peak activations per rank; `value` takes the rank s.
+[[nodiscard]] PeakForm peakForm(const Schedule& schedule, std::string expression, std::string domain,
+                                const std::function<int(int s)>& value, FormKind kind = FormKind::Exact);
+
+} // namespace bubblescope

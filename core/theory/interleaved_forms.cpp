@@ -1,0 +1,204 @@
+// Closed forms of interleaved 1F1B, with t_f and t_b the times of one chunk. A chunk's output comes back to the rank,
+// for its next chunk, p ops of its kind later. While every group has at least p members, the rank is that long
+// busy with the rest of the group, so it never waits for its own wrap-around: the step is that of 1F1B with
+// m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times, smaller than 1F1B's by the factor
+// v. (N must be the largest group: with less warm-up the larger groups deadlock.) The consolidated positions
+// follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts: X(s) = X(s+1) + t_b.
+// As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk to the
+// next. Groups that differ by more than one, or at all where v > 2, do not always leave room to make the steady
+// parts contiguous; the totals and the outer positions stand.
+//
+// Latency, and a single group smaller than p. With equal groups of N each wrap waits for what N micro-batches are too
+// few to hide of the round (latency.h), as in looped breadth-first: of the steady part the wraps of forwards and
+// those of backwards lie apart. Every hop inside a group has one op of the other direction to hide behind,
+// so this stands while c is no longer than the shorter op; with longer transfers every turn waits too and no
+// form is known. For N = p the sum is (p−1)(t_f+t_b) + 2·c·(v·p−1).
+//
+// Several groups of which one is smaller than p make every rank wait at each of its wrap-arounds, by how much depends
+// on what surrounds it. No form is known; order_bound.h bounds them.
+
+#include "core/theory/interleaved_forms.h"
+
+#include "core/schedule/families/looped_bfs.h"
+#include "core/theory/form_builder.h"
+#include "core/theory/latency.h"
+#include "core/theory/quotes.h"
+#include "core/timeline/phases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// The groups of an order: how many forwards of chunk 0 stand together.
+struct Groups {
+    std::vector<int> sizes;
+    bool equal = true;
+    bool within_one = true; ///< no two differ by more than one
+    bool wide = true;       ///< all of p or more
+
+    explicit Groups(const Schedule& schedule) {
+        bool open = false;
+        for (const Op& op : schedule.ranks.front()) {
+            if (op.kind != OpKind::Forward) continue;
+            if (op.chunk.value == 0 && open) ++sizes.back();
+            if (op.chunk.value == 0 && !open) sizes.push_back(1);
+            open = op.chunk.value == 0;
+        }
+        if (schedule.vpp == 1) sizes = {schedule.microbatches};
+        equal = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
+        const auto [least, most] = std::ranges::minmax(sizes);
+        within_one = most - least <= 1;
+        wide = schedule.vpp == 1 || std::ranges::all_of(sizes, [&](int size) { return size >= schedule.pp; });
+    }
+};
+
+bool forwardsFirst(const Schedule& schedule) {
+    return !findPhases(schedule.ranks.back()).hasSteady();
+}
+
+/// Equal groups, transfers with latency or a single small group: total and outer positions.
+ClosedForm wrappingForm(const Schedule& schedule, const CostModel& costs, int group, std::string domain) {
+    const OpTimes& t = costs.times;
+    const TimeNs bubble = (schedule.pp - 1) * (t.forward + t.backward + 2 * costs.comm) +
+                          wrapLoss(schedule.pp, schedule.vpp, group, costs).both();
+    std::string expression = "(p−1)·(t_f+t_b+2·c) + (v−1)·(max(0, p·(t_f+c)−N·t_f) + max(0, p·(t_b+c)−N·t_b))";
+    if (group == schedule.pp) expression = "(p−1)·(t_f+t_b) + 2·c·(v·p−1)";
+    if (costs.comm.count() == 0) expression = "(p−1 + (v−1)·(p−m))·(t_f+t_b)";
+    return FormBuilder(schedule, costs, std::move(domain))
+        .addEnds()
+        .withTotal(bubble)
+        .finish(expression, "m·v·(t_f+t_b) + " + expression);
+}
+
+} // namespace
+
+Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& costs) {
+    const int p = schedule.pp;
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const Groups groups(schedule);
+    if (std::accumulate(groups.sizes.begin(), groups.sizes.end(), 0) != schedule.microbatches)
+        return usageError("the order does not take its micro-batches through the chunks in groups");
+    if (forwardsFirst(schedule)) {
+        return breadthFirstForm(
+            schedule, costs, "one group of m, all forwards first, every t_f, t_b and c (of one chunk); equal stages");
+    }
+    if (!groups.wide && groups.sizes.size() > 1)
+        return usageError(
+            "no closed form is known for interleaved orders with a group smaller than the number of ranks");
+    if (costs.comm.count() > 0 || !groups.wide) {
+        if (!groups.equal) return usageError("with latency, interleaved has a closed form where all groups are equal");
+        if (costs.comm > std::min(costs.times.forward, costs.times.backward))
+            return usageError("with latency, interleaved has a closed form while c is no longer than t_f and t_b");
+        const std::string whose = groups.wide ? "equal groups of N ≥ p" : "one group of m < p";
+        const std::string times = ", every t_f and t_b (of one chunk)";
+        return wrappingForm(
+            schedule, costs, groups.sizes.front(),
+            whose + times +
+                (costs.comm.count() > 0 ? ", c ≤ min(t_f, t_b); equal stages" : "; equal stages, transfers free"));
+    }
+    FormBuilder form(schedule, costs,
+                     "every group has at least p micro-batches, every t_f and t_b (of one chunk); equal stages, "
+                     "transfers free");
+    if (groups.equal || (groups.within_one && schedule.vpp == 2)) {
+        form.addFillAndDrain();
+    } else {
+        form.addEnds().withTotal((p - 1) * (costs.times.forward + costs.times.backward));
+    }
+    return form.finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
+}
+
+PeakForm interleavedPeaks(const Schedule& schedule) {
+    const int p = schedule.pp;
+    const int v = schedule.vpp;
+    const int all = schedule.microbatches * v;
+    if (forwardsFirst(schedule)) return peakForm(schedule, "m·v", "all forwards first", [&](int) { return all; });
+    const int largest = std::ranges::max(Groups(schedule).sizes);
+    return peakForm(schedule, "min(m·v, 2·(p−s−1) + (v−1)·N + 1)", "every p, m and v, N the largest group",
+                    [&](int s) { return std::min(all, 2 * (p - s - 1) + (v - 1) * largest + 1); });
+}
+
+namespace {
+
+/// The deck's split of the middle, for groups of p and more than one of them.
+void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t) {
+    const int p = schedule.pp;
+    const auto [shorter, longer] = std::minmax(t.forward, t.backward);
+    const bool feasible = longer <= 2 * shorter && (p - 2) * longer <= (p - 1) * shorter;
+    const std::string verdict =
+        "Ops can be placed so only while max(t_f, t_b)/min(t_f, t_b) is at most 2 and at most (p−1)/(p−2). The "
+        "split of 1F1B, (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it, is always possible.";
+    list.push_back(positionQuote(
+        schedule, {"inner split of VPP, before the steady part", "seed deck", "(p−s−1)·t_f", verdict},
+        Position::WarmupToSteady, [&](int s) { return (p - s - 1) * t.forward; }, feasible));
+    list.push_back(positionQuote(
+        schedule, {"inner split of VPP, after the steady part", "seed deck", "(p−s−1)·t_b", verdict},
+        Position::SteadyToCooldown, [&](int s) { return (p - s - 1) * t.backward; }, feasible));
+}
+
+/// The numbers that the deck gives for two sizes of p = 4, v = 2.
+void addDeckNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t, const Groups& groups) {
+    const TimeNs both = t.forward + t.backward;
+    if (groups.sizes == std::vector{4, 1} && t.forward == t.backward) {
+        list.push_back(bubbleQuote(schedule,
+                                   {"11 bubbles", "seed deck", "11·t_f",
+                                    "It is the idle time of a rank, in ops, of groups of p with the remainder last at "
+                                    "p = 4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
+                                   11 * t.forward, true));
+    }
+    if (schedule.microbatches != 9) return;
+    // Groups of 4, 4 and 1: the last one waits 5·t_b + t_f more than the (p−1)·(t_f+t_b) of wide groups.
+    const bool last_small = groups.sizes.back() == 1 && t.backward >= t.forward;
+    const auto idle = static_cast<double>((3 * both + 5 * t.backward + t.forward).count());
+    const double rate = idle / (idle + static_cast<double>((18 * both).count()));
+    list.push_back(
+        ratioQuote(Quantity::BubbleRate,
+                   {"26 %, unbalanced VPP", "seed deck", "26 %",
+                    "It is the rate of groups of p with the remainder last at p = 4, m = 9, v = 2 for t_f:t_b "
+                    "about 2:3. At 1:1 that order idles 25.0 %, at 1:2 27.0 %."},
+                   0.26, last_small && rate >= 0.255 && rate < 0.265));
+    list.push_back(
+        ratioQuote(Quantity::BubbleRate,
+                   {"14 %, unbalanced VPP improved", "seed deck", "14 %",
+                    "It is (p−1)/(m·v+p−1) = 1/7, the rate of groups of at least p for any t_f:t_b. The order "
+                    "with the remainder as a group of its own does not reach it."},
+                   0.14, groups.wide));
+}
+
+} // namespace
+
+std::vector<QuotedForm> interleavedQuotes(const Schedule& schedule, const CostModel& costs) {
+    const std::int64_t p = schedule.pp;
+    const std::int64_t v = schedule.vpp;
+    const TimeNs both = costs.times.forward + costs.times.backward;
+    const Groups groups(schedule);
+    const bool free = costs.comm.count() == 0;
+    const bool groups_of_p = groups.equal && groups.sizes.front() == p && v > 1;
+    std::vector<QuotedForm> list;
+    if (free && groups_of_p && groups.sizes.size() > 1 && p > 1) addSplitQuotes(list, schedule, costs.times);
+    if (free && p == 4 && v == 2) addDeckNumbers(list, schedule, costs.times, groups);
+    list.push_back(
+        bubbleQuote(schedule,
+                    {"VPP has the bubble of balanced VPP for every m", "seed deck", "(p−1)·(t_f+t_b)",
+                     "It holds where every group has at least p micro-batches and transfers are free. A remainder "
+                     "smaller than p as a group of its own adds idle time at every wrap-around, and for some sizes a "
+                     "deadlock."},
+                    (p - 1) * both, free && groups.wide));
+    if (!free && groups_of_p) {
+        list.push_back(bubbleQuote(
+            schedule,
+            {"latency of 1F1B-I", "zero-bubble paper (ICLR), table 5", "(p−1)·(t_f+t_b) + (p·(2·v−1)−2)·c",
+             "It counts p·c less than the order takes when every transfer costs c. Right is (p−1)·(t_f+t_b) + "
+             "2·(v·p−1)·c while c is no longer than an op."},
+            (p - 1) * both + (p * (2 * v - 1) - 2) * costs.comm, false));
+    }
+    list.push_back(overIdealQuote(schedule, costs, schedule.vpp));
+    list.back().holds = free && groups.wide;
+    return list;
+}
+
+} // namespace bubblescope

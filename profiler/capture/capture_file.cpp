@@ -1,0 +1,162 @@
+#include "profiler/capture/capture_file.h"
+
+#include "profiler/capture/host_offset.h"
+
+#include <algorithm>
+#include <system_error>
+
+namespace bubblescope::profiler {
+
+CaptureFile::CaptureFile(CaptureFileInfo info)
+    : info_(std::move(info)), encoder_(static_cast<std::uint32_t>(info_.process.pid)) {}
+
+CaptureFile::TrackNumber CaptureFile::addTrack(std::string name, std::int32_t order) {
+    tracks_.push_back({std::move(name), order});
+    return static_cast<TrackNumber>(tracks_.size() - 1);
+}
+
+void CaptureFile::rename(TrackNumber track, std::string name) {
+    if (tracks_[track].name == name) return;
+    tracks_[track].name = std::move(name);
+    tracks_[track].told = false;
+}
+
+std::uint64_t CaptureFile::processUuid() const {
+    return static_cast<std::uint64_t>(info_.process.pid) << 32;
+}
+
+std::uint64_t CaptureFile::uuidOf(TrackNumber track) {
+    beginPart();
+    Track& known = tracks_[track];
+    const std::uint64_t uuid = processUuid() + 1 + track;
+    if (!known.told) encoder_.track(uuid, processUuid(), known.name, known.order);
+    known.told = true;
+    return uuid;
+}
+
+TimeNs CaptureFile::ordered(TrackNumber track, TimeNs time) {
+    return tracks_[track].last = std::max(tracks_[track].last, time);
+}
+
+std::span<const perfetto::Arg> CaptureFile::viewed(Args args) {
+    views_.clear();
+    for (const OwnedArg& arg : args) {
+        perfetto::Arg& view = views_.emplace_back();
+        view.name = arg.name;
+        std::visit([&view](const auto& value) { view.value = value; }, arg.value);
+    }
+    return views_;
+}
+
+void CaptureFile::begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args) {
+    const std::uint64_t uuid = uuidOf(track);
+    encoder_.beginSlice(uuid, ordered(track, time), category, name, viewed(args));
+}
+
+void CaptureFile::end(TrackNumber track, TimeNs time) {
+    const std::uint64_t uuid = uuidOf(track);
+    encoder_.endSlice(uuid, ordered(track, time));
+}
+
+void CaptureFile::instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args) {
+    const std::uint64_t uuid = uuidOf(track);
+    encoder_.instant(uuid, time, category, name, viewed(args));
+}
+
+void CaptureFile::instant(TimeNs time, std::string_view category, std::string_view name, Args args) {
+    beginPart();
+    encoder_.instant(processUuid(), time, category, name, viewed(args));
+}
+
+void CaptureFile::setClocks(TimeNs monotonic, TimeNs realtime) {
+    monotonic_ = monotonic;
+    realtime_ = realtime;
+    if (begun_) encoder_.clockSnapshot(monotonic_, realtime_);
+}
+
+/// What a reader must know of a part before its events.
+void CaptureFile::beginPart() {
+    if (begun_) return;
+    begun_ = true;
+    if (!offset_) offset_ = agreedOffset(info_.dir, info_.process.clock, realtime_ - monotonic_);
+    const ProcessInfo& process = info_.process;
+    const RankIdentity& identity = info_.identity;
+    const auto pid = static_cast<std::int32_t>(process.pid);
+    std::string name = process.program;
+    name += identity.rank ? " (rank " + std::to_string(*identity.rank) + ", process " : " (process ";
+    name += std::to_string(pid) + ")";
+    encoder_.process(processUuid(), pid, name, identity.rank.value_or(pid));
+    encoder_.clockSnapshot(monotonic_, realtime_);
+    OwnedArgs args{{"host", process.host},
+                   {"clock", process.clock},
+                   {"pid", process.pid},
+                   {"pids", process.pids},
+                   {"program", process.program},
+                   {"part", parts_made_},
+                   {std::string(perfetto::kCaptureOffset), offset_->count()}};
+    if (identity.rank) args.push_back({"rank", std::int64_t{*identity.rank}});
+    if (identity.size) args.push_back({"world_size", std::int64_t{*identity.size}});
+    if (identity.local_rank) args.push_back({"local_rank", std::int64_t{*identity.local_rank}});
+    if (!identity.told_by.empty()) args.push_back({"rank_told_by", identity.told_by});
+    for (const auto& [axis, place] : identity.mesh)
+        args.push_back({axis + "_rank", std::int64_t{place}});
+    args.insert(args.end(), info_.description.begin(), info_.description.end());
+    encoder_.instant(processUuid(), monotonic_, kCategory, kBegins, viewed(args));
+}
+
+std::filesystem::path CaptureFile::nextPath() {
+    std::string name = traceName(info_.identity, info_.process);
+    if (parts_made_ > 0) name += "." + std::to_string(parts_made_);
+    // Numbers of processes come round again; what an earlier one wrote stays.
+    std::filesystem::path path = info_.dir / (name + ".pftrace");
+    std::error_code ignored; // SpoolFile says what is wrong
+    std::filesystem::create_directories(info_.dir, ignored);
+    for (int again = 2; std::filesystem::exists(path, ignored); ++again)
+        path = info_.dir / (name + "-" + std::to_string(again) + ".pftrace");
+    return path;
+}
+
+Status CaptureFile::flush(const std::function<void()>& on_part) {
+    if (!begun_) return {};
+    if (failed_) return *failed_;
+    const std::string packets = encoder_.take();
+    if (packets.empty()) return {};
+    const auto write = [&]() -> Status {
+        if (!file_) {
+            BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(nextPath()));
+            file_ = std::move(file);
+            parts_.push_back(file_->path());
+            ++parts_made_;
+        }
+        return file_->append(packets);
+    };
+    Status written = write();
+    if (!written.ok()) {
+        failed_ = written.error();
+        return written;
+    }
+    const auto size = static_cast<std::int64_t>(packets.size());
+    part_bytes_ += size;
+    bytes_ += size;
+    if (info_.size == 0 || part_bytes_ < info_.size / kParts) return {};
+
+    // The next part is made with the next event.
+    file_.reset();
+    part_bytes_ = 0;
+    begun_ = false;
+    encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(info_.process.pid));
+    for (Track& track : tracks_) {
+        track.told = false;
+        track.last = TimeNs{INT64_MIN};
+    }
+    if (static_cast<std::int64_t>(parts_.size()) >= kParts) {
+        std::error_code ignored; // somebody may have taken it away
+        std::filesystem::remove(parts_.front(), ignored);
+        parts_.pop_front();
+        ++parts_removed_;
+    }
+    on_part();
+    return {};
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,109 @@
+#pragma once
+
+#include "core/formats/perfetto/capture_names.h"
+#include "core/formats/perfetto/encoder.h"
+#include "profiler/capture/rank_identity.h"
+#include "profiler/stream/spool_file.h"
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// An arg that owns its texts, for slices that are kept until they can be written.
+struct OwnedArg {
+    std::string name;
+    std::variant<std::int64_t, double, std::string> value;
+};
+using OwnedArgs = std::vector<OwnedArg>;
+
+/// Whose trace it is, and where it goes.
+struct CaptureFileInfo {
+    std::filesystem::path dir;
+    RankIdentity identity;
+    ProcessInfo process;
+    std::int64_t size = 0;   ///< bytes of all parts together before the oldest goes; 0: one part without limit
+    OwnedArgs description{}; ///< further args of the instant that begins each part
+};
+
+/// The trace of one process, a Perfetto file that is appended to, or several parts of it if its size is limited: then
+/// the oldest part goes when there are more than four. Each part stands for itself. Nothing is created before the first
+/// event is there. One thread at a time.
+class CaptureFile {
+public:
+    using TrackNumber = std::uint32_t;
+    using Args = std::span<const OwnedArg>;
+
+    static constexpr std::string_view kCategory = perfetto::kCaptureCategory;
+    static constexpr std::string_view kBegins = perfetto::kCaptureBegins;
+
+    explicit CaptureFile(CaptureFileInfo info);
+
+    /// Tracks are sorted by `order`. They are told to each part when it first uses them.
+    [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
+    void rename(TrackNumber track, std::string name);
+
+    /// See perfetto::Encoder; CLOCK_MONOTONIC. Times of one track must not go backwards: one that does is put where the
+    /// last was.
+    void begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
+    void end(TrackNumber track, TimeNs time);
+    void instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
+    /// Of the process as a whole.
+    void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
+
+    /// Clocks read at one moment: the first before any event, then now and then.
+    void setClocks(TimeNs monotonic, TimeNs realtime);
+
+    /// Writes what has come since. `on_part` is called when a new part begins in place of one that is full, to tell it
+    /// what goes on. Error: Run, naming the file; nothing is written from then on.
+    [[nodiscard]] Status flush(const std::function<void()>& on_part);
+
+    [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
+    [[nodiscard]] std::int64_t bytesWritten() const { return bytes_; }
+    /// The part that is being written; empty before there is one.
+    [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
+
+private:
+    struct Track {
+        std::string name;
+        std::int32_t order = 0;
+        bool told = false; ///< to this part
+        TimeNs last{INT64_MIN};
+    };
+    static constexpr std::int64_t kParts = 4;
+
+    [[nodiscard]] std::uint64_t processUuid() const;
+    std::uint64_t uuidOf(TrackNumber track);
+    TimeNs ordered(TrackNumber track, TimeNs time);
+    /// Until the args' owner is gone.
+    std::span<const perfetto::Arg> viewed(Args args);
+    void beginPart();
+    [[nodiscard]] std::filesystem::path nextPath();
+
+    CaptureFileInfo info_;
+    perfetto::Encoder encoder_;
+    std::vector<Track> tracks_;
+    std::vector<perfetto::Arg> views_;
+    TimeNs monotonic_{0};
+    TimeNs realtime_{0};
+    std::optional<TimeNs> offset_; ///< of the host's wall clock, see agreedOffset()
+    bool begun_ = false;           ///< this part has its beginning
+    std::optional<SpoolFile> file_;
+    std::deque<std::filesystem::path> parts_;
+    std::int64_t parts_made_ = 0;
+    std::int64_t parts_removed_ = 0;
+    std::int64_t part_bytes_ = 0;
+    std::int64_t bytes_ = 0;
+    std::optional<Error> failed_;
+};
+
+} // namespace bubblescope::profiler

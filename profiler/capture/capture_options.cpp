@@ -1,0 +1,202 @@
+#include "profiler/capture/capture_options.h"
+
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// The part before `at`, which is cut off together with it.
+std::string_view takeUntil(std::string_view at, std::string_view& text) {
+    const std::size_t end = text.find_first_of(at);
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return part;
+}
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+    T value{};
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || text.empty()) return std::nullopt;
+    return value;
+}
+
+struct Unit {
+    std::string_view name;
+    std::int64_t bytes;
+};
+constexpr std::array<Unit, 4> kUnits{{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}}};
+
+std::optional<std::int64_t> byteCount(std::string_view text) {
+    std::int64_t unit = 1;
+    for (const Unit& known : kUnits) {
+        if (!text.ends_with(known.name)) continue;
+        unit = known.bytes;
+        text.remove_suffix(known.name.size());
+        break;
+    }
+    const auto count = number<std::int64_t>(trimmed(text));
+    if (!count || *count < 0 || *count > std::numeric_limits<std::int64_t>::max() / unit) return std::nullopt;
+    return *count * unit;
+}
+
+Error wrong(std::string_view key, std::string_view value, std::string_view expected) {
+    return usageError("'" + std::string(value) + "' is no value of the capture option '" + std::string(key) + "'",
+                      "give " + std::string(expected));
+}
+
+Status setTime(std::string_view key, std::string_view value, TimeNs& out) {
+    const auto time = parseTime(value);
+    if (!time.ok() || time.value() < TimeNs{0}) return wrong(key, value, "a time with its unit, 30s or 100ms");
+    out = time.value();
+    return {};
+}
+
+Status setKinds(std::string_view value, CaptureOptions& options) {
+    bool nvtx = false;
+    bool nccl = false;
+    bool cuda = false;
+    for (std::string_view rest = value; !rest.empty();) {
+        const std::string_view kind = takeUntil("+", rest);
+        bool* const known = kind == "nvtx" ? &nvtx : kind == "nccl" ? &nccl : kind == "cuda" ? &cuda : nullptr;
+        if (known == nullptr) return wrong("record", value, "any of nvtx, nccl and cuda, joined by +");
+        *known = true;
+    }
+    options.nvtx = nvtx;
+    options.nccl = nccl;
+    options.cuda = cuda;
+    return {};
+}
+
+Status setSteps(std::string_view value, CaptureOptions& options) {
+    std::string_view rest = value;
+    const std::string_view first_text = takeUntil("-", rest);
+    const auto first = number<std::int64_t>(first_text);
+    const bool open = value.ends_with('-');
+    const auto last = value.find('-') == std::string_view::npos ? first
+                      : open ? std::optional(std::numeric_limits<std::int64_t>::max())
+                             : number<std::int64_t>(rest);
+    if (!first || !last || *first < 0 || *last < *first) return wrong("steps", value, "steps as in 10-20, 10- or 10");
+    options.first_step = *first;
+    options.last_step = *last;
+    return {};
+}
+
+Status set(std::string_view key, std::string_view value, CaptureOptions& options) {
+    if (key == "mode") {
+        if (value != "full" && value != "pipeline") return wrong(key, value, "full or pipeline");
+        options.mode = value == "full" ? CaptureOptions::Mode::Full : CaptureOptions::Mode::Pipeline;
+        return {};
+    }
+    if (key == "record") return setKinds(value, options);
+    if (key == "steps") return setSteps(value, options);
+    if (key == "step") {
+        options.step_name = value;
+        return {};
+    }
+    if (key == "delay") return setTime(key, value, options.delay);
+    if (key == "duration") return setTime(key, value, options.duration);
+    if (key == "flush") {
+        TimeNs flush{0};
+        BUBBLESCOPE_TRY(setTime(key, value, flush));
+        if (flush < std::chrono::milliseconds(1)) return wrong(key, value, "at least 1ms");
+        options.flush = flush;
+        return {};
+    }
+    if (key == "size") {
+        const auto bytes = byteCount(value);
+        if (!bytes) return wrong(key, value, "bytes, as in 500MiB or 2GiB");
+        options.size = *bytes;
+        return {};
+    }
+    if (key == "ring") {
+        constexpr std::size_t kMost = std::size_t{1} << 24;
+        const auto slots = number<std::size_t>(value);
+        if (!slots || *slots == 0 || *slots > kMost) return wrong(key, value, "a number of slots up to 16777216");
+        options.ring_slots = *slots;
+        return {};
+    }
+    return usageError("there is no capture option '" + std::string(key) + "'",
+                      "there are mode, record, steps, step, delay, duration, flush, size and ring");
+}
+
+} // namespace
+
+Status parseCaptureOptions(std::string_view text, CaptureOptions& options) {
+    while (!text.empty()) {
+        std::string_view line = takeUntil("\n", text);
+        line = line.substr(0, line.find('#'));
+        while (!line.empty()) {
+            std::string_view value = trimmed(takeUntil(",", line));
+            if (value.empty()) continue;
+            if (value.find('=') == std::string_view::npos) {
+                return usageError("'" + std::string(value) + "' is no capture option", "give key=value");
+            }
+            const std::string_view key = trimmed(takeUntil("=", value));
+            BUBBLESCOPE_TRY(set(key, trimmed(value), options));
+        }
+    }
+    return {};
+}
+
+std::string captureOptionsText(const CaptureOptions& options) {
+    const CaptureOptions usual;
+    std::string text;
+    const auto add = [&text](std::string_view key, const std::string& value) {
+        text += (text.empty() ? "" : ",") + std::string(key) + "=" + value;
+    };
+    const auto time = [](TimeNs value) { return std::to_string(value.count()) + "ns"; };
+    if (options.mode == CaptureOptions::Mode::Pipeline) add("mode", "pipeline");
+    if (!options.nvtx || !options.nccl || !options.cuda) {
+        std::string kinds;
+        for (const auto& [on, name] :
+             {std::pair(options.nvtx, "nvtx"), std::pair(options.nccl, "nccl"), std::pair(options.cuda, "cuda")}) {
+            if (on) kinds += (kinds.empty() ? "" : "+") + std::string(name);
+        }
+        add("record", kinds);
+    }
+    if (options.hasStepWindow()) {
+        const bool open = options.last_step == usual.last_step;
+        add("steps", std::to_string(options.first_step) + "-" + (open ? "" : std::to_string(options.last_step)));
+    }
+    if (!options.step_name.empty()) add("step", options.step_name);
+    if (options.delay != usual.delay) add("delay", time(options.delay));
+    if (options.duration != usual.duration) add("duration", time(options.duration));
+    if (options.flush != usual.flush) add("flush", time(options.flush));
+    if (options.size != usual.size) add("size", std::to_string(options.size));
+    if (options.ring_slots != usual.ring_slots) add("ring", std::to_string(options.ring_slots));
+    return text;
+}
+
+CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems) {
+    CaptureOptions options;
+    options.dir = variable(kCaptureDirVariable).value_or("");
+    const auto take = [&](std::string_view text, std::string_view where) {
+        const Status parsed = parseCaptureOptions(text, options);
+        if (!parsed.ok()) problems.push_back(std::string(where) + ": " + parsed.error().text());
+    };
+    if (const auto path = variable(kCaptureFileVariable)) {
+        std::ifstream file(*path);
+        if (file)
+            take(std::string(std::istreambuf_iterator<char>(file), {}), *path);
+        else
+            problems.push_back(*path + ": the file with capture options cannot be read");
+    }
+    if (const auto text = variable(kCaptureVariable)) take(*text, kCaptureVariable);
+    return options;
+}
+
+} // namespace bubblescope::profiler

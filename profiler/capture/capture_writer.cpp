@@ -1,0 +1,112 @@
+#include "profiler/capture/capture_writer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
+constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
+
+CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
+    info.size = options.size;
+    if (std::string text = captureOptionsText(options); !text.empty())
+        info.description.push_back({"options", std::move(text)});
+    return info;
+}
+
+} // namespace
+
+CaptureWriter::CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
+                             const nccl::Communicators& communicators, CallName call_name)
+    : window_(options), file_(described(std::move(info), options)), host_(file_, names, clocks_, window_, counts_),
+      comm_(file_, communicators, clocks_, window_, counts_),
+      gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
+    if (options.mode != CaptureOptions::Mode::Pipeline) return;
+    thinning_.emplace([this](TimeNs realtime) { return clocks_.fromRealtime(realtime); },
+                      [this](const GpuActivity& activity) { gpu_.write(activity); }, counts_);
+    host_.setOnRange([this](std::uint32_t tid, TimeNs start, TimeNs end) { thinning_->addRange(tid, start, end); });
+}
+
+void CaptureWriter::addReading(const ClockReading& reading) {
+    clocks_.add(reading);
+    if (begun_ && reading.monotonic < clocks_at_ + kClocksEvery) return;
+    clocks_at_ = reading.monotonic;
+    file_.setClocks(reading.monotonic, reading.realtime);
+}
+
+void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after_gap) {
+    begun_ = true;
+    if (record.type == HostRecord::Type::CommBegin || record.type == HostRecord::Type::CommEnd)
+        comm_.take(record);
+    else
+        host_.take(tid, record, after_gap);
+}
+
+/// What CUPTI hands over is at most as old as its buffers. A time that cannot be would move its row's later work.
+bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
+    if (!activity.hasTimes() || activity.isUntimed()) return true;
+    constexpr TimeNs kDay{std::chrono::hours(24)};
+    const TimeNs now = clocks_.last().realtime;
+    return std::min(activity.start, activity.end) >= now - kDay && std::max(activity.start, activity.end) <= now + kDay;
+}
+
+void CaptureWriter::take(std::vector<GpuActivity>& activities) {
+    counts_.damaged += static_cast<std::int64_t>(
+        std::erase_if(activities, [this](const GpuActivity& given) { return !timesCanBe(given.activity); }));
+    if (activities.empty()) return;
+    begun_ = true;
+    window_.see({}, gpu_.startOf(activities.front().activity)); // a job without NVTX and NCCL begins with its work
+    std::ranges::stable_sort(activities, {}, [](const GpuActivity& a) { return a.activity.start; });
+    for (GpuActivity& activity : activities) {
+        if (thinning_)
+            thinning_->add(std::move(activity));
+        else
+            gpu_.write(activity);
+    }
+}
+
+void CaptureWriter::say(std::string_view message) {
+    messages_.emplace_back(message);
+}
+
+void CaptureWriter::tellTotals(TimeNs now) {
+    OwnedArgs args;
+    for (const auto& [name, member] : kCaptureCounts) {
+        if (counts_.*member != 0) args.push_back({std::string(name), counts_.*member});
+    }
+    file_.instant(now, CaptureFile::kCategory, kCaptureTotals, args);
+    told_ = counts_;
+    told_at_ = now;
+}
+
+Status CaptureWriter::flush(TimeNs now) {
+    if (!begun_) return {}; // nothing is created for a process that does nothing
+    host_.nameThreads();
+    if (thinning_) thinning_->settle(now);
+    for (const std::string& message : messages_) {
+        const OwnedArgs args{{"message", message}};
+        file_.instant(now, CaptureFile::kCategory, "message", args);
+    }
+    messages_.clear();
+    counts_.parts_removed = file_.partsRemoved();
+    if (counts_ != told_ && now >= told_at_ + kTotalsEvery) tellTotals(now);
+    return file_.flush([this, now] {
+        host_.reopen();
+        tellTotals(now);
+    });
+}
+
+Status CaptureWriter::finish(TimeNs now) {
+    if (!begun_) return {};
+    if (thinning_) thinning_->finish();
+    BUBBLESCOPE_TRY(flush(now));
+    file_.setClocks(clocks_.last().monotonic, clocks_.last().realtime);
+    tellTotals(now);
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureEnds, {});
+    return file_.flush([] {});
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "profiler/capture/capture_counts.h"
+#include "profiler/capture/capture_file.h"
+#include "profiler/capture/capture_options.h"
+#include "profiler/capture/capture_window.h"
+#include "profiler/capture/comm_writer.h"
+#include "profiler/capture/gpu_writer.h"
+#include "profiler/capture/host_writer.h"
+#include "profiler/capture/op_kernels.h"
+#include "profiler/nccl/comm_event.h"
+#include "profiler/nvtx/names.h"
+#include "profiler/recorder/tick_clock.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// All that is written into the trace of a process: what its threads told, what CUPTI told, what was lost, and
+/// messages to the user. One thread at a time.
+class CaptureWriter {
+public:
+    /// `names` and `communicators` must outlive it.
+    CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
+                  const nccl::Communicators& communicators, CallName call_name);
+    CaptureWriter(const CaptureWriter&) = delete;
+    CaptureWriter& operator=(const CaptureWriter&) = delete;
+
+    /// Before what was recorded since the last one.
+    void addReading(const ClockReading& reading);
+    void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
+    /// After the host's records of the same time, so that steps are known. Sorts them.
+    void take(std::vector<GpuActivity>& activities);
+    /// Something that the user should know, once.
+    void say(std::string_view message);
+
+    /// What was lost elsewhere adds to these.
+    [[nodiscard]] CaptureCounts& counts() { return counts_; }
+
+    /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run.
+    [[nodiscard]] Status flush(TimeNs now);
+    /// The last flush, with what waited for more.
+    [[nodiscard]] Status finish(TimeNs now);
+
+    [[nodiscard]] bool isOver(TimeNs now) const { return window_.isOver(now); }
+    [[nodiscard]] const CaptureFile& file() const { return file_; }
+
+private:
+    [[nodiscard]] bool timesCanBe(const cupti::Activity& activity) const;
+    void tellTotals(TimeNs now);
+
+    CaptureCounts counts_;
+    TickMap clocks_;
+    CaptureWindow window_;
+    CaptureFile file_;
+    HostWriter host_;
+    CommWriter comm_;
+    GpuWriter gpu_;
+    std::optional<OpKernels> thinning_;
+    std::vector<std::string> messages_; ///< that wait for the file to begin
+    CaptureCounts told_;
+    TimeNs told_at_{0};
+    TimeNs clocks_at_{0};
+    bool begun_ = false; ///< something was recorded
+};
+
+} // namespace bubblescope::profiler

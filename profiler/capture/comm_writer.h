@@ -1,0 +1,51 @@
+#pragma once
+
+#include "profiler/capture/capture_counts.h"
+#include "profiler/capture/capture_file.h"
+#include "profiler/capture/capture_window.h"
+#include "profiler/capture/lanes.h"
+#include "profiler/nccl/comm_event.h"
+#include "profiler/recorder/tick_clock.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+namespace bubblescope::profiler {
+
+/// Writes what NCCL told of its operations: category "nccl", a row for each communicator, one for groups, one for the
+/// proxy's work. An operation's slice lasts while NCCL queues it; when its data move its kernel tells, and between
+/// machines the proxy's operations below it (arg "parent"). One thread at a time.
+class CommWriter {
+public:
+    CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
+               CaptureWindow& window, CaptureCounts& counts)
+        : file_(file), communicators_(communicators), clocks_(clocks), window_(window), counts_(counts) {}
+
+    /// Begins and ends, in any order: they come from different threads.
+    void take(const HostRecord& record);
+
+private:
+    struct Begun {
+        TimeNs start{0};
+        std::string row;
+        std::string name;
+        OwnedArgs args;
+    };
+
+    [[nodiscard]] Begun begun(const HostRecord& record, const nccl::CommEvent& event, TimeNs start) const;
+    void write(const Begun& event, TimeNs end);
+    [[nodiscard]] std::string rowOf(const nccl::CommEvent& event) const;
+
+    CaptureFile& file_;
+    const nccl::Communicators& communicators_;
+    const TickMap& clocks_;
+    CaptureWindow& window_;
+    CaptureCounts& counts_;
+    std::unordered_map<std::uint64_t, Begun> begun_;
+    std::unordered_map<std::uint64_t, TimeNs> ended_early_;
+    std::map<std::string, Lanes> rows_;
+};
+
+} // namespace bubblescope::profiler

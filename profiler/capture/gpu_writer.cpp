@@ -1,0 +1,185 @@
+#include "profiler/capture/gpu_writer.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace bubblescope::profiler {
+namespace {
+
+using cupti::Activity;
+using Kind = Activity::Kind;
+
+constexpr std::int32_t kGpuOrder = 3000;
+constexpr std::int32_t kCallsOrder = 500;
+
+std::string_view copyName(std::uint32_t kind) {
+    switch (kind) {
+    case 1: return "Memcpy HtoD";
+    case 2: return "Memcpy DtoH";
+    case 3: return "Memcpy HtoA";
+    case 4: return "Memcpy AtoH";
+    case 5: return "Memcpy AtoA";
+    case 6: return "Memcpy AtoD";
+    case 7: return "Memcpy DtoA";
+    case 8: return "Memcpy DtoD";
+    case 9: return "Memcpy HtoH";
+    case 10: return "Memcpy PtoP";
+    default: return "Memcpy";
+    }
+}
+
+std::string_view synchronizationName(std::uint32_t type) {
+    switch (type) {
+    case 1: return "Event Sync";
+    case 2: return "Stream Wait Event";
+    case 3: return "Stream Sync";
+    case 4: return "Context Sync";
+    default: return "Sync";
+    }
+}
+
+std::string_view overheadName(std::uint32_t kind) {
+    constexpr unsigned kShift = 16; // CUPTI's own kinds are counted from there
+    switch (kind) {
+    case 1: return "Driver Compiler";
+    case 1U << kShift: return "Activity Buffer Flush";
+    case 2U << kShift: return "Instrumentation";
+    case 3U << kShift: return "Resource";
+    case 4U << kShift: return "Runtime Triggered Module Loading";
+    case 5U << kShift: return "Lazy Function Loading";
+    case 6U << kShift: return "Command Buffer Full";
+    case 7U << kShift: return "Activity Buffer Request";
+    case 8U << kShift: return "UVM Activity Init";
+    default: return "Unrecognized overhead";
+    }
+}
+
+std::string shape(const std::array<std::int32_t, 3>& of) {
+    return "[" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " + std::to_string(of[2]) + "]";
+}
+
+std::string uuidText(const std::array<std::uint8_t, 16>& uuid) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text = "GPU-";
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += kDigits[uuid[i] >> 4];
+        text += kDigits[uuid[i] & 0xf];
+    }
+    return text;
+}
+
+} // namespace
+
+Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream) {
+    const auto known = rows_.find({kind, device, stream});
+    if (known != rows_.end()) return known->second;
+    const std::string of_stream = "GPU " + std::to_string(device) + ", stream " + std::to_string(stream);
+    std::string name;
+    std::int32_t order = kGpuOrder + static_cast<std::int32_t>(device);
+    switch (kind) {
+    case Row::Stream: name = of_stream; break;
+    case Row::Synchronization: name = of_stream + " (waits)"; break;
+    case Row::Calls:
+        name = "CUDA calls of thread " + std::to_string(stream);
+        order = kCallsOrder;
+        break;
+    case Row::Overhead:
+        name = "CUPTI";
+        order = kCallsOrder + 1;
+        break;
+    }
+    return rows_.try_emplace({kind, device, stream}, std::move(name), order).first->second;
+}
+
+void GpuWriter::add(Lanes& row, const Activity& activity, std::string_view category, std::string_view name,
+                    const OwnedArgs& args) {
+    row.add(file_, clocks_.fromRealtime(activity.start), clocks_.fromRealtime(activity.end), category, name, args);
+}
+
+const std::string& GpuWriter::readable(const std::string& mangled) {
+    const auto [place, is_new] = readable_.try_emplace(mangled, mangled);
+    if (is_new) {
+        int status = 0;
+        const std::unique_ptr<char, void (*)(void*)> name(
+            ::abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+        if (status == 0 && name != nullptr) place->second = name.get();
+    }
+    return place->second;
+}
+
+const std::string& GpuWriter::callName(const Activity& call) {
+    const bool runtime = call.kind == Kind::Runtime;
+    const auto [place, is_new] = call_names_.try_emplace({runtime, call.what});
+    if (is_new && call_name_) place->second = call_name_(runtime, call.what);
+    if (place->second.empty()) place->second = (runtime ? "runtime call " : "driver call ") + std::to_string(call.what);
+    return place->second;
+}
+
+void GpuWriter::addWork(const GpuActivity& given) {
+    const Activity& work = given.activity;
+    OwnedArgs args{{"device", std::int64_t{work.device}},
+                   {"context", std::int64_t{work.context}},
+                   {"stream", std::int64_t{work.stream}},
+                   {"correlation", std::int64_t{work.correlation}}};
+    if (given.external != 0) args.push_back({"External id", static_cast<std::int64_t>(given.external)});
+    if (work.graph != 0) args.push_back({"graph id", std::int64_t{work.graph}});
+    if (work.kind == Kind::Copy || work.kind == Kind::Set)
+        args.push_back({"bytes", static_cast<std::int64_t>(work.bytes)});
+    Lanes& stream = row(Row::Stream, work.device, work.stream);
+    ++counts_.gpu_work;
+    switch (work.kind) {
+    case Kind::Copy: return add(stream, work, "gpu_memcpy", copyName(work.what), args);
+    case Kind::Set: return add(stream, work, "gpu_memset", "Memset", args);
+    case Kind::Graph: return add(stream, work, "kernel", "CUDA graph " + std::to_string(work.graph), args);
+    default:
+        args.push_back({"grid", shape(work.grid)});
+        args.push_back({"block", shape(work.block)});
+        return add(stream, work, "kernel", readable(given.name), args);
+    }
+}
+
+void GpuWriter::addCall(const GpuActivity& given) {
+    const Activity& call = given.activity;
+    ++counts_.gpu_calls;
+    OwnedArgs args{{"correlation", std::int64_t{call.correlation}}};
+    if (given.external != 0) args.push_back({"External id", static_cast<std::int64_t>(given.external)});
+    const std::string_view category = call.kind == Kind::Runtime ? "cuda_runtime" : "cuda_driver";
+    add(row(Row::Calls, 0, call.thread), call, category, callName(call), args);
+}
+
+void GpuWriter::tellDevice(const GpuActivity& given) {
+    const OwnedArgs args{
+        {"device", std::int64_t{given.activity.device}}, {"name", given.name}, {"uuid", uuidText(given.activity.uuid)}};
+    file_.instant(clocks_.last().monotonic, CaptureFile::kCategory, "device", args);
+}
+
+void GpuWriter::write(const GpuActivity& given) {
+    const Activity& activity = given.activity;
+    if (activity.isUntimed()) return void(++counts_.untimed);
+    if (activity.hasTimes() && !window_.contains(startOf(activity))) return void(++counts_.outside_window);
+    switch (activity.kind) {
+    case Kind::Kernel:
+    case Kind::Copy:
+    case Kind::Set:
+    case Kind::Graph: return addWork(given);
+    case Kind::Driver:
+    case Kind::Runtime: return addCall(given);
+    case Kind::Synchronization: {
+        const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // a whole device
+        const OwnedArgs args{{"correlation", std::int64_t{activity.correlation}}};
+        return add(row(Row::Synchronization, activity.device, stream), activity, "cuda_sync",
+                   synchronizationName(activity.what), args);
+    }
+    case Kind::Overhead: return add(row(Row::Overhead, 0, 0), activity, "overhead", overheadName(activity.what), {});
+    case Kind::Device: return tellDevice(given);
+    case Kind::Marker: // NVTX tells them itself, and sooner
+    case Kind::MarkerData:
+    case Kind::External:
+    case Kind::Name: return;
+    }
+}
+
+} // namespace bubblescope::profiler

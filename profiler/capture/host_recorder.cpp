@@ -1,0 +1,57 @@
+#include "profiler/capture/host_recorder.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <exception>
+
+namespace bubblescope::profiler {
+
+std::uint64_t HostRecorder::nextGeneration() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+HostRecorder::Own& HostRecorder::own() noexcept {
+    static thread_local Own own;
+    return own;
+}
+
+HostRecorder::Own::~Own() {
+    if (thread != nullptr) thread->ended.store(true, std::memory_order_release);
+    mine_ = {0, nullptr, true};
+}
+
+HostRecorder::Thread* HostRecorder::join() noexcept {
+    if (mine_.over) { // a record of the last things that a thread does
+        refused_.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+    try {
+        auto thread = std::make_shared<Thread>(slots_, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+        {
+            const std::lock_guard lock(mutex_);
+            threads_.push_back(thread);
+        }
+        Own& before = own();
+        if (before.thread != nullptr) before.thread->ended.store(true, std::memory_order_release);
+        before.thread = std::move(thread);
+        mine_ = {generation_, before.thread.get(), false};
+        if (on_thread_) on_thread_();
+        return mine_.thread;
+    } catch (const std::exception&) {
+        refused_.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+}
+
+void HostRecorder::afterForkInChild() noexcept {
+    // Its own ring among them: it still holds what the parent will write.
+    threads_.clear();
+    mine_ = {0, nullptr, mine_.over};
+    if (!mine_.over) own().thread.reset();
+    generation_ = nextGeneration();
+    mutex_.unlock();
+}
+
+} // namespace bubblescope::profiler

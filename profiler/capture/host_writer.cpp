@@ -1,0 +1,205 @@
+#include "profiler/capture/host_writer.h"
+
+#include <array>
+#include <bit>
+#include <string_view>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::string_view kHostCategory = "nvtx";
+constexpr std::int32_t kThreadOrder = 0;
+constexpr std::int32_t kRangesOrder = 1000;
+constexpr std::size_t kMaxHostWaiting =
+    1 << 16; ///< ranges that may be open, or have ended early, before some are given up
+
+struct FieldName {
+    std::string_view told;
+    std::string_view used;
+};
+/// What NCCL calls the fields of its payloads, and what traces call the same elsewhere.
+constexpr std::array<FieldName, 5> kFieldNames{{{"NCCL communicator ID", "comm"},
+                                                {"Message size [bytes]", "bytes"},
+                                                {"Peer rank", "peer"},
+                                                {"Root", "root"},
+                                                {"Reduction operation", "op"}}};
+
+std::string fieldName(const std::string& told) {
+    for (const FieldName& known : kFieldNames) {
+        if (known.told == told) return std::string(known.used);
+    }
+    return told.empty() ? "payload" : told;
+}
+
+} // namespace
+
+HostWriter::HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
+                       CaptureCounts& counts)
+    : file_(file), names_(names), clocks_(clocks), window_(window), counts_(counts), lanes_("ranges", kRangesOrder) {}
+
+std::string HostWriter::nameOf(const HostRecord& record) const {
+    return record.text_handle == 0 ? std::string(record.text) : names_.text(record.text_handle);
+}
+
+OwnedArgs HostWriter::argsOf(const HostRecord& record) const {
+    OwnedArgs args;
+    if (record.domain != nvtx::Names::kDefaultDomain) args.push_back({"domain", names_.domainName(record.domain)});
+    if (record.category != 0) {
+        std::string name = names_.category(record.domain, record.category);
+        if (name.empty())
+            args.push_back({"category", std::int64_t{record.category}});
+        else
+            args.push_back({"category", std::move(name)});
+    }
+    switch (record.payload) {
+    case HostRecord::Payload::None: break;
+    case HostRecord::Payload::Unsigned:
+    case HostRecord::Payload::Signed: args.push_back({"payload", static_cast<std::int64_t>(record.value)}); break;
+    case HostRecord::Payload::Float: args.push_back({"payload", std::bit_cast<double>(record.value)}); break;
+    case HostRecord::Payload::Schema:
+        for (nvtx::PayloadField& field : names_.decode(record.domain, record.value, record.bytes))
+            args.push_back({fieldName(field.name), std::move(field.value)});
+        break;
+    }
+    return args;
+}
+
+void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_gap) {
+    const TimeNs time = clocks_.fromTicks(record.ticks);
+    if (after_gap) {
+        for (auto& [key, stack] : stacks_) {
+            if (key.first == tid) abandon(stack);
+        }
+    }
+    switch (record.type) {
+    case HostRecord::Type::Push: return push(stackOf(tid, record.domain), record, time);
+    case HostRecord::Type::Pop: return pop(stackOf(tid, record.domain), record, time);
+    case HostRecord::Type::Start: return start(record, time);
+    case HostRecord::Type::End: return end(record, time);
+    case HostRecord::Type::Mark: {
+        const std::string name = nameOf(record);
+        window_.see(name, time);
+        if (!window_.contains(time)) return void(++counts_.outside_window);
+        ++counts_.marks;
+        return file_.instant(trackOf(stackOf(tid, record.domain)), time, kHostCategory, name, argsOf(record));
+    }
+    case HostRecord::Type::CommBegin:
+    case HostRecord::Type::CommEnd: return;
+    }
+}
+
+HostWriter::Stack& HostWriter::stackOf(std::uint32_t tid, std::uint16_t domain) {
+    const auto [place, is_new] = stacks_.try_emplace({tid, domain});
+    if (is_new) {
+        place->second.tid = tid;
+        if (domain != nvtx::Names::kDefaultDomain) place->second.suffix = " " + names_.domainName(domain);
+    }
+    return place->second;
+}
+
+std::string HostWriter::trackName(const Stack& stack) const {
+    const std::string id = std::to_string(stack.tid);
+    const auto name = names_.threadName(stack.tid);
+    std::string title = name ? *name + " (thread " + id + ")" : "thread " + id;
+    title += stack.suffix;
+    if (stack.gaps > 0) title += " (after gap " + std::to_string(stack.gaps) + ")";
+    return title;
+}
+
+CaptureFile::TrackNumber HostWriter::trackOf(Stack& stack) {
+    if (!stack.has_track) {
+        stack.track = file_.addTrack(trackName(stack), kThreadOrder);
+        stack.has_track = true;
+    }
+    return stack.track;
+}
+
+/// When the open ranges end is not known: they stay open, and a new track goes on, as if nothing were known of them.
+void HostWriter::abandon(Stack& stack) {
+    for (const Open& open : stack.open)
+        counts_.unmatched += open.written ? 1 : 0;
+    if (!stack.open.empty()) {
+        stack.has_track = false;
+        ++stack.gaps;
+    }
+    stack.open.clear();
+}
+
+void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
+    if (stack.open.size() > record.depth) abandon(stack);
+    stack.open.resize(record.depth); // those around it were pushed before recording began
+    Open& open = stack.open.emplace_back();
+    open.start = time;
+    open.name = nameOf(record);
+    window_.see(open.name, time);
+    open.is_step = window_.beginsStep(open.name);
+    if (!window_.contains(time)) return void(++counts_.outside_window);
+    open.written = true;
+    open.args = argsOf(record);
+    file_.begin(trackOf(stack), time, kHostCategory, open.name, open.args);
+}
+
+void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
+    const std::size_t depth = record.depth;
+    if (stack.open.size() > depth + 1) abandon(stack);
+    if (stack.open.size() <= depth) return void(++counts_.unmatched);
+    const Open open = std::move(stack.open.back());
+    stack.open.pop_back();
+    if (!open.written) return;
+    ++counts_.ranges;
+    file_.end(stack.track, time);
+    if (!on_range_ || open.is_step || record.domain != nvtx::Names::kDefaultDomain) return;
+    for (const Open& around : stack.open) {
+        if (!around.is_step) return;
+    }
+    on_range_(stack.tid, open.start, time);
+}
+
+void HostWriter::start(const HostRecord& record, TimeNs time) {
+    Started started{time, nameOf(record), {}};
+    window_.see(started.name, time);
+    if (!window_.contains(time)) return void(++counts_.outside_window);
+    started.args = argsOf(record);
+    if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {
+        ++counts_.ranges;
+        lanes_.add(file_, time, early->second, kHostCategory, started.name, started.args);
+        ended_early_.erase(early);
+        return;
+    }
+    if (started_.size() >= kMaxHostWaiting) {
+        started_.erase(started_.begin());
+        ++counts_.unmatched;
+    }
+    started_.emplace(record.id, std::move(started));
+}
+
+void HostWriter::end(const HostRecord& record, TimeNs time) {
+    const auto known = started_.find(record.id);
+    if (known == started_.end()) {
+        // Threads are drained one after the other: the begin may come yet. Or it lies before the window.
+        if (ended_early_.size() < kMaxHostWaiting) ended_early_.emplace(record.id, time);
+        return;
+    }
+    ++counts_.ranges;
+    lanes_.add(file_, known->second.start, time, kHostCategory, known->second.name, known->second.args);
+    started_.erase(known);
+}
+
+void HostWriter::reopen() {
+    for (auto& [key, stack] : stacks_) {
+        for (const Open& open : stack.open) {
+            if (open.written) file_.begin(trackOf(stack), open.start, kHostCategory, open.name, open.args);
+        }
+    }
+}
+
+void HostWriter::nameThreads() {
+    const std::uint64_t namings = names_.threadNamings();
+    if (namings == namings_) return;
+    namings_ = namings;
+    for (const auto& [key, stack] : stacks_) {
+        if (stack.has_track) file_.rename(stack.track, trackName(stack));
+    }
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "profiler/capture/capture_counts.h"
+#include "profiler/capture/capture_file.h"
+#include "profiler/capture/capture_window.h"
+#include "profiler/capture/host_record.h"
+#include "profiler/capture/lanes.h"
+#include "profiler/nvtx/names.h"
+#include "profiler/recorder/tick_clock.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// Writes what threads told through NVTX: a track for each thread and domain, for ranges that need not nest tracks of
+/// their own. Category "nvtx"; args are the domain, the category, and a payload or the fields of one. One thread at a
+/// time.
+class HostWriter {
+public:
+    /// All must outlive it.
+    HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
+               CaptureCounts& counts);
+
+    /// A thread's records in order. `after_gap`: some before it were lost, so which ranges are open is not known.
+    void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
+
+    /// Ranges of the default domain that are over are told, outermost ones that are no steps: ops, for those who name
+    /// them so.
+    using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
+    void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
+
+    /// Begins in a new part of the file what is open.
+    void reopen();
+    /// Puts names on tracks of threads that got one.
+    void nameThreads();
+
+private:
+    struct Open {
+        bool written = false;
+        bool is_step = false;
+        TimeNs start{0};
+        std::string name;
+        OwnedArgs args;
+    };
+    struct Stack {
+        CaptureFile::TrackNumber track = 0;
+        std::uint32_t tid = 0;
+        std::string suffix; ///< of its name: the domain, and which of several it is
+        int gaps = 0;
+        bool has_track = false;
+        std::vector<Open> open;
+    };
+    struct Started {
+        TimeNs start{0};
+        std::string name;
+        OwnedArgs args;
+    };
+    using StackKey = std::pair<std::uint32_t, std::uint16_t>; ///< thread and domain
+
+    [[nodiscard]] std::string nameOf(const HostRecord& record) const;
+    [[nodiscard]] OwnedArgs argsOf(const HostRecord& record) const;
+    [[nodiscard]] std::string trackName(const Stack& stack) const;
+    Stack& stackOf(std::uint32_t tid, std::uint16_t domain);
+    CaptureFile::TrackNumber trackOf(Stack& stack);
+    void abandon(Stack& stack);
+    void push(Stack& stack, const HostRecord& record, TimeNs time);
+    void pop(Stack& stack, const HostRecord& record, TimeNs time);
+    void start(const HostRecord& record, TimeNs time);
+    void end(const HostRecord& record, TimeNs time);
+
+    CaptureFile& file_;
+    const nvtx::Names& names_;
+    const TickMap& clocks_;
+    CaptureWindow& window_;
+    CaptureCounts& counts_;
+    OnRange on_range_;
+    std::map<StackKey, Stack> stacks_;
+    std::unordered_map<std::uint64_t, Started> started_;
+    std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins
+    Lanes lanes_;
+    std::uint64_t namings_ = 0;
+};
+
+} // namespace bubblescope::profiler

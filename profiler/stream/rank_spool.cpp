@@ -1,0 +1,272 @@
+#include "profiler/stream/rank_spool.h"
+
+#include "core/formats/perfetto/check_events.h"
+#include "core/formats/perfetto/spelling.h"
+#include "core/timeline/trace_names.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <system_error>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr std::string_view kComputeTrack = "compute";
+constexpr std::size_t kWaitTrack = 5;
+constexpr std::size_t kCollectiveTrack = 6;
+constexpr std::size_t kReplayTrack = 7;
+
+TimeNs readClock(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return std::chrono::seconds(time.tv_sec) + TimeNs(time.tv_nsec);
+}
+
+std::string_view trackName(std::size_t track) {
+    if (track == 0) return kComputeTrack;
+    if (track == kWaitTrack) return perfetto::commTrackName(CommKind::Wait, Payload::Activation);
+    if (track == kReplayTrack) return trace_names::kReplay;
+    if (track == kCollectiveTrack) return perfetto::commTrackName(CommKind::Collective, Payload::Activation);
+    const CommKind kind = track <= 2 ? CommKind::Send : CommKind::Receive;
+    return perfetto::commTrackName(kind, track % 2 == 1 ? Payload::Activation : Payload::Gradient);
+}
+
+} // namespace
+
+ClockPair readClocks() {
+    return {readClock(CLOCK_MONOTONIC), readClock(CLOCK_REALTIME)};
+}
+
+HostInfo thisHost() {
+    HostInfo host;
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) == 0) host.name = name.data();
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> host.clock;
+    host.pid = ::getpid();
+    std::error_code none;
+    host.pids = std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
+    return host;
+}
+
+std::filesystem::path RankSpool::fileName(Rank rank, int segment) {
+    return segment == 0 ? fmt::format("rank{}.pftrace", rank.value)
+                        : fmt::format("rank{}.{}.pftrace", rank.value, segment);
+}
+
+std::optional<SpoolName> spoolName(const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    constexpr std::string_view kPrefix = "rank";
+    if (!name.starts_with(kPrefix)) return std::nullopt;
+    SpoolName found;
+    const char* const end = name.data() + name.size();
+    auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
+    if (RankSpool::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
+    return found;
+}
+
+std::vector<std::filesystem::path> RankSpool::filesOf(const std::filesystem::path& dir, Rank rank) {
+    std::map<int, std::filesystem::path> found;
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
+        const std::optional<SpoolName> name = spoolName(at->path());
+        if (name && name->rank == rank.value) found[name->segment] = at->path();
+    }
+    std::vector<std::filesystem::path> files;
+    for (auto& [segment, path] : found)
+        files.push_back(std::move(path));
+    return files;
+}
+
+RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits)
+    : file_(std::move(file)), rank_(rank), info_(info), host_(host), limits_(limits), alike_(info.dp * info.tp),
+      stages_(info.pp * info.vpp), apart_(routes(info.placement)),
+      encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+
+Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank, ClockPair clocks,
+                                    const HostInfo& host, SpoolLimits limits) {
+    BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
+    RankSpool spool(std::move(file), info, rank, host, limits);
+    spool.encodeBeginning(clocks);
+    BUBBLESCOPE_TRY(spool.file_.append(spool.encoder_.take()));
+    return spool;
+}
+
+/// What each file begins with: tracks, clocks, what the run is and where.
+void RankSpool::encodeBeginning(ClockPair clocks) {
+    const Rank in_pipeline{rank_.value / alike_};
+    std::string name = fmt::format("rank {}", in_pipeline.value);
+    if (info_.dp > 1) name += fmt::format(" of replica {}", rank_.value / info_.tp % info_.dp);
+    if (info_.tp > 1) name += fmt::format(", tensor rank {}", rank_.value % info_.tp);
+    encoder_.process(processUuid(), rank_.value + 1, name, rank_.value);
+    for (std::size_t track = 0; track < (info_.tp > 1 ? kReplayTrack : kCollectiveTrack); ++track)
+        openLane(track);
+    encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
+    std::vector<perfetto::Arg> args = perfetto::runArgs(info_, in_pipeline);
+    args.push_back({"host", std::string_view(host_.name)});
+    args.push_back({"clock", std::string_view(host_.clock)});
+    args.push_back({"pid", host_.pid});
+    args.push_back({"pids", std::string_view(host_.pids)});
+    if (!host_.device.empty()) args.push_back({"device", std::string_view(host_.device)});
+    if (segment_ > 0) args.push_back({"segment", std::int64_t{segment_}});
+    encoder_.instant(processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
+}
+
+Status RankSpool::writeOut() {
+    const Status written = file_.append(encoder_.bytes());
+    encoder_.clear();
+    BUBBLESCOPE_TRY(written);
+    return limits_.segment_bytes > 0 && file_.length() >= limits_.segment_bytes ? beginSegment() : Status();
+}
+
+Status RankSpool::beginSegment() {
+    const std::filesystem::path dir = file_.path().parent_path();
+    BUBBLESCOPE_ASSIGN(file_, SpoolFile::create(dir / fileName(rank_, segment_ + 1)));
+    ++segment_;
+    encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(rank_.value) + 1);
+    for (std::vector<Lane>& lanes : lanes_)
+        lanes.clear();
+    lanes_opened_ = 0;
+    encodeBeginning(readClocks());
+    BUBBLESCOPE_TRY(file_.append(encoder_.take()));
+    // One that is gone already, or cannot be removed, does no harm.
+    std::error_code ignored;
+    if (limits_.segments > 0 && segment_ >= limits_.segments)
+        std::filesystem::remove(dir / fileName(rank_, segment_ - limits_.segments), ignored);
+    return {};
+}
+
+Status RankSpool::append(std::vector<SliceRecord>& batch) {
+    // Transfers are recorded when they are used, which need not be the order in which they happened.
+    const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
+        return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+    };
+    if (!std::ranges::is_sorted(batch, earlier)) std::stable_sort(batch.begin(), batch.end(), earlier);
+    for (const SliceRecord& record : batch) {
+        encode(record);
+        // A batch of a rank that was not heard for long may be more than a file is to hold.
+        const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
+        if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
+    }
+    return encoder_.bytes().empty() ? Status() : writeOut();
+}
+
+Status RankSpool::append(const Ping& ping) {
+    const std::array<perfetto::Arg, 6> args{{{"asker", std::int64_t{ping.asker}},
+                                             {"replier", std::int64_t{ping.replier}},
+                                             {"t0_ns", ping.t0.count()},
+                                             {"t1_ns", ping.t1.count()},
+                                             {"t2_ns", ping.t2.count()},
+                                             {"t3_ns", ping.t3.count()}}};
+    encoder_.instant(processUuid(), ping.t0, trace_names::kClock, trace_names::kPing, args);
+    return writeOut();
+}
+
+Status RankSpool::append(ClockPair clocks) {
+    encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
+    return writeOut();
+}
+
+Status RankSpool::appendLost(std::int64_t records) {
+    const std::array<perfetto::Arg, 1> args{{{"records", records}}};
+    encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kLostEvent, args);
+    return writeOut();
+}
+
+Status RankSpool::appendEnd(std::int64_t dropped) {
+    const std::array<perfetto::Arg, 2> args{{{"records", records_}, {"dropped", dropped}}};
+    encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kEndEvent, args);
+    return file_.append(encoder_.take());
+}
+
+Status RankSpool::append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests) {
+    std::ranges::stable_sort(checks, {}, [](const CheckRecord& check) { return std::pair(check.start, check.end); });
+    std::ranges::stable_sort(digests, {}, &DigestRecord::time);
+    for (const CheckRecord& check : checks)
+        perfetto::writeCheck(encoder_, laneFor(kReplayTrack, check.start, check.end), check, stageOf(check.op));
+    if (!digests.empty() && lanes_[kReplayTrack].empty()) openLane(kReplayTrack);
+    for (const DigestRecord& digest : digests)
+        perfetto::writeDigest(encoder_, lanes_[kReplayTrack].front().uuid, digest, stageOf(digest.op));
+    return writeOut();
+}
+
+Stage RankSpool::stageOf(const Op& op) const {
+    return bubblescope::stageOf(info_.placement, info_.pp, Rank{rank_.value / alike_}, op.chunk);
+}
+
+std::size_t RankSpool::trackOf(const SliceRecord& record) {
+    const std::size_t gradient = record.payload == Payload::Gradient ? 1 : 0;
+    switch (record.category) {
+    case SliceRecord::Category::Op: return 0;
+    case SliceRecord::Category::Send: return 1 + gradient;
+    case SliceRecord::Category::Receive: return 3 + gradient;
+    case SliceRecord::Category::Wait: return kWaitTrack;
+    case SliceRecord::Category::Collective: return kCollectiveTrack;
+    case SliceRecord::Category::Check:
+    case SliceRecord::Category::Digest: return kReplayTrack;
+    }
+    return kWaitTrack;
+}
+
+std::uint64_t RankSpool::processUuid() const {
+    // Unique over the files of a run, with room below for the rank's tracks.
+    return (static_cast<std::uint64_t>(rank_.value) + 1) << 32;
+}
+
+std::uint64_t RankSpool::openLane(std::size_t track) {
+    constexpr std::int32_t kLanesOfOneTrack = 1000; // keeps a track's further lanes right below it
+    std::vector<Lane>& lanes = lanes_[track];
+    const std::uint64_t uuid = processUuid() + ++lanes_opened_;
+    const std::string name =
+        lanes.empty() ? std::string(trackName(track)) : fmt::format("{} ({})", trackName(track), lanes.size() + 1);
+    const std::int32_t order = static_cast<std::int32_t>(track) * kLanesOfOneTrack;
+    encoder_.track(uuid, processUuid(), name, order + static_cast<std::int32_t>(lanes.size()));
+    lanes.push_back({uuid, TimeNs{std::numeric_limits<std::int64_t>::min()}});
+    return uuid;
+}
+
+std::uint64_t RankSpool::laneFor(std::size_t track, TimeNs start, TimeNs end) {
+    std::vector<Lane>& lanes = lanes_[track];
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.free_from <= start; });
+    if (lane == lanes.end()) {
+        openLane(track);
+        lane = std::prev(lanes.end());
+    }
+    lane->free_from = end;
+    return lane->uuid;
+}
+
+void RankSpool::encode(const SliceRecord& record) {
+    const std::uint64_t track = laneFor(trackOf(record), record.start, record.end);
+    if (record.category == SliceRecord::Category::Check)
+        return perfetto::writeCheck(encoder_, track, record.asCheck(), record.stage);
+    if (record.category == SliceRecord::Category::Digest)
+        return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
+    if (record.category == SliceRecord::Category::Op) {
+        // Replicas, and ranks that share stages, run the same ops: their transfers are told apart as if each had steps
+        // of its own.
+        const int step_of_all = record.step * alike_ + rank_.value % alike_;
+        const TimelineOp op = record.asOp();
+        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
+                            perfetto::opArgs(op, record.stage, record.step),
+                            perfetto::opFlowIds(op.op, record.stage, stages_, apart_, step_of_all));
+    } else {
+        const CommSpan span = record.asComm();
+        encoder_.beginSlice(track, span.start, perfetto::commCategory(span.kind), perfetto::commName(span),
+                            perfetto::commArgs(span, record.step));
+    }
+    encoder_.endSlice(track, record.end);
+    ++records_;
+}
+
+} // namespace bubblescope::profiler

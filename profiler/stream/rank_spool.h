@@ -1,0 +1,127 @@
+#pragma once
+
+#include "core/base/ping.h"
+#include "core/formats/perfetto/encoder.h"
+#include "core/timeline/check_record.h"
+#include "core/timeline/run_info.h"
+#include "profiler/recorder/slice_record.h"
+#include "profiler/stream/spool_file.h"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// A reading of both clocks taken at the same moment.
+struct ClockPair {
+    TimeNs monotonic{0};
+    TimeNs realtime{0};
+};
+
+[[nodiscard]] ClockPair readClocks();
+
+/// Who writes a trace file, and by which clock.
+struct HostInfo {
+    std::string name;
+    std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
+    std::int64_t pid = 0;
+    std::string pids = {};   ///< the space that `pid` counts in: containers of one machine have their own
+    std::string device = {}; ///< what names the hardware across restarts: a GPU's UUID; may be empty
+};
+
+/// Of this process.
+[[nodiscard]] HostInfo thisHost();
+
+/// Rank and segment of a file with a spool's name.
+struct SpoolName {
+    int rank = 0;
+    int segment = 0;
+};
+/// Nothing for other names.
+[[nodiscard]] std::optional<SpoolName> spoolName(const std::filesystem::path& file);
+
+/// How much room a rank's files may take.
+struct SpoolLimits {
+    std::int64_t segment_bytes = 0; ///< a file of this size is full, and the next is begun; 0 = one file for all
+    int segments = 0;               ///< so many are kept, the oldest go; 0 = all
+};
+
+/// The trace files of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
+/// batch. Each file can be read alone. One thread at a time.
+class RankSpool {
+public:
+    /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
+    [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
+
+    /// Those of a rank that are in the folder, in the order in which they were written.
+    [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
+
+    /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
+    /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
+    /// clocks, what the run is and where. Error: Run, naming the file.
+    [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
+                                                  ClockPair clocks, const HostInfo& host, SpoolLimits limits = {});
+
+    /// Appends a batch, with one write for each file that it goes to; sorts it in place. Within a batch order does not
+    /// matter; a slice that overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
+    [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
+
+    /// An exchange of clocks in which this rank was the asker.
+    [[nodiscard]] Status append(const Ping& ping);
+
+    /// A later reading of both clocks.
+    [[nodiscard]] Status append(ClockPair clocks);
+
+    /// So many records were lost before they could be appended.
+    [[nodiscard]] Status appendLost(std::int64_t records);
+
+    /// That nothing will follow. `dropped`: all records that were lost.
+    [[nodiscard]] Status appendEnd(std::int64_t dropped);
+
+    /// Checks and digests of this rank; sorts them in place. Their place (rank, replica, tensor rank) is the file's.
+    [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
+
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+
+private:
+    /// "compute", then send, receive, wait and collective; sends and receives have one for each payload. Last "replay".
+    static constexpr std::size_t kTracks = 8;
+
+    struct Lane {
+        std::uint64_t uuid = 0;
+        TimeNs free_from{0};
+    };
+
+    RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits);
+
+    void encodeBeginning(ClockPair clocks);
+    [[nodiscard]] Status writeOut();
+    [[nodiscard]] Status beginSegment();
+
+    [[nodiscard]] static std::size_t trackOf(const SliceRecord& record);
+    [[nodiscard]] std::uint64_t processUuid() const;
+    std::uint64_t openLane(std::size_t track);
+    std::uint64_t laneFor(std::size_t track, TimeNs start, TimeNs end);
+    [[nodiscard]] Stage stageOf(const Op& op) const;
+    void encode(const SliceRecord& record);
+
+    SpoolFile file_;
+    Rank rank_; ///< of the whole run
+    RunInfo info_;
+    HostInfo host_;
+    SpoolLimits limits_;
+    int segment_ = 0;
+    std::int64_t records_ = 0; ///< slices appended
+    int alike_;                ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks
+    int stages_;               ///< of the whole pipeline
+    int apart_;                ///< between neighbouring stages, see routes()
+    perfetto::Encoder encoder_;
+    std::uint64_t lanes_opened_ = 0;
+    std::array<std::vector<Lane>, kTracks> lanes_;
+};
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "runtime/backend/accelerator/rank_queue.h"
+#include "runtime/model/live_tensor.h"
+
+namespace bubblescope::runtime {
+
+/// What is known of a tensor in the memory of a rank's device, as it was when it was shown: its digest, and the values
+/// where they were wanted.
+class DeviceNote final : public LateTensor {
+public:
+    DeviceNote(std::shared_ptr<RankQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
+        : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)), storage_(storage) {}
+
+    [[nodiscard]] std::uint64_t digest() const override { return digest_.value(); }
+    [[nodiscard]] std::vector<float> values() const override;
+    [[nodiscard]] std::int64_t bytes() const override { return values_.bytes(); }
+    [[nodiscard]] const DeviceDigest& slot() const { return digest_; }
+
+private:
+    std::shared_ptr<RankQueue> queue_; // lives longer than what follows
+    DeviceDigest digest_;
+    Buffer values_;
+    Storage storage_;
+};
+
+/// Numbers in the memory of a rank's device. What is done to them is queued on `on`: the rank's own stream, or that of
+/// its checks.
+class DeviceTensor final : public LiveTensor {
+public:
+    DeviceTensor(RankQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)
+        : rank_(rank), on_(on), data_(data), count_(count), storage_(storage) {}
+
+    [[nodiscard]] std::int64_t count() const override { return count_; }
+    void flip(std::int64_t element, std::int64_t bit) override;
+    void disturb(std::uint64_t chance) override;
+    [[nodiscard]] ShownTensor show(CheckedTensor tensor, bool with_values) override;
+
+private:
+    RankQueue& rank_;
+    WorkQueue& on_;
+    void* data_;
+    std::int64_t count_;
+    Storage storage_;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,260 @@
+#include "runtime/backend/accelerator/rank_queue.h"
+
+#include "runtime/backend/accelerator/device_tensor.h"
+#include "runtime/model/number_hash.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace bubblescope::runtime {
+
+RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<DeviceTime> time)
+    : WorkQueue(std::move(accelerator), Accelerator::Priority::Usual),
+      time_(std::move(time)), incoming_{Incoming(device()), Incoming(device())}, parts_(device()),
+      gathered_(device().makeEvent(false)), digests_(*this) {
+    begin_stamp_ = pool().take(sizeof(std::uint64_t));
+}
+
+RankQueue::~RankQueue() {
+    try {
+        finish();
+    } catch (const std::exception&) {
+        // The device has failed; nothing runs on it any more.
+    }
+    for (const Incoming& way : incoming_)
+        end(device(), way.stream);
+    end(device(), parts_.stream);
+    for (Accelerator::Event event : {gathered_, step_mark_, check_marks_[0], check_marks_[1], checked_from_}) {
+        if (event != nullptr) device().destroy(event);
+    }
+    for (Accelerator::Event event : marks_)
+        device().destroy(event);
+}
+
+void RankQueue::beginStep() {
+    time_->tie(steps_++);
+}
+
+Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
+    if (marks_used_ == marks_.size()) marks_.push_back(device().makeEvent(true));
+    Accelerator::Event event = marks_[marks_used_++];
+    device().record(event, stream);
+    return event;
+}
+
+Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) {
+    received_.emplace_back();
+    if (tensor.empty()) return tensor;
+    QueuedArray& sent = queuedArray(tensor);
+    if (sent.queue().get() == this) {
+        if (sent.arrival()) await(sent, latency);
+        return tensor;
+    }
+    Incoming& way = incoming_[static_cast<std::size_t>(direction)];
+    device().wait(way.stream, sent.ready());
+    received_.back().begin = mark(way.stream);
+    if (latency) device().stamp(way.begin_stamp.as<std::uint64_t>(), way.stream);
+    Buffer own = copyFrom(sent, way);
+    if (latency) device().holdUntil(way.begin_stamp.as<std::uint64_t>(), *latency, way.stream);
+    received_.back().end = mark(way.stream);
+    device().wait(stream(), received_.back().end);
+    own.usedOn(stream());
+    return Tensor(
+        std::make_unique<QueuedArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
+}
+
+void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
+    const DeviceArrival& arrival = *array.arrival();
+    device().wait(stream(), arrival.end);
+    if (latency) device().holdUntil(arrival.stamp.as<std::uint64_t>(), *latency, stream());
+    received_.back() = {arrival.begin, arrival.end, array.arrival(), latency.value_or(TimeNs{0})};
+    array.buffer().usedOn(stream());
+}
+
+Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
+    Buffer own = way.memory.take(sent.bytes());
+    device().copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
+    sent.buffer().usedOn(way.stream);
+    return own;
+}
+
+void RankQueue::waitForRoom() {
+    if (ahead_ && ops_.size() > *ahead_) device().finish(ops_[ops_.size() - 1 - *ahead_].op.end);
+}
+
+void RankQueue::beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) {
+    current_ = Current{key, nominal, sums};
+    OpMarks op;
+    op.transfers = std::exchange(received_, {});
+    op.op.begin = mark(stream());
+    if (nominal) device().stamp(begin_stamp_.as<std::uint64_t>(), stream());
+    ops_.push_back(std::move(op));
+    device().beginBatch(key, stream());
+}
+
+TimeNs RankQueue::shareBefore(std::size_t sum) const {
+    const auto sums = std::max<std::int64_t>(current_->sums, static_cast<std::int64_t>(sum) + 1);
+    const auto until = [&](std::size_t n) { return *current_->nominal * static_cast<std::int64_t>(n) / sums; };
+    return until(sum + 1) - until(sum);
+}
+
+void RankQueue::endOp() {
+    device().endBatch(stream());
+    // Where there are sums, what follows the last one has no time of its own.
+    if (current_->nominal && ops_.back().sums.empty())
+        device().holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, stream());
+    ops_.back().op.end = mark(stream());
+    current_.reset();
+}
+
+void RankQueue::beginSum() {
+    if (!current_) return; // nobody asks for times
+    device().endBatch(stream());
+    std::vector<Marks>& sums = ops_.back().sums;
+    if (current_->nominal) device().holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), stream());
+    sums.emplace_back().begin = mark(stream());
+}
+
+Tensor RankQueue::addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) {
+    gather(parts, latency);
+    Tensor sum = std::move(parts.front());
+    for (std::size_t i = 1; i < parts.size(); ++i)
+        sum += parts[i];
+    if (!current_) return sum;
+    std::vector<Marks>& sums = ops_.back().sums;
+    sums.back().end = mark(stream());
+    if (current_->nominal) device().stamp(begin_stamp_.as<std::uint64_t>(), stream());
+    device().beginBatch(mixBits(current_->key) + sums.size(), stream());
+    return sum;
+}
+
+void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency) {
+    std::vector<QueuedArray*> copied;
+    for (const Tensor& part : parts) {
+        QueuedArray& array = queuedArray(part);
+        if (array.queue().get() != this) {
+            device().wait(parts_.stream, array.ready());
+            copied.push_back(&array);
+        } else if (array.arrival()) {
+            device().wait(stream(), array.arrival()->end);
+            if (latency) device().holdUntil(array.arrival()->stamp.as<std::uint64_t>(), *latency, stream());
+            array.buffer().usedOn(stream());
+        }
+    }
+    if (copied.empty()) return;
+    // All of them are on their way together.
+    if (latency) device().stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
+    std::vector<Buffer> here;
+    for (QueuedArray* const array : copied)
+        here.push_back(copyFrom(*array, parts_));
+    if (latency) device().holdUntil(parts_.begin_stamp.as<std::uint64_t>(), *latency, parts_.stream);
+    device().record(gathered_, parts_.stream);
+    device().wait(stream(), gathered_);
+    auto next = here.begin();
+    for (Tensor& part : parts) {
+        const QueuedArray& array = queuedArray(part);
+        if (array.queue().get() == this) continue;
+        next->usedOn(stream());
+        part = Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(*next++), array.rows(), array.cols(),
+                                                    array.storage()));
+    }
+}
+
+Tensor RankQueue::handOver(Tensor tensor) {
+    if (!tensor.empty()) queuedArray(tensor).markReady();
+    return tensor;
+}
+
+std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
+    finish();
+    const auto spanOf = [&](const Marks& marks) {
+        return marks.begin == nullptr ? Span{} : Span{time_->of(marks.begin), time_->of(marks.end) + marks.latency};
+    };
+    std::vector<OpTimes> times;
+    times.reserve(ops_.size());
+    for (const OpMarks& op : ops_) {
+        OpTimes& one = times.emplace_back();
+        one.op = spanOf(op.op);
+        for (const Marks& transfer : op.transfers)
+            one.transfers.push_back(spanOf(transfer));
+        for (const Marks& sum : op.sums)
+            one.sums.push_back(spanOf(sum));
+    }
+    ops_.clear();
+    marks_used_ = 0;
+    return times;
+}
+
+std::int64_t RankQueue::peakBytes() const {
+    std::int64_t sum = pool().peak() + parts_.memory.peak();
+    for (const Incoming& way : incoming_)
+        sum += way.memory.peak();
+    return sum;
+}
+
+std::int64_t RankQueue::reservedBytes() const {
+    std::int64_t sum = pool().reserved() + parts_.memory.reserved();
+    for (const Incoming& way : incoming_)
+        sum += way.memory.reserved();
+    return sum;
+}
+
+QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, Eigen::Index rows, Eigen::Index cols,
+                         Storage storage)
+    : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
+
+QueuedArray::~QueuedArray() {
+    if (ready_ != nullptr) queue_->device().destroy(ready_);
+}
+
+void QueuedArray::markReady() {
+    if (ready_ == nullptr) ready_ = queue_->device().makeEvent(queue_->timesHandOvers());
+    queue_->device().record(ready_, queue_->stream());
+}
+
+std::unique_ptr<DeviceArray> QueuedArray::clone() const {
+    return std::make_unique<QueuedArray>(queue_, queue_->copyOf(buffer_), rows_, cols_, storage_);
+}
+
+void QueuedArray::add(const DeviceArray& other) {
+    const auto* const values = dynamic_cast<const QueuedArray*>(&other);
+    if (values == nullptr || values->queue_ != queue_ || values->storage_ != Storage::Float ||
+        storage_ != Storage::Float || values->bytes() != bytes()) {
+        throw std::logic_error("only gradients of one shape and rank can be added on a device");
+    }
+    queue_->launch(AddKernel{buffer_.as<float>(), values->buffer_.as<float>(), rows_ * cols_});
+}
+
+Matrix<float> QueuedArray::toHost() const {
+    Matrix<float> result(rows_, cols_);
+    const auto fill = [&](const auto& values) {
+        for (Eigen::Index row = 0; row < rows_; ++row) {
+            for (Eigen::Index column = 0; column < cols_; ++column)
+                result(row, column) = load(values[static_cast<std::size_t>(row * cols_ + column)]);
+        }
+    };
+    const auto get = [&](auto values) {
+        queue_->device().copyOut(values.data(), buffer_.as<void>(), buffer_.bytes(), queue_->stream());
+        fill(values);
+    };
+    const auto count = static_cast<std::size_t>(rows_ * cols_);
+    if (storage_ == Storage::Float) {
+        get(std::vector<float>(count));
+    } else {
+        get(std::vector<Bf16>(count));
+    }
+    return result;
+}
+
+std::unique_ptr<LiveTensor> QueuedArray::live() {
+    return std::make_unique<DeviceTensor>(*queue_, *queue_, buffer_.as<void>(), rows_ * cols_, storage_);
+}
+
+QueuedArray& queuedArray(const Tensor& tensor) {
+    auto* const array = dynamic_cast<QueuedArray*>(tensor.device());
+    if (array == nullptr) throw std::logic_error("a tensor is not on the device that is to use it");
+    return *array;
+}
+
+} // namespace bubblescope::runtime

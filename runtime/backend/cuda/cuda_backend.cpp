@@ -1,0 +1,40 @@
+#include "runtime/backend/cuda/cuda_backend.h"
+
+#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/cuda/cuda_device.h"
+#ifdef BUBBLESCOPE_WITH_NCCL
+#include "runtime/comm/nccl/nccl_peers.h"
+#endif
+
+#include <exception>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+std::shared_ptr<PeerLibrary> peers() {
+#ifdef BUBBLESCOPE_WITH_NCCL
+    return makeNcclPeers();
+#else
+    return nullptr;
+#endif
+}
+
+} // namespace
+
+int gpuOfProcess(int number) {
+    const int gpus = gpuCount();
+    return gpus > 0 ? number % gpus : number;
+}
+
+Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs) {
+    BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs));
+    try {
+        return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>(
+            "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), peers()));
+    } catch (const std::exception& e) {
+        return runError(e.what());
+    }
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,266 @@
+#include "runtime/backend/cuda/cuda_device.h"
+
+#include "runtime/backend/cuda/cuda_check.h"
+#include "runtime/backend/cuda/cuda_stream.h"
+#include "runtime/backend/cuda/kernels.h"
+#include "runtime/backend/cuda/op_graphs.h"
+#include "runtime/backend/cuda/products.h"
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+namespace bubblescope::runtime {
+namespace {
+
+struct CudaStream : Accelerator::StreamState {
+    cudaStream_t stream = nullptr;
+    void* workspace = nullptr; ///< for products; from the first one on
+    std::optional<OpGraphs> graphs;
+};
+
+struct CudaEvent : Accelerator::EventState {
+    cudaEvent_t event = nullptr;
+};
+
+cudaStream_t cuda(Accelerator::Stream stream) {
+    return static_cast<CudaStream*>(stream)->stream;
+}
+
+cudaEvent_t cuda(Accelerator::Event event) {
+    return static_cast<CudaEvent*>(event)->event;
+}
+
+/// Ends what a stream gathers for a graph while something is done that cannot be part of one.
+class OutsideGraph {
+public:
+    explicit OutsideGraph(Accelerator::Stream stream) : graphs_(static_cast<CudaStream*>(stream)->graphs) {
+        if (graphs_) graphs_->pause();
+    }
+    OutsideGraph(const OutsideGraph&) = delete;
+    OutsideGraph& operator=(const OutsideGraph&) = delete;
+    /// To be called when it went well.
+    void resume() {
+        if (graphs_) graphs_->resume();
+    }
+
+private:
+    std::optional<OpGraphs>& graphs_;
+};
+
+class CudaDevice final : public Accelerator {
+public:
+    CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) { CudaDevice::bindThread(); }
+
+    std::string uuid() const override {
+        cudaDeviceProp properties{};
+        checkCuda(cudaGetDeviceProperties(&properties, index_), "tell its properties");
+        std::string text = "GPU";
+        for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+            // Groups of 4, 2, 2, 2 and 6 bytes, as the driver's tools write it.
+            if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+            constexpr std::string_view kDigits = "0123456789abcdef";
+            const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+            text += kDigits[byte >> 4U];
+            text += kDigits[byte & 0xFU];
+        }
+        return text;
+    }
+
+    void bindThread() override { checkCuda(cudaSetDevice(index_), "use the GPU"); }
+
+    void* allocate(std::int64_t bytes) override {
+        void* memory = nullptr;
+        const cudaError_t result = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
+        if (result != cudaSuccess) (void)cudaGetLastError(); // it does not concern later calls
+        checkCuda(result, "give memory");
+        return memory;
+    }
+    void release(void* memory) noexcept override { (void)cudaFree(memory); }
+
+    using Accelerator::makeStream;
+    Stream makeStream(Priority priority) override {
+        int least = 0;
+        int greatest = 0;
+        checkCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "tell its priorities");
+        auto made = std::make_unique<CudaStream>();
+        checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking,
+                                               priority == Priority::Low ? least : greatest),
+                  "make a stream");
+        if (graphs_) made->graphs.emplace(made->stream);
+        return made.release();
+    }
+    void destroy(Stream stream) noexcept override {
+        auto* const own = static_cast<CudaStream*>(stream);
+        own->graphs.reset();
+        (void)cudaStreamDestroy(own->stream);
+        (void)cudaFree(own->workspace);
+        delete own;
+    }
+    void finish(Stream stream) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
+    }
+
+    Event makeEvent(bool timed) override {
+        auto made = std::make_unique<CudaEvent>();
+        checkCuda(cudaEventCreateWithFlags(&made->event, timed ? cudaEventDefault : cudaEventDisableTiming),
+                  "make an event");
+        return made.release();
+    }
+    void destroy(Event event) noexcept override {
+        (void)cudaEventDestroy(cuda(event));
+        delete static_cast<CudaEvent*>(event);
+    }
+    void record(Event event, Stream stream) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaEventRecord(cuda(event), cuda(stream)), "record an event");
+        outside.resume();
+    }
+    void wait(Stream stream, Event event) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaStreamWaitEvent(cuda(stream), cuda(event), cudaEventWaitDefault), "wait for an event");
+        outside.resume();
+    }
+    void finish(Event event) override { checkCuda(cudaEventSynchronize(cuda(event)), "reach an event"); }
+    bool reached(Event event) override {
+        const cudaError_t result = cudaEventQuery(cuda(event));
+        if (result != cudaErrorNotReady) checkCuda(result, "look at an event");
+        return result == cudaSuccess;
+    }
+    TimeNs elapsed(Event from, Event to) override {
+        float milliseconds = 0.0F;
+        checkCuda(cudaEventElapsedTime(&milliseconds, cuda(from), cuda(to)), "tell the time between events");
+        return TimeNs{std::llround(static_cast<double>(milliseconds) * 1e6)};
+    }
+
+    void copy(void* to, const void* from, std::int64_t bytes, Stream stream) override {
+        checkCuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, cuda(stream)),
+                  "copy");
+    }
+    void zero(void* memory, std::int64_t bytes, Stream stream) override {
+        checkCuda(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cuda(stream)), "clear memory");
+    }
+    void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaMemcpyAsync(to, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, cuda(stream)),
+                  "copy from the host");
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
+    }
+    void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) override {
+        OutsideGraph outside(stream);
+        checkCuda(cudaMemcpyAsync(host, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, cuda(stream)),
+                  "copy to the host");
+        checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");
+        outside.resume();
+    }
+
+    void stamp(std::uint64_t* at, Stream stream) override {
+        stampOnGpu(at, cuda(stream));
+        checkCuda(cudaGetLastError(), "read its timer");
+    }
+    void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) override {
+        holdOnGpu(since, static_cast<std::uint64_t>(length.count()), cuda(stream));
+        checkCuda(cudaGetLastError(), "hold a stream");
+    }
+
+    void beginBatch(std::uint64_t key, Stream stream) override {
+        if (auto& graphs = static_cast<CudaStream*>(stream)->graphs) graphs->begin(key);
+    }
+    void endBatch(Stream stream) override {
+        if (auto& graphs = static_cast<CudaStream*>(stream)->graphs) graphs->end();
+    }
+
+    void multiply(const Gemm& gemm, Stream stream) override {
+        auto* const own = static_cast<CudaStream*>(stream);
+        if (own->workspace == nullptr) own->workspace = allocate(static_cast<std::int64_t>(Products::kWorkspace));
+        products_.multiply(gemm, own->workspace, own->stream);
+    }
+#define BUBBLESCOPE_LAUNCH(Kernel)                                   \
+    void launch(const Kernel& kernel, Stream stream) override {      \
+        launchOnGpu(kernel, cuda(stream));                           \
+        checkCuda(cudaGetLastError(), "run a kernel (" #Kernel ")"); \
+    }
+    BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
+#undef BUBBLESCOPE_LAUNCH
+
+private:
+    int index_;
+    bool graphs_;
+    Products products_; ///< after the GPU was chosen
+};
+
+/// Streams share as many hardware queues as this says, and what is behind a held stream in a queue waits with it: some
+/// ranks with three streams each need more than the default of 8. Only heard before CUDA starts.
+void askForQueues() {
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
+/// Dense bf16 by NVIDIA's datasheets, without sparsity.
+std::optional<double> peakOf(std::string_view name) {
+    struct Peak {
+        std::string_view part;
+        double flops;
+    };
+    // PCIe cards run slower than the modules of the same name and come first.
+    constexpr std::array kPeaks{Peak{"H100 PCIe", 756e12}, Peak{"H100 NVL", 835e12}, Peak{"H200 NVL", 835e12},
+                                Peak{"H100", 989.4e12},    Peak{"H200", 989.4e12},   Peak{"A100", 311.9e12},
+                                Peak{"B200", 2250e12},     Peak{"L40S", 362e12},     Peak{"L4", 121e12},
+                                Peak{"RTX 4090", 165.2e12}};
+    for (const Peak& peak : kPeaks) {
+        if (name.find(peak.part) != std::string_view::npos) return peak.flops;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+cudaStream_t cudaStreamOf(Accelerator::Stream stream) {
+    return cuda(stream);
+}
+
+int gpuCount() {
+    askForQueues();
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return count;
+}
+
+Result<GpuInfo> gpuInfo(int index) {
+    askForQueues();
+    cudaDeviceProp properties{};
+    const cudaError_t result = cudaGetDeviceProperties(&properties, index);
+    if (result != cudaSuccess) {
+        (void)cudaGetLastError();
+        return runError(std::string("GPU ") + std::to_string(index) + " cannot be used: " + cudaGetErrorString(result),
+                        "see whether nvidia-smi lists it, or use --backend cpu");
+    }
+    GpuInfo info;
+    info.name = properties.name;
+    info.capability = properties.major * 10 + properties.minor;
+    info.processors = properties.multiProcessorCount;
+    info.memory = static_cast<std::int64_t>(properties.totalGlobalMem);
+    info.peak_flops = peakOf(info.name);
+    return info;
+}
+
+Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
+    BUBBLESCOPE_ASSIGN(const GpuInfo info, gpuInfo(index));
+    if (info.capability < 75) {
+        return runError(info.name + " is too old: compute capability 7.5 or newer is needed", "use --backend cpu");
+    }
+    try {
+        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, graphs));
+    } catch (const std::exception& e) {
+        return runError(info.name + " cannot be used: " + e.what());
+    }
+}
+
+} // namespace bubblescope::runtime

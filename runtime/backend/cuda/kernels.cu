@@ -1,0 +1,135 @@
+#include "runtime/backend/cuda/kernels.h"
+
+namespace bubblescope::runtime {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+
+template <class Kernel>
+__global__ void eachKernel(Kernel kernel, std::int64_t count) {
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
+        kernel(i);
+}
+
+/// Another lane's part, of whatever type.
+template <class Part>
+__device__ Part fromLane(const Part& part, int distance) {
+    static_assert(sizeof(Part) % sizeof(unsigned) == 0, "parts are exchanged in words");
+    unsigned words[sizeof(Part) / sizeof(unsigned)];
+    memcpy(words, &part, sizeof(Part));
+    for (unsigned& word : words)
+        word = __shfl_xor_sync(kAllLanes, word, distance);
+    Part other;
+    memcpy(&other, words, sizeof(Part));
+    return other;
+}
+
+/// As combineLanes() in host_forms.h: a butterfly in each warp, then warp after warp.
+template <class Kernel>
+__device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part part) {
+    using Part = typename Kernel::Part;
+    for (int distance = kWarp / 2; distance > 0; distance /= 2)
+        part = Kernel::combine(pass, part, fromLane(part, distance));
+    __shared__ Part warps[kLanes / kWarp];
+    const int lane = static_cast<int>(threadIdx.x);
+    if (lane % kWarp == 0) warps[lane / kWarp] = part;
+    __syncthreads();
+    Part total = warps[0];
+    for (int warp = 1; warp < kLanes / kWarp; ++warp)
+        total = Kernel::combine(pass, total, warps[warp]);
+    __syncthreads(); // the next pass writes to the same place
+    return total;
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
+    const auto row = static_cast<std::int64_t>(blockIdx.x);
+    const int lane = static_cast<int>(threadIdx.x);
+    typename Kernel::State state{};
+    for (int pass = 0; pass < Kernel::kPasses; ++pass) {
+        const auto total = combineLanes<Kernel>(pass, kernel.part(pass, row, lane, state));
+        kernel.total(pass, total, state);
+    }
+    kernel.finish(row, lane, state);
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kernel) {
+    using Part = typename Kernel::Part;
+    __shared__ Part parts[kColumnLanes][kWarp];
+    const auto column = static_cast<std::int64_t>(blockIdx.x) * kWarp + threadIdx.x;
+    const bool inside = column < kernel.columns();
+    Part sum = Kernel::zero();
+    if (inside) {
+        for (std::int64_t row = threadIdx.y; row < kernel.rows(); row += kColumnLanes)
+            sum = Kernel::combine(sum, kernel.part(row, column));
+    }
+    parts[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y != 0 || !inside) return;
+    Part total = Kernel::zero();
+    for (int lane = 0; lane < kColumnLanes; ++lane)
+        total = Kernel::combine(total, parts[lane][threadIdx.x]);
+    kernel.finish(column, total);
+}
+
+template <class Kernel>
+void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
+    constexpr int kThreads = 256;
+    constexpr std::int64_t kMaxBlocks = 1 << 16;
+    const std::int64_t count = kernel.count();
+    if (count <= 0) return;
+    const std::int64_t blocks = (count + kThreads - 1) / kThreads;
+    eachKernel<<<static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks), kThreads, 0, stream>>>(kernel,
+                                                                                                          count);
+}
+
+template <class Kernel>
+void launchForm(const Kernel& kernel, RowForm, cudaStream_t stream) {
+    if (kernel.rows() <= 0) return;
+    rowKernel<<<static_cast<unsigned>(kernel.rows()), kLanes, 0, stream>>>(kernel);
+}
+
+template <class Kernel>
+void launchForm(const Kernel& kernel, ColumnForm, cudaStream_t stream) {
+    if (kernel.columns() <= 0) return;
+    const std::int64_t blocks = (kernel.columns() + kWarp - 1) / kWarp;
+    columnKernel<<<static_cast<unsigned>(blocks), dim3(kWarp, kColumnLanes), 0, stream>>>(kernel);
+}
+
+__device__ std::uint64_t nanoseconds() {
+    std::uint64_t time = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    return time;
+}
+
+__global__ void stampKernel(std::uint64_t* at) {
+    *at = nanoseconds();
+}
+
+__global__ void holdKernel(const std::uint64_t* since, std::uint64_t length) {
+    const std::uint64_t end = *since + length;
+    while (nanoseconds() < end)
+        __nanosleep(100);
+}
+
+} // namespace
+
+#define BUBBLESCOPE_LAUNCH(Kernel)                                 \
+    void launchOnGpu(const Kernel& kernel, cudaStream_t stream) {  \
+        launchForm(kernel, Kernel::Form{}, stream);       \
+    }
+BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
+#undef BUBBLESCOPE_LAUNCH
+
+void stampOnGpu(std::uint64_t* at, cudaStream_t stream) {
+    stampKernel<<<1, 1, 0, stream>>>(at);
+}
+
+void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream) {
+    holdKernel<<<1, 1, 0, stream>>>(since, length);
+}
+
+} // namespace bubblescope::runtime

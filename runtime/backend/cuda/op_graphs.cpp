@@ -1,0 +1,98 @@
+#include "runtime/backend/cuda/op_graphs.h"
+
+#include "runtime/backend/cuda/cuda_check.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace bubblescope::runtime {
+namespace {
+
+struct DestroyGraph {
+    void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
+};
+
+/// CUDA 12 changed what these two take.
+bool update(cudaGraphExec_t made, cudaGraph_t graph) {
+#if CUDART_VERSION >= 12000
+    cudaGraphExecUpdateResultInfo info{};
+    const cudaError_t result = cudaGraphExecUpdate(made, graph, &info);
+#else
+    cudaGraphNode_t node = nullptr;
+    cudaGraphExecUpdateResult info{};
+    const cudaError_t result = cudaGraphExecUpdate(made, graph, &node, &info);
+#endif
+    if (result != cudaSuccess) (void)cudaGetLastError(); // another shape is no failure
+    return result == cudaSuccess;
+}
+
+cudaGraphExec_t instantiate(cudaGraph_t graph) {
+    cudaGraphExec_t made = nullptr;
+#if CUDART_VERSION >= 12000
+    checkCuda(cudaGraphInstantiate(&made, graph, 0), "make a graph");
+#else
+    checkCuda(cudaGraphInstantiate(&made, graph, nullptr, nullptr, 0), "make a graph");
+#endif
+    return made;
+}
+
+} // namespace
+
+OpGraphs::~OpGraphs() {
+    if (capturing_) { // after a failure: what was gathered is dropped
+        cudaGraph_t graph = nullptr;
+        (void)cudaStreamEndCapture(stream_, &graph);
+        if (graph != nullptr) (void)cudaGraphDestroy(graph);
+        (void)cudaGetLastError();
+    }
+    for (const auto& [place, made] : made_)
+        (void)cudaGraphExecDestroy(made);
+}
+
+void OpGraphs::begin(std::uint64_t key) {
+    key_ = key;
+    part_ = 0;
+    in_batch_ = true;
+    capture();
+}
+
+void OpGraphs::end() {
+    pause();
+    in_batch_ = false;
+}
+
+void OpGraphs::pause() {
+    if (capturing_) launch();
+}
+
+void OpGraphs::resume() {
+    if (in_batch_ && !capturing_) capture();
+}
+
+void OpGraphs::capture() {
+    // Memory may be taken meanwhile, which asks nothing of the stream.
+    checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "gather a graph");
+    capturing_ = true;
+}
+
+void OpGraphs::launch() {
+    capturing_ = false;
+    cudaGraph_t gathered = nullptr;
+    checkCuda(cudaStreamEndCapture(stream_, &gathered), "gather a graph");
+    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(gathered);
+    std::size_t nodes = 0;
+    checkCuda(cudaGraphGetNodes(gathered, nullptr, &nodes), "look at a graph");
+    if (nodes > 0) launch(gathered);
+}
+
+void OpGraphs::launch(cudaGraph_t graph) {
+    cudaGraphExec_t& made = made_[{key_, part_++}];
+    if (made != nullptr && !update(made, graph)) {
+        (void)cudaGraphExecDestroy(made); // what is queued of it still runs
+        made = nullptr;
+    }
+    if (made == nullptr) made = instantiate(graph);
+    checkCuda(cudaGraphLaunch(made, stream_), "run a graph");
+}
+
+} // namespace bubblescope::runtime

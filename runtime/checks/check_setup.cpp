@@ -1,0 +1,72 @@
+#include "runtime/checks/check_setup.h"
+
+#include "runtime/checks/npy.h"
+#include "runtime/checks/thread_board.h"
+#include "runtime/engine/bubble_hook.h"
+#include "runtime/model/data_plan.h"
+#include "runtime/model/stage_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+LayerRange layersAt(const ModelConfig& model, int place, int places) {
+    const bool first = place == 0;
+    const int ends = (first ? 1 : 0) + (place + 1 == places ? 1 : 0);
+    return {first ? 0 : 1 + model.layersBefore(place), model.layersAt(place) + ends};
+}
+
+std::vector<LayerRange> layersOf(const CheckSetup::Of& of) {
+    const int apart = routes(of.schedule.placement);
+    std::vector<LayerRange> layers;
+    for (int stage = 0; stage < of.schedule.stages(); ++stage)
+        layers.push_back(layersAt(of.model, stage / apart, of.schedule.stages() / apart));
+    return layers;
+}
+
+/// A check keeps copies of what its op took, of what it left between its ops and of what it came to.
+constexpr std::int64_t kCopies = 3;
+
+} // namespace
+
+Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffOptions& options) {
+    PlanLimits limits;
+    limits.margin = options.margin;
+    for (const LayerRange& layers : runtime::layersOf(of))
+        limits.layers.push_back(layers.count);
+    if (options.memory) {
+        for (const StageMemory& stage : memoryModelOf(of.model, of.schedule).stages)
+            limits.kept_bytes.push_back(kCopies * stage.activations.forward);
+        limits.spare_bytes.assign(of.schedule.ranks.size(), *options.memory);
+    }
+    BUBBLESCOPE_ASSIGN(AadiffStudy study, studyAadiff(of.schedule, timesOrUnits(of.times), limits));
+    return std::unique_ptr<CheckSetup>(new CheckSetup(of, options, std::move(study)));
+}
+
+CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy planned)
+    : options(wanted), study(std::move(planned)), holds(of.paced && study.retiming()),
+      board(std::make_unique<ThreadBoard>(of.ranks_here)), layers_(runtime::layersOf(of)), dir_(of.dir) {
+    head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
+}
+
+void CheckSetup::keepTensors(Rank world, const CheckRecord& check, const ShownTensor& first,
+                             const ShownTensor& second) {
+    const std::vector<float> first_values = first.valuesNow();
+    const std::vector<float> second_values = second.valuesNow();
+    const auto bytes = static_cast<std::int64_t>((first_values.size() + second_values.size()) * sizeof(float));
+    const std::lock_guard lock(disk_);
+    if (dir_.empty() || bytes == 0 || on_disk_ + bytes > options.bytes_on_disk) return;
+    std::string tensor = check.tensor;
+    std::ranges::replace(tensor, ' ', '-');
+    const std::filesystem::path stem =
+        dir_ / "mismatches" /
+        fmt::format("step{}-rank{}-{}-layer{}-{}", check.step, world.value, opName(check.op), check.layer, tensor);
+    if (writeNpy(stem.string() + "-first.npy", first_values) && writeNpy(stem.string() + "-second.npy", second_values))
+        on_disk_ += bytes;
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,96 @@
+#include "runtime/comm/watchdog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace bubblescope::runtime {
+namespace {
+
+std::string placeOf(const Activity& activity) {
+    switch (activity.kind) {
+    case Activity::Kind::Starting: return "building its stages";
+    case Activity::Kind::Computing: return fmt::format("in {} of step {}", opName(activity.op), activity.step);
+    case Activity::Kind::Receiving:
+        return fmt::format("waiting for rank {} before {} of step {}", activity.peer.value, opName(activity.op),
+                           activity.step);
+    case Activity::Kind::Summing:
+        return fmt::format("waiting for rank {} inside {} of step {}", activity.peer.value, opName(activity.op),
+                           activity.step);
+    case Activity::Kind::Draining: return fmt::format("waiting for its device in step {}", activity.step);
+    case Activity::Kind::Meeting: return fmt::format("at the end of step {}", activity.step);
+    case Activity::Kind::Done: return "through with all steps";
+    }
+    return {};
+}
+
+bool works(const Activity& activity) {
+    return activity.kind == Activity::Kind::Starting || activity.kind == Activity::Kind::Computing;
+}
+
+} // namespace
+
+Watchdog::Watchdog(int ranks, TimeNs timeout) : timeout_(timeout), ranks_(static_cast<std::size_t>(ranks)) {}
+
+void Watchdog::report(Rank rank, const Activity& activity) {
+    const std::lock_guard lock(mutex_);
+    ranks_[rank.index()].activity = activity;
+}
+
+void Watchdog::hear(Rank rank, TimeNs now) {
+    const std::lock_guard lock(mutex_);
+    ranks_[rank.index()].heard = now;
+}
+
+std::optional<Error> Watchdog::verdict(TimeNs now) const {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (auto error = silent(Rank{r}, now)) return error;
+    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (auto error = stuck(Rank{r}, now)) return error;
+    }
+    return lostMessage(now);
+}
+
+std::optional<Error> Watchdog::silent(Rank rank, TimeNs now) const {
+    const Seen& seen = ranks_[rank.index()];
+    if (!seen.heard || now - *seen.heard <= timeout_ || seen.activity.kind == Activity::Kind::Done) return std::nullopt;
+    return runError(fmt::format("rank {} has not been heard of for {}; it was {}", rank.value,
+                                formatTime(now - *seen.heard), placeOf(seen.activity)),
+                    "its process has died or was stopped, or its host cannot be reached: see what it printed last");
+}
+
+std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
+    const Seen& seen = ranks_[rank.index()];
+    const Activity& activity = seen.activity;
+    if (!works(activity)) return std::nullopt;
+    // What it was at when it was last heard of is not what it is at if it has died since.
+    const TimeNs known = seen.heard.value_or(now);
+    if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
+    return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),
+                                formatTime(known - activity.since)),
+                    "where ops do take that long, give a longer --timeout");
+}
+
+std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
+    const Seen* longest = nullptr;
+    for (const Seen& seen : ranks_) {
+        const Activity& activity = seen.activity;
+        if (works(activity)) return std::nullopt; // who waits, waits for this one, or for who waits for it
+        if (activity.kind == Activity::Kind::Done) continue;
+        if (now - activity.since <= timeout_) return std::nullopt; // something moves
+        if (activity.kind == Activity::Kind::Meeting) continue;
+        if (longest == nullptr || activity.since < longest->activity.since) longest = &seen;
+    }
+    if (longest == nullptr) return std::nullopt;
+    const Activity& activity = longest->activity;
+    return runError(fmt::format("rank {} has been {} for {}, and no rank computes: {}", longest - ranks_.data(),
+                                placeOf(activity), formatTime(now - activity.since),
+                                activity.kind == Activity::Kind::Draining ? "the device or one of its links hangs"
+                                                                          : "the message is lost or its link hangs"),
+                    "where transfers do take that long, give a longer --timeout");
+}
+
+} // namespace bubblescope::runtime

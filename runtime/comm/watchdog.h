@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/base/error.h"
+#include "runtime/comm/activity.h"
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Finds out which rank it is that keeps the others waiting: from what each was at when it was last heard of. It has
+/// neither a thread nor a clock of its own; whoever carries the ranks' messages asks it from time to time. Thread-safe.
+///
+/// A rank is at fault if it
+/// - has not been heard of for longer than the timeout (only where signs of life are told by hear()),
+/// - is in an op for longer than the op should take and the timeout, and was alive then,
+/// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
+///   or the device hangs.
+/// Ranks that wait for one of these are not: they are the ones who suffer.
+class Watchdog {
+public:
+    Watchdog(int ranks, TimeNs timeout);
+
+    void report(Rank rank, const Activity& activity);
+
+    /// A sign of life. Before the first one silence means nothing, as with threads of one process.
+    void hear(Rank rank, TimeNs now);
+
+    /// The error that ends the run, if there is a rank at fault.
+    [[nodiscard]] std::optional<Error> verdict(TimeNs now) const;
+
+    [[nodiscard]] TimeNs timeout() const { return timeout_; }
+
+private:
+    struct Seen {
+        Activity activity;
+        std::optional<TimeNs> heard;
+    };
+
+    [[nodiscard]] std::optional<Error> silent(Rank rank, TimeNs now) const;
+    [[nodiscard]] std::optional<Error> stuck(Rank rank, TimeNs now) const;
+    [[nodiscard]] std::optional<Error> lostMessage(TimeNs now) const;
+
+    TimeNs timeout_;
+    mutable std::mutex mutex_;
+    std::vector<Seen> ranks_;
+};
+
+} // namespace bubblescope::runtime

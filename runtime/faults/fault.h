@@ -1,0 +1,107 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/checked_tensor.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Numbers from `first` to `last`, both included.
+struct FaultRange {
+    int first = 0;
+    int last = std::numeric_limits<int>::max();
+
+    [[nodiscard]] constexpr bool holds(int number) const { return first <= number && number <= last; }
+};
+
+/// The ops that a fault strikes; what is not given strikes all.
+struct OpPattern {
+    std::optional<OpKind> kind;
+    std::optional<Microbatch> microbatch;
+    std::optional<Chunk> chunk;
+
+    [[nodiscard]] bool matches(const Op& op) const {
+        return kind.value_or(op.kind) == op.kind && microbatch.value_or(op.microbatch) == op.microbatch &&
+               chunk.value_or(op.chunk) == op.chunk;
+    }
+};
+
+enum class FaultKind : std::uint8_t {
+    Slow,   ///< every op of a rank takes `factor` times as long
+    Op,     ///< some ops take `factor` times as long and `time` more
+    Jitter, ///< the times of ops vary by a normal distribution of `share`
+    Link,   ///< transfers from one rank to another take `time` longer
+    Stall,  ///< in each step the first transfer of a link, and those right behind it, arrive `time` late
+    Pause,  ///< the rank does nothing for `time` before an op
+    Drop,   ///< a `share` of a rank's records is lost
+    Flip,   ///< a bit of a tensor changes
+    Nondet, ///< a layer's op gives other bits each time, wherever it runs
+    Die,    ///< the rank's process dies before an op
+    Hang,   ///< the rank stops before an op and never goes on
+};
+
+enum class FaultTensor : std::uint8_t { Input, Output };
+
+/// When a flip inside a layer strikes.
+enum class FaultStay : std::uint8_t {
+    Transient, ///< the first execution
+    Replay,    ///< the second, which only checks it
+    Sticky,    ///< every execution on this rank, each time another number
+    Fixed,     ///< every execution on this rank, each time the same bit: to this rank both executions look equal
+};
+
+/// Something planted into a run. What is not given has the value that changes nothing.
+struct Fault {
+    FaultKind kind = FaultKind::Slow;
+    FaultRange ranks;        ///< a link's sender
+    FaultRange tensor_ranks; ///< among those that share a stage; of a link both ends have the same
+    FaultRange peers;        ///< a link's receiver
+    FaultRange steps;
+    OpPattern ops;
+    double factor = 1;
+    double share = 0;
+    TimeNs time{0};
+    FaultTensor tensor = FaultTensor::Output;
+    // Inside a layer (see LayerCall) in place of `tensor`, which is between stages; weights are struck before the op.
+    // What answers are known for is struck by its tensor alone.
+    std::optional<int> layer;
+    std::optional<CheckedTensor> shown; ///< none = what the op hands on
+    FaultStay stay = FaultStay::Transient;
+    std::int64_t bit = 0;
+    std::uint64_t seed = 1;
+    std::string text; ///< as it was given
+};
+
+/// Reads "KIND:KEY=VALUE,…". A word without "=" right after the colon is the op or the link that the kind is about.
+///
+///     slow:rank=2,factor=1.3                  jitter:rank=*,sigma=3%[,seed=7]
+///     op:F3.1,rank=1,add=5ms   (or factor=2)  pause:rank=1,for=30ms[,op=B0]
+///     link:0>1,latency=2ms                    stall:1>2,for=50ms
+///     drop:rank=1[,op=W][,share=10%]          flip:B2,rank=1,tensor=out,bit=17
+///     flip:F2,rank=1,layer=3,tensor=hidden,bit=9,stay=sticky      nondet:F,layer=3
+///     die:rank=3,op=F1                        hang:rank=3,op=F1
+///
+/// Ranks are a number, a range such as 1-3, or * (the default where a kind does not need one). All kinds take
+/// step=N, step=N-M, from=N and to=N; without them a fault holds in every step. All take tp=N too: of the ranks that
+/// share a stage only that one. An op is written as in traces: F3.1 is
+/// the forward of micro-batch 3 on chunk 1, F3 that on any chunk, F.1 every forward on chunk 1, F every forward, *
+/// every op. Errors: Usage; `where` holds the text, and the message the word that is wrong.
+[[nodiscard]] Result<Fault> parseFault(std::string_view text);
+
+/// Whether what the faults name is there: ranks, steps, ops of a rank, tensors. Errors: Usage.
+/// The layers of a stage are not known here.
+[[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
+                                 int tensor_ranks = 1);
+
+} // namespace bubblescope::runtime

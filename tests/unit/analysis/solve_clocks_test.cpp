@@ -1,0 +1,177 @@
+#include "core/analysis/clocks/collectives.h"
+#include "core/analysis/clocks/line_set.h"
+#include "core/analysis/clocks/solve.h"
+#include "core/formats/read_trace.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace bubblescope {
+namespace {
+
+using test::sharedDir;
+
+/// A clock that shows T + offset + drift * T.
+struct TrueClock {
+    double offset = 0;
+    double drift = 0;
+    [[nodiscard]] TimeNs show(double time) const { return TimeNs{std::llround(time + offset + drift * time)}; }
+};
+
+double distance(const ClockFit& fit, const TrueClock& clock, double time) {
+    const double estimate =
+        static_cast<double>(fit.offset.count()) + fit.drift * (time - static_cast<double>(fit.origin.count()));
+    return std::abs(estimate - (clock.offset + clock.drift * time));
+}
+
+TEST(LineSet, IsThePolygonOfItsInequalities) {
+    LineSet lines(10);
+    lines.keepBelow(0, 5);
+    lines.keepAbove(0, -5);
+    EXPECT_NEAR(lines.atEnd().high, 15, 1);
+    lines.keepBelow(0.5, 0);
+    EXPECT_NEAR(lines.atBegin().high, 5, 1e-3);
+    EXPECT_NEAR(lines.atEnd().high, 5, 0.5) << "a line from -5 to 5 is 0 in the middle";
+    lines.keepAbove(1, 6);
+    EXPECT_TRUE(lines.empty());
+}
+
+TEST(LineSet, KeepsOnlyBoundsThatCanTouch) {
+    const auto upper = tightestUpper({{0, 1}, {0.5, 3}, {1, 1}, {0, 2}, {0.25, 0}});
+    ASSERT_EQ(upper.size(), 3U);
+    EXPECT_EQ(upper[1].place, 0.25);
+    EXPECT_EQ(tightestLower({{0, 1}, {0.5, 3}, {1, 1}}).size(), 3U);
+    EXPECT_EQ(tightestLower({{0, 1}, {0.5, -3}, {1, 1}}).size(), 2U);
+}
+
+TEST(SolveClocks, APingIsOffByHalfItsRoundTripAtMost) {
+    std::vector<Precedence> events;
+    // The replier shows 1000 more; 30 there, 10 back.
+    addPing({0, 1, TimeNs{100}, TimeNs{1130}, TimeNs{1150}, TimeNs{160}}, events);
+    const auto fits = solveClocks(2, events, {});
+    EXPECT_EQ(fits[1].group, 0);
+    EXPECT_EQ(fits[1].offset.count(), 1010);
+    EXPECT_GE(fits[1].bound.count(), 20);
+    EXPECT_LE(fits[1].bound.count(), 22);
+    EXPECT_EQ(fits[1].toReference(TimeNs{1130}).count(), 120);
+}
+
+TEST(SolveClocks, RelatesNoClocksThatShareNothingOrHearOneWayOnly) {
+    const std::vector<Precedence> events{
+        {0, 1, TimeNs{5}, TimeNs{9}}, {2, 3, TimeNs{5}, TimeNs{9}}, {3, 2, TimeNs{15}, TimeNs{19}}};
+    const auto fits = solveClocks(5, events, {});
+    EXPECT_EQ(fits[1].group, 1) << "nothing came back";
+    EXPECT_EQ(fits[2].group, 2);
+    EXPECT_EQ(fits[3].group, 2);
+    EXPECT_EQ(fits[4].group, 4);
+}
+
+/// Random clocks, topologies and delays: the truth is within the stated bound at all times of the events.
+TEST(SolveClocks, HoldsItsBoundOnRandomClocks) {
+    std::mt19937_64 random(20);
+    const auto uniform = [&](double low, double high) {
+        return std::uniform_real_distribution<double>(low, high)(random);
+    };
+    for (int round = 0; round < 60; ++round) {
+        const int clocks = 2 + round % 7;
+        const double length = round % 3 == 0 ? 5e7 : 3e9;
+        std::vector<TrueClock> truth(static_cast<std::size_t>(clocks));
+        for (std::size_t i = 1; i < truth.size(); ++i)
+            truth[i] = {uniform(-2e9, 2e9), round % 2 == 0 ? 0 : uniform(-90e-6, 90e-6)};
+        std::vector<Precedence> events;
+        double fastest = 1e18;
+        for (int i = 0; i < 400; ++i) {
+            const int from = static_cast<int>(uniform(0, clocks - 1e-9));
+            // A chain of neighbours, as in a pipeline; some talk beyond it.
+            const int step = i % 2 == 0 ? 1 : -1;
+            const int to = i % 10 == 9 ? (from + 1) % clocks : from + step;
+            if (to < 0 || to >= clocks || to == from) continue;
+            const double sent = uniform(0, length);
+            const double delay = 8'000 + std::exponential_distribution<double>(1.0 / 40'000)(random);
+            fastest = std::min(fastest, delay);
+            events.push_back({from, to, truth[static_cast<std::size_t>(from)].show(sent),
+                              truth[static_cast<std::size_t>(to)].show(sent + delay)});
+        }
+        const auto fits = solveClocks(clocks, events, {});
+        for (std::size_t i = 0; i < truth.size(); ++i) {
+            ASSERT_EQ(fits[i].group, 0) << round;
+            EXPECT_LE(fits[i].residual.count(), 2) << "only rounding to nanoseconds is to be eased";
+            const auto bound = static_cast<double>(fits[i].bound.count()) + 2;
+            for (const double time : {0.05 * length, 0.5 * length, 0.95 * length})
+                EXPECT_LE(distance(fits[i], truth[i], time), bound) << round << " clock " << i;
+            EXPECT_LT(bound, 1e6) << "hundreds of messages tell more";
+        }
+    }
+}
+
+TEST(SolveClocks, FindsADriftWhereNoOffsetWillDo) {
+    const TrueClock drifting{5e6, 40e-6};
+    std::vector<Precedence> events;
+    for (int i = 0; i < 2000; ++i) {
+        const double time = 1e6 * i;
+        events.push_back({0, 1, TimeNs{static_cast<std::int64_t>(time)}, drifting.show(time + 5'000)});
+        events.push_back({1, 0, drifting.show(time + 20'000), TimeNs{static_cast<std::int64_t>(time) + 26'000}});
+    }
+    const auto fits = solveClocks(2, events, {});
+    EXPECT_NEAR(fits[1].drift * 1e6, 40, 3);
+    EXPECT_LE(fits[1].bound.count(), 12'000);
+    EXPECT_LE(distance(fits[1], drifting, 1e9), static_cast<double>(fits[1].bound.count()));
+    // A time of the drifting clock comes back as the reference had it.
+    EXPECT_NEAR(static_cast<double>(fits[1].toReference(drifting.show(1.5e9)).count()), 1.5e9,
+                static_cast<double>(fits[1].bound.count()));
+}
+
+TEST(SolveClocks, SaysByHowMuchEventsContradictEachOther) {
+    std::vector<Precedence> events;
+    addPing({0, 1, TimeNs{0}, TimeNs{50}, TimeNs{60}, TimeNs{100}}, events);
+    addPing({0, 1, TimeNs{200}, TimeNs{10'250}, TimeNs{10'260}, TimeNs{300}}, events); // 10 us later on the clock
+    const auto fits = solveClocks(2, events, {});
+    EXPECT_NEAR(static_cast<double>(fits[1].residual.count()), 4955, 100);
+    EXPECT_GE(fits[1].bound, fits[1].residual);
+}
+
+TEST(SolveClocks, RecoversSkewsOfARealJobFromItsCollectives) {
+    BUBBLESCOPE_NEED_SHARED("traces/param-dlrm-8rank");
+    JobControl control;
+    const auto read = readTraces({sharedDir() / "traces/param-dlrm-8rank"}, control);
+    ASSERT_TRUE(read.ok());
+    TraceShare whole(read.value().trace);
+    auto collectives = matchCollectives({CollectivesOf{}.answer(whole).value()});
+    ASSERT_EQ(collectives.size(), 8U) << "5 all-to-alls, 3 all-reduces";
+    std::mt19937_64 random(3);
+    for (int round = 0; round < 20; ++round) {
+        std::vector<TrueClock> truth(8);
+        for (std::size_t i = 1; i < truth.size(); ++i) {
+            truth[i].offset = std::uniform_real_distribution<double>(-5e8, 5e8)(random);
+            truth[i].drift = std::uniform_real_distribution<double>(-50e-6, 50e-6)(random);
+        }
+        auto skewed = collectives;
+        std::vector<int> clock_of_file;
+        for (int f = 0; f < 8; ++f)
+            clock_of_file.push_back(f);
+        for (MatchedCollective& collective : skewed) {
+            ASSERT_EQ(collective.members.size(), 8U);
+            for (CollectiveSpan& span : collective.members) {
+                span.start = truth[span.file].show(static_cast<double>(span.start.count()));
+                span.end = truth[span.file].show(static_cast<double>(span.end.count()));
+            }
+        }
+        std::vector<Precedence> precedences;
+        std::vector<Coincidence> coincidences;
+        addCollectives(skewed, clock_of_file, TimeNs{20'000}, precedences, coincidences);
+        const auto fits = solveClocks(8, precedences, coincidences);
+        for (std::size_t i = 1; i < truth.size(); ++i) {
+            EXPECT_EQ(fits[i].group, 0);
+            EXPECT_LE(fits[i].bound.count(), 40'000);
+            EXPECT_LE(distance(fits[i], truth[i], 12e6), 10'000) << "collectives end together";
+            for (const double time : {8e6, 15e6})
+                EXPECT_LE(distance(fits[i], truth[i], time), static_cast<double>(fits[i].bound.count()) + 2) << i;
+        }
+    }
+}
+
+} // namespace
+} // namespace bubblescope

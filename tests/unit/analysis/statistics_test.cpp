@@ -1,0 +1,169 @@
+// Numbers marked "SciPy" were computed with SciPy 1.17.1.
+#include "core/analysis/statistics/change_point.h"
+#include "core/analysis/statistics/robust.h"
+#include "core/analysis/statistics/tests.h"
+#include "core/base/select.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace bubblescope::statistics {
+namespace {
+
+const std::vector<double> kA{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30};
+const std::vector<double> kB{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29};
+
+TEST(Robust, MediansDeviationsAndQuantiles) {
+    EXPECT_EQ(median({}), 0);
+    EXPECT_EQ(median({3, 1, 2}), 2);
+    EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+    EXPECT_NEAR(medianDeviation(kA), 0.2, 1e-12); // SciPy
+    EXPECT_NEAR(robustSigma(kA), 0.2 * 1.482602218505602, 1e-12);
+    for (const auto& [share, value] : // SciPy
+         {std::pair{0.0, 0.5}, {0.1, 1.14}, {0.25, 1.55}, {0.5, 1.68}, {0.9, 2.596}, {1.0, 3.06}})
+        EXPECT_NEAR(quantile(kA, share), value, 1e-12);
+}
+
+// Selection takes other ways for short and long lists, and where many values are equal.
+TEST(Robust, SelectsWhatSortingPutsThere) {
+    std::mt19937 random(7);
+    const auto lists = [&](std::size_t size) {
+        std::vector<std::vector<double>> all(6, std::vector<double>(size));
+        for (std::size_t i = 0; i < size; ++i) {
+            all[0][i] = std::uniform_real_distribution(-1.0, 1.0)(random);
+            all[1][i] = static_cast<double>(i);
+            all[2][i] = static_cast<double>(size - i);
+            all[3][i] = static_cast<double>(std::min(i, size - i)); // up and down again
+            all[4][i] = static_cast<double>(random() % 3);
+            all[5][i] = 5;
+        }
+        return all;
+    };
+    for (const std::size_t size : {1U, 2U, 47U, 48U, 49U, 128U, 1023U, 1024U, 5000U}) {
+        for (const std::vector<double>& list : lists(size)) {
+            std::vector<double> sorted = list;
+            std::ranges::sort(sorted);
+            for (const std::size_t place : {std::size_t{0}, size / 3, size / 2, size - 1}) {
+                std::vector<double> values = list;
+                const std::size_t begin = nthElement(std::span(values), place);
+                ASSERT_EQ(values[place], sorted[place]) << size << " " << place;
+                ASSERT_LE(begin, place);
+                const auto greatest = [&](std::size_t from, std::size_t to) {
+                    return from == to ? -2 : std::ranges::max(std::span(values).subspan(from, to - from));
+                };
+                EXPECT_LE(greatest(0, begin), std::ranges::min(std::span(values).subspan(begin)));
+                EXPECT_LE(greatest(0, place), values[place]);
+                EXPECT_EQ(std::ranges::min(std::span(values).subspan(place)), values[place]);
+                std::ranges::sort(values);
+                EXPECT_EQ(values, sorted); // none is lost
+            }
+            const double middle = (sorted[size / 2] + sorted[(size - 1) / 2]) / 2;
+            EXPECT_EQ(median(list), size % 2 == 1 ? sorted[size / 2] : middle);
+        }
+    }
+}
+
+TEST(Robust, TheilSenIgnoresAnOutlier) {
+    const std::vector<double> x{0, 1, 2, 3, 4, 5, 6, 7.5, 9, 10};
+    const std::vector<double> y{1.0, 1.9, 3.2, 4.1, 4.8, 6.3, 30.0, 8.4, 10.1, 11.2};
+    const Line line = theilSen(x, y);
+    EXPECT_NEAR(line.slope, 1.025, 1e-12); // SciPy
+    EXPECT_NEAR(line.intercept, 0.9375, 1e-12);
+}
+
+TEST(Tests, MannWhitney) {
+    const RankTest ties = mannWhitney(kA, kB); // SciPy, normal with ties
+    EXPECT_EQ(ties.u, 58);
+    EXPECT_NEAR(ties.p_two_sided, 0.13291945818531892, 1e-12);
+    EXPECT_NEAR(ties.p_greater, 0.06645972909265946, 1e-12);
+    EXPECT_NEAR(ties.p_less, 0.9442044002897128, 1e-12);
+    const std::vector<double> c{5.1, 6.2, 7.3, 8.4, 9.9};
+    const std::vector<double> d{1.0, 2.2, 3.1, 6.9};
+    const RankTest exact = mannWhitney(c, d); // SciPy, exact
+    EXPECT_EQ(exact.u, 18);
+    EXPECT_NEAR(exact.p_greater, 0.031746031746031744, 1e-12);
+    EXPECT_NEAR(exact.p_less, 0.9841269841269842, 1e-12);
+    EXPECT_NEAR(exact.p_two_sided, 0.06349206349206349, 1e-12);
+    EXPECT_EQ(mannWhitney({}, c).p_greater, 1);
+    EXPECT_EQ(mannWhitney(std::vector<double>(20, 1.0), std::vector<double>(20, 1.0)).p_greater, 1);
+}
+
+TEST(Tests, CorrectionsForManyTests) {
+    const std::vector<double> chances{0.212, 0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.216};
+    const std::vector<double> fdr{0.216, 0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.74 / 7, 0.216, 0.216}; // SciPy
+    const std::vector<double> family{0.615, 0.01, 0.072, 0.312, 0.312, 0.312, 0.312, 0.312, 0.615, 0.615};
+    for (std::size_t i = 0; i < chances.size(); ++i) {
+        EXPECT_NEAR(benjaminiHochberg(chances)[i], fdr[i], 1e-12) << i;
+        EXPECT_NEAR(holm(chances)[i], family[i], 1e-12) << i;
+    }
+    EXPECT_NEAR(normalTail(3.5), 2.32629079e-04, 1e-11); // SciPy
+    EXPECT_NEAR(normalTail(6), 9.86587645e-10, 1e-17);
+}
+
+TEST(Tests, FalseAlarmsStayAtTheStatedLevel) {
+    std::mt19937_64 random(1);
+    std::normal_distribution<double> noise;
+    int alarms = 0;
+    constexpr int kRounds = 400;
+    for (int round = 0; round < kRounds; ++round) {
+        std::vector<double> chances;
+        for (int test = 0; test < 10; ++test) {
+            std::vector<double> a(30);
+            std::vector<double> b(60);
+            for (auto* sample : {&a, &b}) {
+                for (double& value : *sample)
+                    value = std::exp(noise(random));
+            }
+            chances.push_back(mannWhitney(a, b).p_greater);
+        }
+        alarms += std::ranges::min(holm(chances)) < 0.05 ? 1 : 0;
+    }
+    EXPECT_LE(alarms, 0.05 * kRounds + 3 * std::sqrt(0.05 * kRounds));
+}
+
+TEST(ChangePoint, PredictiveIsStudentsT) {
+    EXPECT_NEAR(std::exp(logStudent(1.3, 4, 0.5, 2)), 0.1699878667640972, 1e-12); // SciPy
+}
+
+std::vector<double> series(std::mt19937_64& random, const std::vector<std::pair<int, double>>& levels, double sigma) {
+    std::vector<double> values;
+    for (const auto& [count, level] : levels) {
+        for (int i = 0; i < count; ++i)
+            values.push_back(level * (1 + sigma * std::normal_distribution<double>()(random)));
+    }
+    return values;
+}
+
+TEST(ChangePoint, FindsEachStepAndItsPlace) {
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 50; ++round) {
+        const auto changes = findChanges(series(random, {{25, 100}, {20, 120}, {30, 90}}, 0.02));
+        ASSERT_EQ(changes.size(), 2U) << round;
+        EXPECT_NEAR(static_cast<double>(changes[0].at), 25, 1);
+        EXPECT_NEAR(static_cast<double>(changes[1].at), 45, 1);
+        EXPECT_NEAR(changes[0].before, 100, 2);
+        EXPECT_NEAR(changes[0].after, 120, 2);
+        EXPECT_NEAR(changes[1].after, 90, 2);
+        EXPECT_GT(changes[0].probability, 0.9);
+    }
+}
+
+TEST(ChangePoint, StaysQuietOnNoiseSpikesAndSmallSteps) {
+    std::mt19937_64 random(8);
+    for (int round = 0; round < 200; ++round) {
+        EXPECT_TRUE(findChanges(series(random, {{60, 100}}, 0.03)).empty());
+        EXPECT_TRUE(findChanges(series(random, {{20, 100}, {1, 300}, {20, 100}}, 0.02)).empty());
+        EXPECT_TRUE(findChanges(series(random, {{20, 100}, {20, 105}}, 0.01)).empty()) << "below a tenth";
+    }
+    EXPECT_TRUE(findChanges(std::vector<double>(50, 5.0)).empty());
+    EXPECT_TRUE(findChanges({}).empty());
+    EXPECT_EQ(findChanges(series(random, {{10, 100}, {10, 150}}, 0)).size(), 1U) << "also without noise";
+}
+
+} // namespace
+} // namespace bubblescope::statistics

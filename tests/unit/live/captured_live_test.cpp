@@ -1,0 +1,265 @@
+#include "core/live/captured_run.h"
+#include "core/live/spool_follower.h"
+#include "core/live/stream_receiver.h"
+#include "core/live/stream_sender.h"
+#include "profiler/capture/capture_writer.h"
+#include "tests/support/recorded_job.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/unit/live/recorded_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope::profiler {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::RecordedJob;
+constexpr int kRanks = RecordedJob::kRanks;
+constexpr TimeNs kUnit = RecordedJob::kUnit;
+
+/// Feeds what the processes wrote since it was last asked.
+class Watched {
+public:
+    explicit Watched(RecordedJob& job) : job_(job) {
+        for (Stream& stream : streams_)
+            stream.number = engine.open();
+    }
+    void feed(int rank) {
+        Stream& stream = streams_[static_cast<std::size_t>(rank)];
+        const std::string all = job_.bytes(rank);
+        engine.feed(stream.number, std::string_view(all).substr(stream.fed), now);
+        stream.fed = all.size();
+    }
+    void gone(int rank) { engine.gone(streams_[static_cast<std::size_t>(rank)].number, "it was killed"); }
+    std::vector<LiveEvent> look(CapturedRun& run) {
+        run.look(engine, now);
+        return engine.advance(now);
+    }
+    RankState state(int rank) const { return engine.ranks()[static_cast<std::size_t>(rank)].state; }
+
+    LiveAnalyzer engine;
+    TimeNs now{1h};
+
+private:
+    struct Stream {
+        LiveAnalyzer::Stream number = 0;
+        std::size_t fed = 0;
+    };
+    RecordedJob& job_;
+    std::array<Stream, kRanks> streams_;
+};
+
+TEST(CapturedLive, SaysHowTheRanksOfARecordedJobAreAndWhatTheyLost) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path());
+    Watched watched(job);
+    CapturedRun run({scratch.path()}, 10s);
+    for (int rank = 0; rank < kRanks; ++rank) {
+        for (int step = 0; step < 3; ++step)
+            job.write(rank, step);
+        watched.feed(rank);
+    }
+    (void)watched.look(run);
+    ASSERT_TRUE(watched.engine.info()) << run.problem();
+    EXPECT_EQ(watched.engine.info()->schedule, "1f1b");
+    ASSERT_EQ(watched.engine.ranks().size(), 2U);
+    EXPECT_EQ(watched.engine.counts().steps, 2) << "the last may go on";
+    for (int rank = 0; rank < kRanks; ++rank) {
+        EXPECT_EQ(watched.state(rank), RankState::Running);
+        EXPECT_EQ(watched.engine.ranks()[static_cast<std::size_t>(rank)].pid, 100 + rank);
+    }
+    job.writer(0).counts().lost_in_rings += 5;
+    job.writer(0).counts().parts_removed += 3;
+    job.end(0, 3);
+    watched.feed(0);
+    const std::vector<LiveEvent> events = watched.look(run);
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].kind, LiveEvent::Kind::RankChanged);
+    EXPECT_EQ(events[0].rank.rank, Rank{0});
+    EXPECT_EQ(events[0].rank.state, RankState::Ended);
+    EXPECT_EQ(events[0].rank.dropped, 5) << "parts go because they were told to";
+    EXPECT_EQ(watched.engine.counts().dropped, 5);
+    EXPECT_FALSE(watched.engine.runEnded());
+
+    watched.gone(1);
+    const std::vector<LiveEvent> last = watched.look(run); // nothing is waited for: all are over
+    EXPECT_EQ(watched.state(1), RankState::Gone);
+    EXPECT_EQ(watched.engine.ranks()[1].why, "it was killed");
+    EXPECT_EQ(watched.state(0), RankState::Ended);
+    EXPECT_EQ(watched.engine.counts().steps, 3);
+    ASSERT_FALSE(last.empty());
+    EXPECT_EQ(last.back().kind, LiveEvent::Kind::RunEnded);
+    EXPECT_EQ(last.back().step, 2);
+    EXPECT_TRUE(watched.engine.runEnded());
+    watched.gone(0);
+    (void)watched.look(run);
+    EXPECT_EQ(watched.state(0), RankState::Ended) << "who said that it ended may go";
+}
+
+TEST(CapturedLive, ARankThatIsSilentWhileOthersGoOnIsLate) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path());
+    Watched watched(job);
+    CapturedRun run({scratch.path()}, 10s); // as the engine has it
+    for (int rank = 0; rank < kRanks; ++rank) {
+        job.write(rank, 0);
+        job.write(rank, 1);
+        watched.feed(rank);
+    }
+    (void)watched.look(run);
+    ASSERT_TRUE(watched.engine.info()) << run.problem();
+    watched.now += 1min; // all are silent: who is at fault does not show
+    (void)watched.engine.advance(watched.now);
+    EXPECT_EQ(watched.state(0), RankState::Running);
+    job.write(1, 2);
+    watched.feed(1);
+    (void)watched.engine.advance(watched.now);
+    EXPECT_EQ(watched.state(0), RankState::Late);
+    EXPECT_THAT(watched.engine.ranks()[0].why, testing::HasSubstr("nothing was heard of it"));
+    EXPECT_EQ(watched.state(1), RankState::Running);
+    job.write(0, 2);
+    watched.feed(0);
+    (void)watched.engine.advance(watched.now);
+    EXPECT_EQ(watched.state(0), RankState::Running);
+    EXPECT_EQ(watched.engine.ranks()[0].why, "");
+}
+
+std::size_t tracesIn(const std::filesystem::path& dir) {
+    if (!std::filesystem::exists(dir)) return 0;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
+        count += entry.path().extension() == ".pftrace" ? 1 : 0;
+    return count;
+}
+
+/// A collector that keeps what arrives, and one machine that sends a folder.
+class Collecting {
+public:
+    explicit Collecting(const std::filesystem::path& dir) : run({keep.path()}, 10s) {
+        StreamReceiver::Options options{{"127.0.0.1", 0}, "secret", "clock", {}};
+        options.keep = keep.path();
+        auto opened = StreamReceiver::open(std::move(options));
+        EXPECT_TRUE(opened.ok()) << opened.error().text();
+        receiver = std::make_unique<StreamReceiver>(std::move(opened).value());
+        StreamSender::Options sends{receiver->address(), "secret", "node", "boot", {}};
+        sends.only_own = true;
+        sender = std::make_unique<StreamSender>(std::move(sends));
+        follower = std::make_unique<SpoolFollower>(SpoolFollower::open({dir}).value());
+    }
+    template <class Enough>
+    void turnUntil(const Enough& enough) {
+        for (int i = 0; i < 200'000 && !enough(); ++i) {
+            now += 1ms;
+            (void)follower->read(*sender, now);
+            EXPECT_TRUE(sender->turn(now).ok());
+            receiver->turn(engine, now);
+            run.look(engine, now);
+            (void)engine.advance(now);
+        }
+        EXPECT_TRUE(enough());
+    }
+
+    test::ScratchFolder keep;
+    LiveAnalyzer engine;
+    CapturedRun run;
+    std::unique_ptr<StreamReceiver> receiver;
+    std::unique_ptr<StreamSender> sender;
+    std::unique_ptr<SpoolFollower> follower;
+    TimeNs now{1h};
+};
+
+TEST(CapturedLive, ARecordedJobIsWatchedOverTheNetwork) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path());
+    Collecting collecting(scratch.path());
+    const auto write = [&](int from, int to) {
+        for (int step = from; step < to; ++step) {
+            for (int rank = 0; rank < kRanks; ++rank)
+                job.write(rank, step);
+        }
+    };
+    write(0, 3);
+    collecting.turnUntil([&] { return collecting.engine.counts().steps >= 2; });
+    EXPECT_FALSE(collecting.sender->done()) << "it goes on";
+    write(3, 5);
+    for (int rank = 0; rank < kRanks; ++rank)
+        job.end(rank, 5);
+    collecting.turnUntil([&] { return collecting.engine.runEnded() && collecting.sender->done(); });
+    EXPECT_EQ(collecting.engine.counts().steps, 5);
+    EXPECT_EQ(collecting.engine.counts().incomplete, 0);
+    for (const LiveStep& step : collecting.engine.steps()) {
+        EXPECT_EQ(step.wall, 9 * kUnit);
+        EXPECT_EQ(step.busy, 2 * 6 * kUnit);
+    }
+    for (const LiveRank& rank : collecting.engine.ranks())
+        EXPECT_EQ(rank.state, RankState::Ended);
+    for (int rank = 0; rank < kRanks; ++rank) {
+        const std::string name = "rank" + std::to_string(rank) + ".pid" + std::to_string(100 + rank) + ".pftrace";
+        const auto kept = collecting.keep.path() / "node" / scratch.path().filename() / name;
+        EXPECT_EQ(test::readAll(kept), job.bytes(rank)) << "what arrives is what was recorded";
+    }
+    EXPECT_EQ(collecting.receiver->keepProblem(), "");
+}
+
+TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path(), 4000); // a part is full with every step or two
+    const auto wanted = test::fourRanks(2);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    const test::RecordedRanks own(test::infoOf(wanted));
+    Collecting collecting(scratch.path());
+    for (int step = 0; step < 40; ++step) {
+        job.write(0, step);
+        const std::int64_t slices = 4 * (step + 1);
+        collecting.turnUntil([&] { return collecting.engine.counts().slices >= slices; });
+    }
+    EXPECT_GT(job.writer(0).counts().parts_removed, 5);
+    EXPECT_LE(tracesIn(collecting.keep.path()), 5U);
+    EXPECT_GE(tracesIn(collecting.keep.path()), 4U);
+    EXPECT_EQ(collecting.engine.counts().torn, 0);
+
+    StreamSender others({collecting.receiver->address(), "secret", "other", "clock", {}});
+    SpoolFollower of_others = SpoolFollower::open({own.dir()}).value();
+    for (int i = 0; i < 200'000 && !collecting.engine.info(); ++i) {
+        collecting.now += 1ms;
+        (void)of_others.read(others, collecting.now);
+        EXPECT_TRUE(others.turn(collecting.now).ok());
+        collecting.receiver->turn(collecting.engine, collecting.now);
+    }
+    EXPECT_TRUE(collecting.engine.info());
+    EXPECT_FALSE(std::filesystem::exists(collecting.keep.path() / "other"));
+}
+
+TEST(CapturedLive, FilesOfOtherMachinesAreLeftToThem) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path()); // by the clock "boot"
+    job.write(0, 0);
+    job.end(0, 1);
+    LiveAnalyzer engine;
+    StreamReceiver receiver = StreamReceiver::open({{"127.0.0.1", 0}, "secret", "clock", {}}).value();
+    StreamSender::Options options{receiver.address(), "secret", "elsewhere", "another boot", {}};
+    options.only_own = true;
+    StreamSender sender(std::move(options));
+    SpoolFollower follower = SpoolFollower::open({scratch.path()}).value();
+    TimeNs now{0};
+    for (int i = 0; i < 2000; ++i) {
+        now += 1ms;
+        (void)follower.read(sender, now);
+        EXPECT_TRUE(sender.turn(now).ok());
+        receiver.turn(engine, now);
+    }
+    EXPECT_TRUE(sender.connected());
+    EXPECT_EQ(follower.files(), 1U);
+    EXPECT_EQ(engine.counts().bytes, 0);
+}
+
+} // namespace
+} // namespace bubblescope::profiler

@@ -1,0 +1,256 @@
+#include "core/live/share_writer.h"
+#include "core/live/spool_follower.h"
+#include "tests/unit/live/recorded_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+
+// Collectors of some replicas each, and one of the whole job that hears only of their steps.
+namespace bubblescope::profiler {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fourRanks;
+using test::infoOf;
+using test::RecordedRanks;
+
+constexpr int kReplicas = 4;
+
+RunInfo fourReplicas() {
+    RunInfo info = infoOf(fourRanks(1));
+    info.dp = kReplicas;
+    return info;
+}
+
+/// Rank 1 of replica 2 becomes slow at step 6.
+std::vector<Run> replicasWithASlowRank(int steps) {
+    std::vector<Run> runs;
+    for (int replica = 0; replica < kReplicas; ++replica) {
+        test::JitteredRun wanted = fourRanks(steps);
+        if (replica == 2)
+            wanted.op_factor = [](int step, Rank rank, const Op&) { return step >= 6 && rank == Rank{1} ? 1.6 : 1.0; };
+        runs.push_back(test::makeJitteredRun(wanted, static_cast<unsigned>(replica) + 1));
+    }
+    return runs;
+}
+
+/// A collector of some replicas, and the file that it writes of them.
+struct Collector {
+    Collector(ReplicaRange replicas, const std::filesystem::path& dir, int ranks)
+        : own(replicas), engine([replicas] {
+              LiveOptions options;
+              options.replicas = replicas;
+              return options;
+          }()),
+          writer(dir, thisHost(), {20'000, 3}) {
+        for (int rank = 0; rank < ranks; ++rank)
+            streams.push_back(engine.open());
+    }
+    void feed(int rank, const std::string& bytes, TimeNs now) {
+        if (own.has(rank % kReplicas)) engine.feed(streams[static_cast<std::size_t>(rank)], bytes, now);
+    }
+    void advance(TimeNs now) { ASSERT_TRUE(writer.write(engine, engine.advance(now), now).ok()); }
+
+    ReplicaRange own;
+    LiveAnalyzer engine;
+    ShareWriter writer;
+    std::vector<LiveAnalyzer::Stream> streams;
+};
+
+/// Ranks, one collector of all of them, and two below one of the whole job.
+class Chain {
+public:
+    explicit Chain(int steps) : runs(replicasWithASlowRank(steps)), ranks(fourReplicas()), single(makeSingle()) {
+        begin({0, 1});
+        begin({2, 3});
+    }
+    void begin(ReplicaRange replicas) { collectors.emplace_back(replicas, shares.path(), ranks.ranks()); }
+    void run(int step) {
+        for (int rank = 0; rank < ranks.ranks(); ++rank) {
+            const auto replica = static_cast<std::size_t>(rank % kReplicas);
+            ranks.write(rank, runs[replica].steps[static_cast<std::size_t>(step)], step);
+        }
+        hear();
+    }
+    void hear() {
+        for (int rank = 0; rank < ranks.ranks(); ++rank) {
+            const std::string news = ranks.news(rank);
+            single.feed(single_streams[static_cast<std::size_t>(rank)], news, now);
+            for (Collector& collector : collectors)
+                collector.feed(rank, news, now);
+        }
+        advance(200ms);
+    }
+    void advance(TimeNs time) {
+        now += time;
+        (void)single.advance(now);
+        for (Collector& collector : collectors)
+            collector.advance(now);
+        while (follower.read(job, now)) {
+        }
+        const std::vector<LiveEvent> fresh = job.advance(now);
+        events.insert(events.end(), fresh.begin(), fresh.end());
+    }
+    void end() {
+        for (int rank = 0; rank < ranks.ranks(); ++rank)
+            ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        hear();
+        for (Collector& collector : collectors)
+            ASSERT_TRUE(collector.writer.end(collector.engine, now).ok());
+        advance(0ms);
+    }
+
+private:
+    LiveAnalyzer makeSingle() { return LiveAnalyzer(); }
+
+public:
+    std::vector<Run> runs;
+    RecordedRanks ranks;
+    test::ScratchFolder shares;
+    std::list<Collector> collectors;
+    LiveAnalyzer single;
+    std::vector<LiveAnalyzer::Stream> single_streams = [this] {
+        std::vector<LiveAnalyzer::Stream> streams;
+        for (int rank = 0; rank < ranks.ranks(); ++rank)
+            streams.push_back(single.open());
+        return streams;
+    }();
+    LiveAnalyzer job;
+    SpoolFollower follower = SpoolFollower::open({shares.path()}).value();
+    std::vector<LiveEvent> events;
+    TimeNs now{0};
+};
+
+TEST(Chain, SaysOfTheWholeJobWhatOneCollectorOfAllSays) {
+    constexpr int kSteps = 14;
+    Chain chain(kSteps);
+    for (int step = 0; step < kSteps; ++step)
+        chain.run(step);
+    chain.end();
+    ASSERT_EQ(chain.single.steps().size(), static_cast<std::size_t>(kSteps));
+    ASSERT_EQ(chain.job.steps().size(), static_cast<std::size_t>(kSteps));
+    for (std::size_t i = 0; i < chain.single.steps().size(); ++i) {
+        const LiveStep& one = chain.single.steps()[i];
+        const LiveStep& both = chain.job.steps()[i];
+        EXPECT_TRUE(both.complete) << both.fault;
+        EXPECT_EQ(both.index, one.index);
+        EXPECT_EQ(both.wall, one.wall);
+        EXPECT_EQ(both.busy, one.busy);
+        EXPECT_EQ(both.bubble, one.bubble);
+        EXPECT_DOUBLE_EQ(both.bubble_rate, one.bubble_rate);
+        ASSERT_TRUE(one.expected_rate && both.expected_rate);
+        EXPECT_DOUBLE_EQ(*both.expected_rate, *one.expected_rate);
+        EXPECT_EQ(both.expected_bubble, one.expected_bubble);
+    }
+    ASSERT_FALSE(chain.single.anomalies().empty());
+    ASSERT_FALSE(chain.job.anomalies().empty());
+    const Anomaly& worst = chain.single.anomalies().front().anomaly;
+    const Anomaly& told = chain.job.anomalies().front().anomaly;
+    EXPECT_EQ(worst.kind, AnomalyKind::Straggler);
+    EXPECT_EQ(identityOf(told), identityOf(worst));
+    EXPECT_EQ(told.rank, Rank{1});
+    EXPECT_EQ(told.replica, 2);
+    EXPECT_FALSE(told.message.empty());
+    EXPECT_FALSE(told.evidence.empty());
+    const auto found = std::ranges::find_if(chain.events, [](const LiveEvent& event) {
+        return event.kind == LiveEvent::Kind::AnomalyFound && event.anomaly->anomaly.kind == AnomalyKind::Straggler;
+    });
+    ASSERT_NE(found, chain.events.end());
+    EXPECT_LE(found->step, 8) << "within three steps";
+
+    EXPECT_TRUE(chain.job.runEnded());
+    EXPECT_EQ(chain.job.counts().slices, chain.ranks.records());
+    EXPECT_EQ(chain.job.counts().unheard, 0);
+    EXPECT_EQ(chain.job.counts().bad, 0);
+    EXPECT_EQ(chain.job.counts().late, 0);
+    for (std::size_t place = 0; place < chain.single.ranks().size(); ++place) {
+        const LiveRank& one = chain.single.ranks()[place];
+        const LiveRank& both = chain.job.ranks()[place];
+        EXPECT_EQ(both.state, one.state);
+        EXPECT_EQ(both.step, one.step);
+        EXPECT_EQ(both.records, one.records);
+        EXPECT_EQ(both.busy, one.busy);
+        EXPECT_EQ(both.bubble, one.bubble);
+        EXPECT_EQ(both.pid, one.pid);
+    }
+}
+
+TEST(Chain, WhatACollectorDoesNotTellIsUnknownUntilItReturns) {
+    Chain chain(6);
+    chain.run(0);
+    chain.run(1); // which ends the first
+    ASSERT_EQ(chain.job.steps().size(), 1U);
+    EXPECT_TRUE(chain.job.steps().back().complete);
+    chain.collectors.pop_back(); // that of replicas 2 and 3
+    chain.run(2);
+    ASSERT_EQ(chain.job.steps().size(), 1U) << "it may come";
+    chain.advance(21s);
+    ASSERT_EQ(chain.job.steps().size(), 3U);
+    const LiveStep& step = chain.job.steps().back();
+    EXPECT_FALSE(step.complete);
+    EXPECT_THAT(step.fault, testing::HasSubstr("replica 2"));
+    EXPECT_EQ(step.unknown.size(), 8U);
+    EXPECT_GT(step.bubble_rate, 0) << "of those that are known";
+
+    // Begun anew it reads all files from their beginning, and tells of old steps too.
+    chain.begin({2, 3});
+    for (int rank = 0; rank < chain.ranks.ranks(); ++rank)
+        chain.collectors.back().feed(rank, test::readAll(chain.ranks.spool(rank).path()), chain.now);
+    chain.advance(200ms);
+    chain.run(3);
+    chain.run(4);
+    ASSERT_GE(chain.job.steps().size(), 4U);
+    EXPECT_EQ(chain.job.steps()[3].index, 3);
+    EXPECT_TRUE(chain.job.steps()[3].complete) << chain.job.steps()[3].fault;
+    EXPECT_EQ(chain.job.counts().late, 0);
+    EXPECT_EQ(chain.job.counts().bad, 0);
+}
+
+TEST(Chain, ACollectorTakesNothingOfOtherReplicas) {
+    LiveOptions options;
+    options.replicas = {1, 1};
+    LiveAnalyzer engine(options);
+    RecordedRanks ranks(fourReplicas());
+    const auto runs = replicasWithASlowRank(1);
+    std::vector<LiveAnalyzer::Stream> streams;
+    for (int rank = 0; rank < ranks.ranks(); ++rank) {
+        ranks.write(rank, runs[static_cast<std::size_t>(rank % kReplicas)].steps[0], 0);
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        engine.feed(engine.open(), ranks.news(rank), 0ns);
+    }
+    (void)engine.advance(1s);
+    ASSERT_EQ(engine.steps().size(), 1U);
+    EXPECT_TRUE(engine.steps().front().complete);
+    EXPECT_TRUE(engine.runEnded()) << "nobody else is waited for";
+    EXPECT_EQ(engine.replicas(), std::pair(1, 1));
+}
+
+TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
+    LiveAnalyzer job;
+    const auto stream = job.open();
+    perfetto::Encoder encoder(1);
+    encoder.process(1, 1, "replicas 0 to 9", 0);
+    encoder.clockSnapshot(0ns, 0ns);
+    RunStatement said;
+    said.info = fourReplicas();
+    encodeShare(encoder, 1, 0ns, ShareBegin{said, 0, 9, 0}); // more than the run has
+    encodeShare(encoder, 1, 0ns, ShareEnd{});
+    encodeShare(encoder, 1, 0ns, ShareBegin{said, 0, 1, 0});
+    LiveRank rank;
+    rank.replica = 3; // another collector's
+    encodeShare(encoder, 1, 0ns, rank);
+    ShareStep step;
+    step.step.replicas.resize(1); // complete, without its ranks
+    step.step.replicas[0].complete = true;
+    encodeShare(encoder, 1, 0ns, step);
+    job.feed(stream, encoder.take(), 0ns);
+    EXPECT_EQ(job.counts().bad, 3);
+    (void)job.advance(1min);
+    EXPECT_TRUE(job.steps().empty());
+}
+
+} // namespace
+} // namespace bubblescope::profiler

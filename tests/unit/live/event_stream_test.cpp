@@ -1,0 +1,90 @@
+#include "core/formats/perfetto/event_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::perfetto {
+namespace {
+
+struct Seen {
+    std::vector<std::string> events;
+    std::vector<ClockReading> clocks;
+};
+
+class EventStreamTest : public testing::Test {
+protected:
+    EventStream stream_{[this](const StreamEvent& event) {
+                            std::string text = std::string(event.category) + " " + std::string(event.name);
+                            if (const auto number = event.integer("n")) text += " n=" + std::to_string(*number);
+                            if (const auto word = event.text("t")) text += " t=" + std::string(*word);
+                            text += " " + std::string(stream_.processOf(event.track)) + " " +
+                                    std::to_string(event.start.count()) + "-" + std::to_string(event.end.count());
+                            seen_.events.push_back(text);
+                        },
+                        [this](const ClockReading& clocks) { seen_.clocks.push_back(clocks); }};
+    Seen seen_;
+    Encoder encoder_{7};
+
+    std::string beginning() {
+        encoder_.process(1, 1, "rank 0", 0);
+        encoder_.track(2, 1, "compute", 0);
+        encoder_.clockSnapshot(TimeNs{5}, TimeNs{1'000});
+        return encoder_.take();
+    }
+    std::string slice(int number) {
+        const std::vector<Arg> args{{"n", std::int64_t{number}}, {"t", std::string_view("some text of its own")}};
+        encoder_.beginSlice(2, TimeNs{100 * number}, "op", "F" + std::to_string(number), args);
+        encoder_.endSlice(2, TimeNs{100 * number + 50});
+        return encoder_.take();
+    }
+};
+
+TEST_F(EventStreamTest, HandsOutEventsByteByByte) {
+    std::string bytes = beginning();
+    bytes += slice(1);
+    bytes += slice(2);
+    for (const char byte : bytes)
+        stream_.feed({&byte, 1});
+    EXPECT_EQ(seen_.events, (std::vector<std::string>{"op F1 n=1 t=some text of its own rank 0 100-150",
+                                                      "op F2 n=2 t=some text of its own rank 0 200-250"}));
+    ASSERT_EQ(seen_.clocks.size(), 1U);
+    EXPECT_EQ(seen_.clocks[0].realtime, TimeNs{1'000});
+    EXPECT_EQ(stream_.pending(), 0U);
+    EXPECT_EQ(stream_.counts().damaged, 0);
+}
+
+TEST_F(EventStreamTest, WaitsForTheRestOfAPacket) {
+    stream_.feed(beginning());
+    const std::string bytes = slice(1);
+    stream_.feed(bytes.substr(0, bytes.size() - 1));
+    EXPECT_TRUE(seen_.events.empty());
+    EXPECT_GT(stream_.pending(), 0U);
+    stream_.feed(bytes.substr(bytes.size() - 1));
+    EXPECT_EQ(seen_.events.size(), 1U);
+}
+
+TEST_F(EventStreamTest, GoesOnBehindWhatIsNoPacket) {
+    stream_.feed(beginning());
+    const std::string first = slice(1);
+    const std::string second = slice(2);
+    const std::string third = slice(3);
+    stream_.feed(first + std::string(4096, '\0') + second); // what a file system leaves of a page that was lost
+    stream_.feed(third.substr(0, 5));
+    stream_.feed(third.substr(5));
+    EXPECT_EQ(seen_.events.size(), 3U);
+    EXPECT_EQ(stream_.counts().torn, 1);
+    EXPECT_EQ(stream_.counts().skipped, 4096);
+}
+
+TEST_F(EventStreamTest, AnEndWithoutABeginIsCounted) {
+    stream_.feed(beginning());
+    encoder_.endSlice(2, TimeNs{10});
+    stream_.feed(encoder_.take());
+    EXPECT_EQ(stream_.counts().unmatched, 1);
+    EXPECT_TRUE(seen_.events.empty());
+}
+
+} // namespace
+} // namespace bubblescope::perfetto

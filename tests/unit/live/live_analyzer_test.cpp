@@ -1,0 +1,415 @@
+#include "core/live/live_analyzer.h"
+
+#include "core/analysis/report.h"
+#include "tests/support/sanitized.h"
+#include "tests/unit/live/recorded_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace bubblescope::profiler {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fourRanks;
+using test::infoOf;
+using test::RecordedRanks;
+using Kind = LiveEvent::Kind;
+
+/// An engine fed by ranks, with a clock of its own.
+class Watch {
+public:
+    explicit Watch(RecordedRanks& ranks, LiveOptions options = {}) : ranks_(ranks), engine(std::move(options)) {
+        for (int rank = 0; rank < ranks.ranks(); ++rank)
+            streams.push_back(engine.open());
+    }
+    void feed(int rank) { engine.feed(streams[static_cast<std::size_t>(rank)], ranks_.news(rank), now); }
+    void feedAll() {
+        for (int rank = 0; rank < ranks_.ranks(); ++rank)
+            feed(rank);
+    }
+    std::vector<LiveEvent> after(TimeNs time) {
+        now += time;
+        std::vector<LiveEvent> fresh = engine.advance(now);
+        events.insert(events.end(), fresh.begin(), fresh.end());
+        return fresh;
+    }
+    [[nodiscard]] std::vector<int> closedSteps() const {
+        std::vector<int> closed;
+        for (const LiveEvent& event : events) {
+            if (event.kind == Kind::StepClosed) closed.push_back(event.step);
+        }
+        return closed;
+    }
+    [[nodiscard]] std::size_t count(Kind kind) const {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(events, [kind](const LiveEvent& event) { return event.kind == kind; }));
+    }
+
+private:
+    RecordedRanks& ranks_;
+
+public:
+    LiveAnalyzer engine;
+    std::vector<LiveAnalyzer::Stream> streams;
+    TimeNs now{0};
+    std::vector<LiveEvent> events;
+};
+
+std::vector<RankState> states(const LiveAnalyzer& engine) {
+    std::vector<RankState> all;
+    for (const LiveRank& rank : engine.ranks())
+        all.push_back(rank.state);
+    return all;
+}
+
+void writeStep(RecordedRanks& ranks, const Run& run, int index) {
+    for (int rank = 0; rank < ranks.ranks(); ++rank)
+        ranks.write(rank, run.steps[static_cast<std::size_t>(index)], index);
+}
+
+void endAll(RecordedRanks& ranks) {
+    for (int rank = 0; rank < ranks.ranks(); ++rank)
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+}
+
+TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
+    const auto wanted = fourRanks(6);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    Watch watch(ranks);
+    for (int step = 0; step < wanted.steps; ++step) {
+        writeStep(ranks, run, step);
+        watch.feedAll();
+        watch.after(200ms);
+    }
+    endAll(ranks);
+    watch.feedAll();
+    watch.after(0ms);
+
+    EXPECT_THAT(watch.closedSteps(), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+    EXPECT_TRUE(watch.engine.runEnded());
+    EXPECT_EQ(watch.count(Kind::RunEnded), 1U);
+    JobControl control;
+    auto loaded = loadRun({ranks.dir()}, control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    const RunReport report = diagnoseRun(loaded.value()).value();
+    ASSERT_EQ(watch.engine.steps().size(), report.steps.size());
+    for (std::size_t i = 0; i < report.steps.size(); ++i) {
+        const LiveStep& live = watch.engine.steps()[i];
+        EXPECT_TRUE(live.complete) << live.fault;
+        EXPECT_EQ(live.wall, report.steps[i].wall);
+        EXPECT_DOUBLE_EQ(live.bubble_rate, report.steps[i].rates.over_makespan);
+        ASSERT_TRUE(live.expected_rate);
+        EXPECT_DOUBLE_EQ(*live.expected_rate, report.steps[i].form->bubble_rate);
+        TimeNs causes{0};
+        for (const TimeNs cause : live.causes)
+            causes += cause;
+        EXPECT_GT(causes, TimeNs{0});
+    }
+    EXPECT_EQ(watch.engine.counts().slices, ranks.records());
+    EXPECT_EQ(watch.engine.counts().unheard, 0);
+    EXPECT_EQ(watch.engine.counts().incomplete, 0);
+    EXPECT_EQ(watch.engine.window()->run().schedule.name, "1f1b");
+}
+
+TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
+    const auto wanted = fourRanks(20);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.window = {2, 3};
+    Watch watch(ranks, options);
+    for (int step = 0; step < wanted.steps; ++step)
+        writeStep(ranks, run, step);
+    endAll(ranks); // until then the last step may go on
+    watch.feedAll();
+    watch.after(200ms);
+    const StepWindow& window = *watch.engine.window();
+    std::vector<int> kept;
+    for (const StepTimeline& step : window.run().steps)
+        kept.push_back(step.index);
+    EXPECT_THAT(kept, testing::ElementsAre(0, 1, 17, 18, 19));
+    ASSERT_EQ(window.analyses().size(), kept.size());
+    ASSERT_EQ(window.diagnoses().size(), kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        EXPECT_EQ(window.analyses()[i].wall, window.run().steps[i].end - window.run().steps[i].begin);
+        for (const RankAccounting& rank : window.diagnoses()[i].accounting.ranks)
+            EXPECT_EQ(rank.total(), window.analyses()[i].wall) << "each diagnosis is of its own step";
+    }
+}
+
+TEST(LiveAnalyzer, TakesBytesInAnyPieces) {
+    const auto wanted = fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 2);
+    RecordedRanks ranks(infoOf(wanted));
+    for (int step = 0; step < wanted.steps; ++step)
+        writeStep(ranks, run, step);
+    endAll(ranks);
+    Watch watch(ranks);
+    std::mt19937 random(3);
+    std::vector<std::string> left;
+    for (int rank = 0; rank < 4; ++rank)
+        left.push_back(ranks.news(rank));
+    while (std::ranges::any_of(left, [](const std::string& bytes) { return !bytes.empty(); })) {
+        const std::size_t rank = random() % 4;
+        const std::size_t piece = std::min<std::size_t>(left[rank].size(), 1 + random() % 700);
+        watch.engine.feed(watch.streams[rank], left[rank].substr(0, piece), watch.now);
+        left[rank].erase(0, piece);
+        watch.after(1ms);
+    }
+    EXPECT_THAT(watch.closedSteps(), testing::ElementsAre(0, 1, 2));
+    EXPECT_EQ(watch.engine.counts().slices, ranks.records());
+    EXPECT_EQ(watch.engine.counts().torn, 0);
+    EXPECT_EQ(watch.engine.counts().unheard, 0);
+    EXPECT_TRUE(std::ranges::all_of(watch.engine.steps(), [](const LiveStep& step) { return step.complete; }));
+}
+
+TEST(LiveAnalyzer, WhatIsMissingIsUnknownAndNoBubble) {
+    const auto wanted = fourRanks(4);
+    const auto run = test::makeJitteredRun(wanted, 4);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.board.patience = 5s;
+    Watch watch(ranks, options);
+    writeStep(ranks, run, 0);
+    writeStep(ranks, run, 1);
+    watch.feedAll();
+    watch.after(1s);
+    for (const int rank : {0, 1, 3}) {
+        ranks.write(rank, run.steps[2], 2);
+        ranks.write(rank, run.steps[3], 3);
+        watch.feed(rank);
+    }
+    watch.after(1s);
+    EXPECT_EQ(watch.engine.steps().back().index, 1) << "rank 2 may still come";
+    EXPECT_THAT(states(watch.engine), testing::Each(RankState::Running));
+    watch.after(3s);
+    EXPECT_EQ(watch.engine.ranks()[2].state, RankState::Late);
+    watch.after(3s);
+    const LiveStep& step = watch.engine.steps().back();
+    EXPECT_EQ(step.index, 3);
+    EXPECT_FALSE(step.complete);
+    EXPECT_NE(step.fault, "");
+    EXPECT_THAT(step.unknown, testing::ElementsAre(testing::Pair(0, Rank{2})));
+    EXPECT_EQ(step.bubble, TimeNs{0});
+    EXPECT_EQ(step.wall, TimeNs{0});
+
+    ranks.write(2, run.steps[2], 2); // far too late
+    watch.feed(2);
+    EXPECT_GT(watch.engine.counts().late, 0);
+}
+
+TEST(LiveAnalyzer, TellsWhichRankIsGoneAndThatItReturned) {
+    const auto wanted = fourRanks(6);
+    const auto run = test::makeJitteredRun(wanted, 5);
+    RecordedRanks ranks(infoOf(wanted));
+    Watch watch(ranks);
+    writeStep(ranks, run, 0);
+    writeStep(ranks, run, 1);
+    watch.feedAll();
+    watch.after(1s);
+    watch.engine.gone(watch.streams[2], "its process was killed");
+    const auto events = watch.after(0s);
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].kind, Kind::RankChanged);
+    EXPECT_EQ(events[0].rank.rank, Rank{2});
+    EXPECT_EQ(events[0].rank.state, RankState::Gone);
+    EXPECT_EQ(events[0].rank.why, "its process was killed");
+    for (const int rank : {0, 1, 3}) {
+        ranks.write(rank, run.steps[2], 2);
+        watch.feed(rank);
+    }
+    watch.after(1s);
+    EXPECT_FALSE(watch.engine.steps().back().complete) << "nobody waits for who is gone";
+
+    ranks.start(2, {"host", "clock", 1, {}});
+    watch.engine.restart(watch.streams[2]);
+    writeStep(ranks, run, 3);
+    writeStep(ranks, run, 4);
+    watch.feedAll();
+    watch.after(1s);
+    EXPECT_THAT(states(watch.engine), testing::Each(RankState::Running));
+    EXPECT_EQ(watch.engine.steps().back().index, 4);
+    EXPECT_TRUE(watch.engine.steps().back().complete);
+}
+
+TEST(LiveAnalyzer, ARunInTheSamePlaceBeginsAnew) {
+    const auto wanted = fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 6);
+    RecordedRanks ranks(infoOf(wanted));
+    Watch watch(ranks);
+    for (int round = 0; round < 2; ++round) {
+        for (int rank = 0; round > 0 && rank < 4; ++rank) {
+            ranks.start(rank, {"host", "clock", 1, {}});
+            watch.engine.restart(watch.streams[static_cast<std::size_t>(rank)]);
+        }
+        for (int step = 0; step < 3; ++step)
+            writeStep(ranks, run, step);
+        endAll(ranks);
+        watch.feedAll();
+        watch.after(1s);
+        EXPECT_TRUE(watch.engine.runEnded());
+        EXPECT_EQ(watch.engine.steps().size(), 3U);
+    }
+    EXPECT_EQ(watch.count(Kind::RunBegan), 2U);
+    EXPECT_EQ(watch.closedSteps().size(), 6U);
+}
+
+TEST(LiveAnalyzer, CountsWhatCameTwiceTornOrOutOfOrder) {
+    const auto wanted = fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 7);
+    RecordedRanks ranks(infoOf(wanted));
+    Watch watch(ranks);
+    ranks.write(1, run.steps[1], 1); // before its step 0
+    writeStep(ranks, run, 0);
+    ranks.write(0, run.steps[1], 1);
+    ranks.write(0, run.steps[1], 1); // twice
+    ranks.write(2, run.steps[1], 1);
+    ranks.write(3, run.steps[1], 1);
+    for (const int rank : {0, 1, 2})
+        watch.feed(rank);
+    const std::string bytes = ranks.news(3);
+    ranks.write(3, run.steps[2], 2);
+    watch.engine.feed(watch.streams[3], bytes + "torn by a crash" + ranks.news(3), watch.now);
+    watch.after(1s);
+    const LiveCounts counts = watch.engine.counts();
+    EXPECT_GT(counts.out_of_order, 0);
+    EXPECT_EQ(counts.torn, 1);
+    EXPECT_EQ(watch.engine.steps().size(), 1U) << "step 1 may have more to come";
+    endAll(ranks);
+    for (const int rank : {0, 1, 2})
+        watch.feed(rank);
+    watch.feed(3);
+    watch.after(1s);
+    ASSERT_GE(watch.engine.steps().size(), 2U);
+    EXPECT_TRUE(watch.engine.steps()[0].complete);
+    EXPECT_TRUE(watch.engine.steps()[1].complete) << watch.engine.steps()[1].fault;
+    EXPECT_EQ(watch.engine.counts().duplicates,
+              static_cast<std::int64_t>(run.steps[1].ranks[0].size() + run.steps[1].comm[0].size()));
+}
+
+TEST(LiveAnalyzer, FlagsARankThatBecomesSlowWithinThreeSteps) {
+    for (const unsigned seed : {1U, 2U, 3U}) {
+        auto wanted = fourRanks(20);
+        constexpr int kOnset = 12;
+        wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.3 : 1.0; };
+        const auto run = test::makeJitteredRun(wanted, seed);
+        RecordedRanks ranks(infoOf(wanted));
+        Watch watch(ranks);
+        std::optional<int> flagged;
+        for (int step = 0; step < wanted.steps && !flagged; ++step) {
+            writeStep(ranks, run, step);
+            watch.feedAll();
+            for (const LiveEvent& event : watch.after(1s)) {
+                if (event.kind != Kind::AnomalyFound) continue;
+                EXPECT_GE(event.anomaly->found_at, kOnset) << event.anomaly->anomaly.message.text();
+                const bool it_is = event.anomaly->anomaly.kind == AnomalyKind::Straggler;
+                if (it_is && event.anomaly->anomaly.rank == Rank{2}) flagged = event.anomaly->found_at;
+            }
+        }
+        ASSERT_TRUE(flagged) << "seed " << seed;
+        EXPECT_GE(*flagged, kOnset);
+        EXPECT_LE(*flagged, kOnset + 2) << "seed " << seed;
+    }
+}
+
+TEST(LiveAnalyzer, IsSilentAboutARunWithoutFaults) {
+    const int steps = test::kSanitized ? 30 : 150;
+    for (const unsigned seed : {1U, 2U}) {
+        const auto wanted = fourRanks(steps);
+        const auto run = test::makeJitteredRun(wanted, seed);
+        RecordedRanks ranks(infoOf(wanted));
+        Watch watch(ranks);
+        for (int step = 0; step < wanted.steps; ++step) {
+            writeStep(ranks, run, step);
+            watch.feedAll();
+            for (const LiveEvent& event : watch.after(1s)) {
+                EXPECT_NE(event.kind, Kind::AnomalyFound)
+                    << "seed " << seed << ", step " << step << ": " << event.anomaly->anomaly.message.text();
+            }
+        }
+        EXPECT_EQ(watch.engine.steps().size(), static_cast<std::size_t>(steps));
+    }
+}
+
+TEST(LiveAnalyzer, ReplicasMakeAStepTogether) {
+    auto wanted = fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 8);
+    RunInfo info = infoOf(wanted);
+    info.dp = 2;
+    RecordedRanks ranks(info);
+    Watch watch(ranks);
+    for (int step = 0; step < 3; ++step)
+        writeStep(ranks, run, step);
+    for (int rank = 0; rank < 7; ++rank)
+        watch.feed(rank);
+    watch.after(1s);
+    EXPECT_EQ(watch.engine.steps().size(), 0U);
+    watch.feed(7);
+    watch.after(1s);
+    ASSERT_GE(watch.engine.steps().size(), 2U);
+    EXPECT_TRUE(watch.engine.steps()[0].complete) << watch.engine.steps()[0].fault;
+    EXPECT_EQ(watch.engine.window()->run().steps.size(), 2 * watch.engine.steps().size());
+}
+
+TEST(LiveAnalyzer, MemoryOfStepsIsBounded) {
+    const auto wanted = fourRanks(60);
+    const auto run = test::makeJitteredRun(wanted, 9);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.window = {4, 10};
+    options.history = 20;
+    Watch watch(ranks, options);
+    for (int step = 0; step < wanted.steps; ++step) {
+        writeStep(ranks, run, step);
+        watch.feedAll();
+        watch.after(1s);
+    }
+    EXPECT_EQ(watch.engine.steps().size(), 20U);
+    EXPECT_EQ(watch.engine.counts().steps, 60);
+    const auto& steps = watch.engine.window()->run().steps;
+    ASSERT_EQ(steps.size(), 14U);
+    EXPECT_EQ(steps.front().index, 0);
+    EXPECT_EQ(steps[3].index, 3);
+    EXPECT_EQ(steps[4].index, 50);
+}
+
+TEST(LiveAnalyzer, SetsHostsWithOtherClocksRight) {
+    const auto wanted = fourRanks(3);
+    auto run = test::makeJitteredRun(wanted, 10);
+    RecordedRanks ranks(infoOf(wanted));
+    // Rank 3's host shows a day more. The pings say so, whatever the hosts take for the time of day.
+    constexpr TimeNs kAhead = 24h;
+    auto shifted = run;
+    for (StepTimeline& step : shifted.steps) {
+        for (TimelineOp& op : step.ranks[3]) {
+            op.start += kAhead;
+            op.end += kAhead;
+        }
+        for (CommSpan& span : step.comm[3]) {
+            span.start += kAhead;
+            span.end += kAhead;
+        }
+    }
+    ranks.start(3, {"other", "other clock", 1, {}});
+    ASSERT_TRUE(ranks.spool(3).append(Ping{3, 0, kAhead + 100us, 120us, 121us, kAhead + 141us}).ok());
+    Watch watch(ranks);
+    for (int step = 0; step < 3; ++step)
+        writeStep(ranks, shifted, step);
+    endAll(ranks);
+    watch.feedAll();
+    watch.after(1s);
+    ASSERT_EQ(watch.engine.steps().size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const TimeNs off = std::chrono::abs(watch.engine.steps()[i].wall - run.steps[i].wall());
+        EXPECT_LE(off, TimeNs{21'000}) << "no more than the ping took";
+    }
+    EXPECT_EQ(watch.engine.clocks().pings(), 1U);
+}
+
+} // namespace
+} // namespace bubblescope::profiler

@@ -1,0 +1,122 @@
+#include "core/live/alert.h"
+#include "core/live/metrics/exposition.h"
+#include "core/live/metrics/metrics_endpoint.h"
+#include "tests/unit/live/recorded_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace bubblescope::profiler {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
+    const auto wanted = test::fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    test::RecordedRanks ranks(test::infoOf(wanted));
+    LiveAnalyzer engine;
+    EXPECT_THAT(exposition(engine), HasSubstr("pp_steps_total 0\n"));
+    for (int rank = 0; rank < 4; ++rank) {
+        for (int step = 0; step < 3; ++step)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        engine.feed(engine.open(), ranks.news(rank), TimeNs{0});
+    }
+    (void)engine.advance(1s);
+    const std::string page = exposition(engine);
+    EXPECT_THAT(page, HasSubstr("pp_steps_total 3\n"));
+    EXPECT_THAT(page, HasSubstr("pp_bubble_ratio{schedule=\"1f1b\"} 0."));
+    EXPECT_THAT(page, HasSubstr("pp_bubble_seconds_total{rank=\"2\",dp=\"0\"} 0."));
+    EXPECT_THAT(page, HasSubstr("pp_capture_dropped_records_total{reason=\"unheard\"} 0\n"));
+    EXPECT_THAT(page, HasSubstr("pp_rank_up{rank=\"3\",dp=\"0\"} 0\n")) << "it has ended";
+
+    // Each line is a comment or a sample, each metric is explained once, and counters are named as such.
+    const std::regex sample(R"(([a-z_]+)(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.e+-]+)");
+    std::set<std::string> explained;
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("# HELP ")) continue;
+        if (line.starts_with("# TYPE ")) {
+            std::istringstream words(line.substr(7));
+            std::string name;
+            std::string type;
+            words >> name >> type;
+            EXPECT_TRUE(explained.insert(name).second) << name;
+            EXPECT_EQ(type == "counter", name.ends_with("_total")) << name;
+            continue;
+        }
+        std::smatch parts;
+        ASSERT_TRUE(std::regex_match(line, parts, sample)) << line;
+        EXPECT_TRUE(explained.contains(parts[1])) << line;
+    }
+}
+
+/// What a client gets that asks this.
+std::string ask(MetricsEndpoint& endpoint, const std::string& request) {
+    const Result<Descriptor> socket = connectTo(endpoint.address());
+    EXPECT_TRUE(socket.ok());
+    pollfd wait{socket.value().get(), POLLOUT, 0};
+    EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
+    EXPECT_EQ(::send(socket.value().get(), request.data(), request.size(), 0), std::ssize(request));
+    std::string answer;
+    std::array<char, 4096> buffer{};
+    wait.events = POLLIN;
+    while (true) {
+        endpoint.serve([] { return std::string("the page\n"); });
+        if (::poll(&wait, 1, 10) != 1) continue;
+        const ssize_t bytes = ::recv(socket.value().get(), buffer.data(), buffer.size(), 0);
+        if (bytes <= 0) return answer;
+        answer.append(buffer.data(), static_cast<std::size_t>(bytes));
+    }
+}
+
+TEST(MetricsEndpoint, ServesThePage) {
+    Result<MetricsEndpoint> opened = MetricsEndpoint::open({"127.0.0.1", 0});
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    MetricsEndpoint& endpoint = opened.value();
+    const std::string answer = ask(endpoint, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Content-Length: 9\r\n"));
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nthe page\n"));
+    EXPECT_THAT(ask(endpoint, "GET /secrets HTTP/1.1\r\n\r\n"), HasSubstr("404"));
+    EXPECT_THAT(ask(endpoint, "POST /metrics HTTP/1.1\r\n\r\n"), HasSubstr("405"));
+    EXPECT_EQ(ask(endpoint, std::string(20'000, 'x')), "");
+}
+
+TEST(Address, IsReadWithTheLoopbackUnlessToldOtherwise) {
+    EXPECT_EQ(parseAddress("9100").value().text(), "127.0.0.1:9100");
+    EXPECT_EQ(parseAddress(":9100").value().text(), "127.0.0.1:9100");
+    EXPECT_EQ(parseAddress("0.0.0.0:1").value().text(), "0.0.0.0:1");
+    EXPECT_EQ(parseAddress("[::1]:80").value().text(), "[::1]:80");
+    for (const char* const wrong : {"", "host", "host:", "1:65536", "h:-1", "h:1x"})
+        EXPECT_FALSE(parseAddress(wrong).ok()) << wrong;
+}
+
+TEST(Alert, RunsTheCommandButNotTooOften) {
+    const test::ScratchFolder scratch;
+    Alert alert("{ echo \"$BUBBLESCOPE_KIND\"; cat; } >>" + scratch.file("said"), {10s, 3, 4});
+    const Alert::Message slow{"slow/1", {{"BUBBLESCOPE_KIND", "slow"}}, "{\"rank\":1}\n"};
+    EXPECT_TRUE(alert.raise(slow, 0s));
+    alert.finish();
+    EXPECT_EQ(test::readAll(scratch.file("said")), "slow\n{\"rank\":1}\n");
+    EXPECT_FALSE(alert.raise(slow, 9s)) << "the same thing";
+    EXPECT_TRUE(alert.raise({"slow/2", {}, ""}, 9s));
+    EXPECT_TRUE(alert.raise(slow, 10s));
+    EXPECT_TRUE(alert.raise({"slow/3", {}, ""}, 11s));
+    EXPECT_FALSE(alert.raise({"slow/4", {}, ""}, 12s)) << "the fourth in ten seconds";
+    EXPECT_EQ(alert.heldBack(), 2);
+    alert.finish();
+}
+
+} // namespace
+} // namespace bubblescope::profiler

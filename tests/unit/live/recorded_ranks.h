@@ -1,0 +1,101 @@
+#pragma once
+
+#include "profiler/stream/rank_spool.h"
+#include "tests/support/jittered_run.h"
+#include "tests/support/scratch_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::test {
+
+/// Ranks that write the steps of made runs into files, as a recorder does, and hand out what was written.
+class RecordedRanks {
+public:
+    explicit RecordedRanks(const RunInfo& info, profiler::SpoolLimits limits = {}) : info_(info), limits_(limits) {
+        for (int rank = 0; rank < info.pp * info.dp; ++rank) {
+            profiler::HostInfo host;
+            host.name = "host";
+            host.clock = "clock";
+            start(rank, host);
+        }
+    }
+
+    /// Anew, as another process would.
+    void start(int rank, const profiler::HostInfo& host) {
+        auto created =
+            profiler::RankSpool::create(dir_.path(), info_, Rank{rank}, profiler::readClocks(), host, limits_);
+        EXPECT_TRUE(created.ok()) << created.error().text();
+        const auto place = static_cast<std::size_t>(rank);
+        if (place == spools_.size()) {
+            spools_.push_back(std::move(created).value());
+            read_.push_back(0);
+        } else {
+            spools_[place] = std::move(created).value();
+            read_[place] = 0;
+        }
+    }
+
+    /// A rank's part of a step, at `index`. `rank` counts all of the run.
+    void write(int rank, const StepTimeline& step, int index) {
+        std::vector<profiler::SliceRecord> batch;
+        const Rank in_pipeline{rank / info_.dp};
+        for (const TimelineOp& op : step.ranks[in_pipeline.index()]) {
+            batch.push_back(profiler::SliceRecord::of(op, step.stageOf(in_pipeline, op.op.chunk), index));
+        }
+        for (const CommSpan& span : step.comm[in_pipeline.index()])
+            batch.push_back(profiler::SliceRecord::of(span, index));
+        records_ += static_cast<std::int64_t>(batch.size());
+        EXPECT_TRUE(spool(rank).append(batch).ok());
+    }
+
+    profiler::RankSpool& spool(int rank) { return spools_[static_cast<std::size_t>(rank)]; }
+
+    /// What the rank wrote since it was last asked.
+    std::string news(int rank) {
+        const auto place = static_cast<std::size_t>(rank);
+        const std::string all = readAll(spools_[place].path());
+        std::string fresh = all.substr(read_[place]);
+        read_[place] = all.size();
+        return fresh;
+    }
+
+    [[nodiscard]] std::int64_t records() const { return records_; }
+    [[nodiscard]] int ranks() const { return static_cast<int>(spools_.size()); }
+    [[nodiscard]] const std::filesystem::path& dir() const { return dir_.path(); }
+
+private:
+    RunInfo info_;
+    profiler::SpoolLimits limits_;
+    ScratchFolder dir_;
+    std::vector<profiler::RankSpool> spools_;
+    std::vector<std::size_t> read_;
+    std::int64_t records_ = 0;
+};
+
+[[nodiscard]] inline RunInfo infoOf(const JitteredRun& wanted) {
+    RunInfo info;
+    info.source = "run";
+    info.backend = "cpu";
+    info.schedule = wanted.spec.name;
+    info.flavor = wanted.spec.flavor;
+    info.pp = wanted.spec.pp;
+    info.microbatches = wanted.spec.microbatches;
+    info.vpp = wanted.spec.vpp;
+    return info;
+}
+
+[[nodiscard]] inline JitteredRun fourRanks(int steps) {
+    JitteredRun wanted;
+    wanted.spec.name = "1f1b";
+    wanted.spec.pp = 4;
+    wanted.spec.microbatches = 8;
+    wanted.steps = steps;
+    return wanted;
+}
+
+} // namespace bubblescope::test

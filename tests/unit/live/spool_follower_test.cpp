@@ -1,0 +1,194 @@
+#include "core/live/spool_follower.h"
+
+#include "core/live/live_analyzer.h"
+#include "tests/unit/live/recorded_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+namespace bubblescope::profiler {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fourRanks;
+using test::infoOf;
+using test::RecordedRanks;
+
+SpoolFollower follow(const std::filesystem::path& folder) {
+    Result<SpoolFollower> opened = SpoolFollower::open({folder});
+    EXPECT_TRUE(opened.ok()) << opened.error().text();
+    return std::move(opened).value();
+}
+
+void readAll(SpoolFollower& follower, LiveAnalyzer& engine, TimeNs now) {
+    while (follower.read(engine, now)) {
+    }
+}
+
+TEST(SpoolFollower, ReadsFilesAsTheyGrow) {
+    const auto wanted = fourRanks(3);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(ranks.dir());
+    TimeNs now{0};
+    for (int step = 0; step < 3; ++step) {
+        for (int rank = 0; rank < 4; ++rank)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        readAll(follower, engine, now += 1s);
+        EXPECT_EQ(engine.counts().slices, ranks.records());
+        (void)engine.advance(now += 1s);
+    }
+    EXPECT_EQ(follower.files(), 4U);
+    EXPECT_EQ(engine.counts().steps, 3);
+}
+
+TEST(SpoolFollower, TheKernelTellsOfChanges) {
+    const test::ScratchFolder folder;
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(folder.path());
+    readAll(follower, engine, TimeNs{0});
+    pollfd wait{follower.descriptor(), POLLIN, 0};
+    EXPECT_EQ(::poll(&wait, 1, 0), 0);
+    folder.write("rank0.pftrace", "no packet");
+    EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
+    readAll(follower, engine, TimeNs{1});
+    EXPECT_EQ(engine.counts().bytes, 9);
+    EXPECT_EQ(::poll(&wait, 1, 0), 0) << "read() takes what was told";
+}
+
+TEST(SpoolFollower, WaitsForAFolder) {
+    const test::ScratchFolder folder;
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(folder.path() / "later" / "still");
+    readAll(follower, engine, TimeNs{0});
+    EXPECT_EQ(follower.files(), 0U);
+    folder.write("later/still/node1/rank0.pftrace", "abc");
+    readAll(follower, engine, 2s);
+    EXPECT_EQ(engine.counts().bytes, 3);
+}
+
+TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
+    const auto wanted = fourRanks(12);
+    const auto run = test::makeJitteredRun(wanted, 2);
+    RecordedRanks ranks(infoOf(wanted), {20'000, 2});
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(ranks.dir());
+    TimeNs now{0};
+    for (int step = 0; step < 12; ++step) {
+        for (int rank = 0; rank < 4; ++rank)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        readAll(follower, engine, now += 2s);
+    }
+    for (int rank = 0; rank < 4; ++rank)
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+    readAll(follower, engine, now += 2s);
+    (void)engine.advance(now);
+    EXPECT_EQ(engine.counts().slices, ranks.records());
+    EXPECT_EQ(engine.counts().unheard, 0);
+    EXPECT_EQ(engine.counts().steps, 12);
+    EXPECT_EQ(engine.counts().incomplete, 0);
+    EXPECT_TRUE(engine.runEnded());
+    EXPECT_FALSE(std::filesystem::exists(ranks.dir() / RankSpool::fileName(Rank{0}))) << "only two are kept";
+    EXPECT_LE(follower.files(), 8U);
+
+    JobControl control;
+    const auto loaded = loadRun({ranks.dir()}, control);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+    EXPECT_EQ(loaded.value().steps.back().index, 11) << "each file can be read alone";
+}
+
+TEST(SpoolFollower, ReadsTheFilesOfARankInTheirOrder) {
+    const auto wanted = fourRanks(12);
+    const auto run = test::makeJitteredRun(wanted, 5);
+    RecordedRanks ranks(infoOf(wanted), {2'000, 0});
+    for (int rank = 0; rank < 4; ++rank) {
+        for (int step = 0; step < 12; ++step)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+    }
+    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / RankSpool::fileName(Rank{0}, 11))) << "10 is not before 2";
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(ranks.dir());
+    readAll(follower, engine, TimeNs{0});
+    (void)engine.advance(1s);
+    EXPECT_EQ(engine.counts().slices, ranks.records());
+    EXPECT_EQ(engine.counts().out_of_order, 0);
+    EXPECT_EQ(engine.counts().unheard, 0);
+    EXPECT_EQ(engine.counts().steps, 12);
+    EXPECT_TRUE(engine.runEnded());
+}
+
+TEST(SpoolFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
+    const test::ScratchFolder folder;
+    const auto wanted = fourRanks(1);
+    const auto run = test::makeJitteredRun(wanted, 3);
+    RecordedRanks ranks(infoOf(wanted));
+    ranks.write(0, run.steps[0], 0);
+    const std::string bytes = ranks.news(0);
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(folder.path());
+    const auto file = folder.write("rank0.pftrace", bytes + bytes.substr(0, 9)); // a part of a packet
+    readAll(follower, engine, TimeNs{0});
+    const std::int64_t slices = engine.counts().slices;
+    EXPECT_GT(slices, 0);
+    std::filesystem::resize_file(file, bytes.size());
+    readAll(follower, engine, TimeNs{1});
+    std::ofstream(file, std::ios::binary | std::ios::app) << bytes;
+    readAll(follower, engine, TimeNs{2});
+    EXPECT_EQ(engine.counts().slices, 2 * slices);
+    EXPECT_EQ(engine.counts().torn, 0);
+
+    std::filesystem::remove(file);
+    folder.write("rank0.pftrace", bytes);
+    readAll(follower, engine, 2s);
+    EXPECT_EQ(engine.counts().slices, 3 * slices);
+    std::filesystem::resize_file(file, 0); // the same file, from its beginning on
+    readAll(follower, engine, 3s);
+    std::ofstream(file, std::ios::binary) << bytes;
+    readAll(follower, engine, 4s);
+    EXPECT_EQ(engine.counts().slices, 4 * slices);
+    EXPECT_EQ(engine.counts().torn, 0);
+}
+
+TEST(SpoolFollower, TellsThatAProcessIsNoMore) {
+    const auto wanted = fourRanks(2);
+    const auto run = test::makeJitteredRun(wanted, 4);
+    RecordedRanks ranks(infoOf(wanted));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    HostInfo host = thisHost();
+    ranks.start(0, host);
+    host.pid = child;
+    ranks.start(1, host);
+    host.pids = "another container's";
+    ranks.start(2, host);
+    for (int rank = 0; rank < 4; ++rank)
+        ranks.write(rank, run.steps[0], 0);
+    LiveAnalyzer engine;
+    SpoolFollower follower = follow(ranks.dir());
+    readAll(follower, engine, TimeNs{0});
+    (void)engine.advance(TimeNs{0});
+    ::kill(child, SIGKILL);
+    pollfd wait{follower.descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
+    readAll(follower, engine, TimeNs{1});
+    const auto events = engine.advance(TimeNs{1});
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].rank.rank, Rank{1});
+    EXPECT_EQ(events[0].rank.state, RankState::Gone);
+    EXPECT_THAT(events[0].rank.why, testing::HasSubstr("rank1.pftrace"));
+    ::waitpid(child, nullptr, 0);
+}
+
+} // namespace
+} // namespace bubblescope::profiler
