@@ -1,11 +1,11 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/main_window.h"
+#include "app/gui/models/demo_files.h"
 #include "app/gui/models/ideal_ghost.h"
+#include "app/gui/models/recent_files.h"
 #include "app/gui/panels/shortcut_sheet.h"
-#include "app/gui/recent_files.h"
 #include "app/gui/rows_menu.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/tour/demo_files.h"
 #include "app/gui/version.h"
 
 #include <QActionGroup>

@@ -1,12 +1,12 @@
 #include "app/gui/main_window.h"
+#include "app/gui/models/demo_files.h"
 #include "app/gui/models/ideal_ghost.h"
+#include "app/gui/models/recent_files.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/welcome_panel.h"
-#include "app/gui/recent_files.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/tour/demo_files.h"
 
 #include <QDir>
 #include <QFileInfo>

@@ -1,5 +1,5 @@
 #include "app/gui/main_window.h"
-#include "app/gui/tour/demo_files.h"
+#include "app/gui/models/demo_files.h"
 #include "app/gui/tour/tour.h"
 
 namespace bubblescope::gui {
@@ -31,7 +31,7 @@ void MainWindow::startTour(int step) {
         tourWhenOpen(step);
         return open({demoFile(QString::fromLatin1(kTourDemo))});
     }
-    tour_ = new Tour(*this, step);
+    tour_ = new Tour({*this, themes_, languages_, [this](const QString& panel) { showPanel(panel); }}, step);
 }
 
 } // namespace bubblescope::gui

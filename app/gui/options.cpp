@@ -1,6 +1,6 @@
 #include "app/gui/options.h"
 
-#include "app/gui/tour/demo_files.h"
+#include "app/gui/models/demo_files.h"
 #include "app/gui/tour/tour_steps.h"
 
 #include <QCommandLineParser>

@@ -1,4 +1,4 @@
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/sample_run.h"

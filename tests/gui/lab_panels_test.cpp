@@ -1,7 +1,7 @@
 #include "app/gui/charts/heat_map.h"
 #include "app/gui/charts/memory_chart.h"
 #include "app/gui/lab/lab_window.h"
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "core/schedule/schedule_csv.h"

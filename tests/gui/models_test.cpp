@@ -1,5 +1,5 @@
+#include "app/gui/language/format.h"
 #include "app/gui/models/bubble_table_model.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/navigation.h"
 #include "app/gui/models/problems_model.h"

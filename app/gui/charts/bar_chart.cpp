@@ -1,6 +1,6 @@
 #include "app/gui/charts/bar_chart.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>

@@ -1,7 +1,7 @@
 #include "app/gui/charts/memory_chart.h"
 
 #include "app/gui/charts/axis.h"
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <QLocale>
 #include <QPainter>

@@ -1,6 +1,6 @@
 #include "app/gui/charts/step_chart.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/theme/chart_colours.h"
 
 #include <QHelpEvent>

@@ -1,8 +1,8 @@
 #include "app/gui/lab/lab_window.h"
 
 #include "app/gui/charts/memory_chart.h"
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/form_fields.h"
 #include "app/gui/panels/table_style.h"

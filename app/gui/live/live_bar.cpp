@@ -1,8 +1,8 @@
 #include "app/gui/live/live_bar.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/live/live_text.h"
 #include "app/gui/live/run_process.h"
-#include "app/gui/models/format.h"
 #include "app/gui/panels/steady_text.h"
 #include "app/gui/theme/chart_colours.h"
 

@@ -1,7 +1,7 @@
 #include "app/gui/live/live_feed.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/live/live_session.h"
-#include "app/gui/models/format.h"
 #include "profiler/stream/rank_spool.h"
 
 #include <sys/resource.h>

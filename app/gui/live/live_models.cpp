@@ -1,9 +1,9 @@
 #include "app/gui/live/live_models.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/live/live_text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/models/format.h"
 
 #include <QLocale>
 

@@ -1,8 +1,8 @@
 #include "app/gui/live/live_text.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/models/format.h"
 
 #include <QCoreApplication>
 #include <QLocale>

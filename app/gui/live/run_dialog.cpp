@@ -1,6 +1,6 @@
 #include "app/gui/live/run_dialog.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/panels/form_fields.h"
 #include "core/graph/simulate.h"
 

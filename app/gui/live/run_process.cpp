@@ -1,6 +1,6 @@
 #include "app/gui/live/run_process.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <sys/prctl.h>
 

@@ -1,6 +1,6 @@
 #include "app/gui/models/bubble_table_model.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
 
 #include <QFont>

@@ -1,7 +1,7 @@
 #include "app/gui/models/item_text.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/navigation.h"
 #include "app/gui/models/trails.h"
 #include "core/aadiff/mismatch.h"

@@ -1,6 +1,6 @@
 #include "app/gui/models/notes_model.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 namespace bubblescope::gui {
 

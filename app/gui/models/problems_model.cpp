@@ -1,7 +1,7 @@
 #include "app/gui/models/problems_model.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 
 namespace bubblescope::gui {
 

@@ -1,9 +1,9 @@
 #include "app/gui/models/search.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/anomaly_target.h"
-#include "app/gui/models/format.h"
 
 #include <QCoreApplication>
 

@@ -1,6 +1,6 @@
 #include "app/gui/models/trails.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/models/navigation.h"
 #include "core/analysis/attribution/chain_tree.h"
 

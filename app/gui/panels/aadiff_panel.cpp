@@ -1,7 +1,7 @@
 #include "app/gui/panels/aadiff_panel.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/check_results.h"
 #include "app/gui/panels/elided_label.h"

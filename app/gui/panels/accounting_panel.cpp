@@ -1,8 +1,8 @@
 #include "app/gui/panels/accounting_panel.h"
 
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/piece_legend.h"

@@ -1,8 +1,8 @@
 #include "app/gui/panels/anomaly_panel.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_target.h"
-#include "app/gui/models/format.h"
 #include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/table_style.h"
 #include "app/gui/theme/chart_colours.h"

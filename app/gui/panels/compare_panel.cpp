@@ -1,7 +1,7 @@
 #include "app/gui/panels/compare_panel.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/panels/table_style.h"
 
 #include <QCheckBox>

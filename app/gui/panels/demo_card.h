@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/tour/demo_files.h"
+#include "app/gui/models/demo_files.h"
 
 #include <QAbstractButton>
 

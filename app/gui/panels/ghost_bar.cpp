@@ -1,6 +1,6 @@
 #include "app/gui/panels/ghost_bar.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/panels/elided_label.h"
 
 #include <QHBoxLayout>

@@ -1,7 +1,7 @@
 #include "app/gui/panels/rows_bar.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/row_plan.h"
 #include "app/gui/panels/elided_label.h"
 

@@ -1,6 +1,6 @@
 #include "app/gui/panels/steps_panel.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/panels/fill_when_seen.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "app/gui/panels/summary_bar.h"
 
+#include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/models/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/legend.h"
 #include "app/gui/panels/steady_text.h"

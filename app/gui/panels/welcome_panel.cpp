@@ -1,7 +1,7 @@
 #include "app/gui/panels/welcome_panel.h"
 
+#include "app/gui/models/recent_files.h"
 #include "app/gui/panels/demo_card.h"
-#include "app/gui/recent_files.h"
 
 #include <QHBoxLayout>
 #include <QLabel>

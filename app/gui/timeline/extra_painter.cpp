@@ -1,6 +1,6 @@
 #include "app/gui/timeline/extra_painter.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "core/base/stoppable.h"
 
 #include <QCoreApplication>

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/timeline_accessible.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/row_text.h"
 #include "app/gui/timeline/timeline_view.h"

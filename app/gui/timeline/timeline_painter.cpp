@@ -1,6 +1,6 @@
 #include "app/gui/timeline/timeline_painter.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 #include "app/gui/models/row_text.h"
 #include "app/gui/timeline/strip_painter.h"
 #include "app/gui/timeline/ticks.h"

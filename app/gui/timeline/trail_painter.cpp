@@ -1,6 +1,6 @@
 #include "app/gui/timeline/trail_painter.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>

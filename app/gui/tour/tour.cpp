@@ -1,6 +1,7 @@
 #include "app/gui/tour/tour.h"
 
-#include "app/gui/main_window.h"
+#include "app/gui/language/language_manager.h"
+#include "app/gui/theme/theme_manager.h"
 
 #include <QAccessible>
 #include <QHBoxLayout>
@@ -13,6 +14,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -43,9 +45,9 @@ QRect boxBeside(const QRect& target, const QSize& size, const QRect& window) {
 
 } // namespace
 
-Tour::Tour(MainWindow& window, int at)
-    : QFrame(&window), window_(window), spot_(new TourSpot(&window)), title_(new QLabel(this)), text_(new QLabel(this)),
-      count_(new QLabel(this)), skip_(new QPushButton(this)), back_(new QPushButton(this)),
+Tour::Tour(TourPlace where, int at)
+    : QFrame(&where.window), where_(std::move(where)), spot_(new TourSpot(&where_.window)), title_(new QLabel(this)),
+      text_(new QLabel(this)), count_(new QLabel(this)), skip_(new QPushButton(this)), back_(new QPushButton(this)),
       next_(new QPushButton(this)) {
     setObjectName(QStringLiteral("tour"));
     setFrameShape(QFrame::StyledPanel);
@@ -80,11 +82,11 @@ Tour::Tour(MainWindow& window, int at)
     // Also where another widget of the window has the focus.
     connect(new QShortcut(QKeySequence(Qt::Key_Escape), this, nullptr, nullptr, Qt::WindowShortcut),
             &QShortcut::activated, this, &Tour::end);
-    connect(&window_.themes(), &ThemeManager::changed, this, &Tour::applyTheme);
+    connect(&where_.themes, &ThemeManager::changed, this, &Tour::applyTheme);
     // The window makes its widgets anew first: its connection is older.
     connect(
-        &window_.languages(), &LanguageManager::changed, this, [this] { show(step_); }, Qt::QueuedConnection);
-    window_.installEventFilter(this);
+        &where_.languages, &LanguageManager::changed, this, [this] { show(step_); }, Qt::QueuedConnection);
+    where_.window.installEventFilter(this);
     applyTheme();
     spot_->show();
     QFrame::show();
@@ -122,7 +124,7 @@ void Tour::setSeen(bool seen) {
 /// Of several of that name, the one that is in view.
 QWidget* Tour::find(const QString& name) const {
     QWidget* found = nullptr;
-    for (QWidget* widget : window_.findChildren<QWidget*>(name)) {
+    for (QWidget* widget : where_.window.findChildren<QWidget*>(name)) {
         if (found == nullptr || (!found->isVisible() && widget->isVisible())) found = widget;
     }
     return found;
@@ -132,7 +134,7 @@ void Tour::show(int step) {
     steps_ = tourSteps();
     step_ = std::clamp(step, 0, count() - 1);
     const TourStep& now = steps_[static_cast<std::size_t>(step_)];
-    if (!now.panel.isEmpty()) window_.showPanel(now.panel);
+    if (!now.panel.isEmpty()) where_.show_panel(now.panel);
     if (target_ != nullptr) target_->removeEventFilter(this);
     target_ = find(now.target);
     if (target_ != nullptr) target_->installEventFilter(this);
@@ -161,17 +163,17 @@ void Tour::say() {
 }
 
 void Tour::place() {
-    spot_->setGeometry(window_.rect());
+    spot_->setGeometry(where_.window.rect());
     QRect target;
     if (target_ != nullptr && target_->isVisible())
-        target = QRect(target_->mapTo(&window_, QPoint()), target_->size())
+        target = QRect(target_->mapTo(&where_.window, QPoint()), target_->size())
                      .adjusted(-kTourAround, -kTourAround, kTourAround, kTourAround)
-                     .intersected(window_.rect());
+                     .intersected(where_.window.rect());
     spot_->pointAt(target, palette().color(QPalette::Highlight));
-    const int width = std::min(kTourWidth, window_.width() - 2 * kTourGap);
+    const int width = std::min(kTourWidth, where_.window.width() - 2 * kTourGap);
     setFixedWidth(width);
     const QSize size(width, heightForWidth(width)); // of the layout and the frame around it
-    setGeometry(boxBeside(target.isEmpty() ? window_.rect() : target, size, window_.rect()));
+    setGeometry(boxBeside(target.isEmpty() ? where_.window.rect() : target, size, where_.window.rect()));
     spot_->raise();
     raise();
 }
@@ -187,7 +189,7 @@ void Tour::placeLater() {
 }
 
 void Tour::applyTheme() {
-    setPalette(window_.themes().theme().palette);
+    setPalette(where_.themes.theme().palette);
     place();
 }
 

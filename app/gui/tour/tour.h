@@ -5,13 +5,23 @@
 #include <QFrame>
 #include <QPointer>
 
+#include <functional>
+
 class QLabel;
 class QPushButton;
 
 namespace bubblescope::gui {
 
-class MainWindow;
+class LanguageManager;
 class ThemeManager;
+
+/// What a tour needs of the window that it leads through. All of it outlives the tour.
+struct TourPlace {
+    QWidget& window;
+    ThemeManager& themes;
+    LanguageManager& languages;
+    std::function<void(const QString& panel)> show_panel; ///< brings a panel to the front by its name
+};
 
 /// Draws the eye to a part of the window: the rest is dimmed. Takes no events.
 class TourSpot : public QWidget {
@@ -38,7 +48,7 @@ class Tour : public QFrame {
 
 public:
     /// Begins at step `at`, counted from 0.
-    explicit Tour(MainWindow& window, int at = 0);
+    explicit Tour(TourPlace where, int at = 0);
     ~Tour() override;
 
     void show(int step);
@@ -70,7 +80,7 @@ private:
     void applyTheme();
     [[nodiscard]] QWidget* find(const QString& name) const;
 
-    MainWindow& window_;
+    TourPlace where_;
     std::vector<TourStep> steps_;
     int step_ = 0;
     bool due_ = false; ///< to be placed anew

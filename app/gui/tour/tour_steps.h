@@ -9,7 +9,7 @@ namespace bubblescope::gui {
 /// A stop of the tour: what it points at, and what it says.
 struct TourStep {
     QString target; ///< object name of the widget
-    QString panel;  ///< to bring to the front before, as for MainWindow::showPanel(); empty = none
+    QString panel;  ///< to bring to the front before, as for TourPlace::show_panel; empty = none
     QString title;
     QString text;
 };

@@ -1,4 +1,4 @@
-#include "app/gui/recent_files.h"
+#include "app/gui/models/recent_files.h"
 
 #include <QCoreApplication>
 #include <QDir>

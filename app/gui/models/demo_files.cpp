@@ -1,6 +1,6 @@
-#include "app/gui/tour/demo_files.h"
+#include "app/gui/models/demo_files.h"
 
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <QCoreApplication>
 #include <QDir>

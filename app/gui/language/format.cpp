@@ -1,4 +1,4 @@
-#include "app/gui/models/format.h"
+#include "app/gui/language/format.h"
 
 #include <QLocale>
 
