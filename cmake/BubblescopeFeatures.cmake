@@ -7,6 +7,7 @@ find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(TBB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenSSL QUIET) # encrypted streams between collectors
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)

@@ -5,7 +5,7 @@
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 #include "core/aadiff/compare.h"
-#include "core/base/pluralize.h"
+#include "core/base/text.h"
 #include "core/recognise/load_checks.h"
 
 #include <fmt/format.h>

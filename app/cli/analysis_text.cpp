@@ -4,7 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
-#include "core/base/pluralize.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -94,11 +94,11 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     const Result<LoadOptions> known_of = options.recognise.options();
     if (known_of.ok()) return serveShare(team, known_of.value().rules, shareResponders());
     // The first process may see what this one does not; if not, it says the same by itself.
-    return TeamLead::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
+    return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 
 CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
-    std::optional<TeamLead> lead; // from here on the others are asked or dismissed, whatever happens
+    std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
     if (team != nullptr && team->size() > 1) {
         if (team->isRoot()) {
             lead.emplace(*team);

@@ -1,7 +1,7 @@
 #include "app/cli/diff_output.h"
 
 #include "app/cli/table.h"
-#include "core/base/pluralize.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include "core/base/input_file.h"
 
 #include "core/base/bytes.h"
-#include "core/base/json_document.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +15,28 @@ namespace bubblescope {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr int kMaxDepth = 64;
+
+/// Offset of the bracket that opens one level too many. Of text that is no JSON it may find any: that is refused too.
+std::optional<std::size_t> tooDeep(std::string_view text) {
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        if (quoted) {
+            if (c == '\\') ++at;
+            if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > kMaxDepth) return at;
+        } else if (c == '}' || c == ']') {
+            --depth;
+        }
+    }
+    return std::nullopt;
+}
 
 std::string shortened(const Json& value) {
     std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -96,6 +117,20 @@ auto textField(const Json& object, const std::string& key, const InputPlace& pla
 }
 
 } // namespace
+
+Result<Json> parseJsonDocument(std::string_view text, const std::string& where, std::string_view shape) {
+    if (const auto at = tooDeep(text)) {
+        return inputError(fmt::format("{}, byte {}", where, *at),
+                          fmt::format("JSON that nests deeper than {} levels", kMaxDepth), std::string(shape));
+    }
+    try {
+        return Json::parse(text);
+    } catch (const Json::parse_error& error) {
+        return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", std::string(shape));
+    } catch (const Json::exception& error) { // numbers that nothing holds
+        return inputError(where, fmt::format("not valid JSON: {}", error.what()), std::string(shape));
+    }
+}
 
 InputPlace InputPlace::at(std::string_view part) const {
     return {file, path.empty() ? std::string(part) : fmt::format("{}, {}", path, part), shape};

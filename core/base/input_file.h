@@ -13,6 +13,14 @@
 
 namespace bubblescope {
 
+// Files that people write by hand: schedules, costs, rules, thresholds. Never traces.
+
+/// Parses a file that people write: schedules, costs, rules; never traces. Nesting beyond 64 levels, which no such file
+/// has, is refused, since what works through a document later does so by recursion. Errors: Input, naming `where` and
+/// the byte, with `shape` (what the file should look like) as the hint.
+[[nodiscard]] Result<nlohmann::json> parseJsonDocument(std::string_view text, const std::string& where,
+                                                       std::string_view shape);
+
 /// A place in an input file that errors name: "FILE: path is …".
 struct InputPlace {
     std::string file;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <stop_token>
+#include <vector>
 
 namespace bubblescope {
 
@@ -28,5 +31,56 @@ struct JobControl {
         return stop.stop_requested();
     }
 };
+
+/// Asks a job now and then whether to stop, in loops whose rounds take nanoseconds each.
+class StopCheck {
+public:
+    /// Asks every so many rounds, a power of two; rounds that take longer are to be fewer.
+    explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
+        : control_(control), mask_(every - 1) {}
+
+    [[nodiscard]] bool requested() {
+        if ((++rounds_ & mask_) != 0) return false;
+        return control_.stopRequested();
+    }
+
+private:
+    const JobControl& control_;
+    std::uint32_t mask_;
+    std::uint32_t rounds_ = 0;
+};
+
+/// Calls `work(begin, end)` for consecutive pieces of [0, count), a few tens of thousands of items each. False if the
+/// job was stopped between two of them.
+template <class Work>
+[[nodiscard]] bool inPieces(std::size_t count, const JobControl& control, const Work& work) {
+    constexpr std::size_t kPiece = std::size_t{1} << 16;
+    for (std::size_t begin = 0; begin < count; begin += kPiece) {
+        if (control.stopRequested()) return false;
+        work(begin, std::min(count, begin + kPiece));
+    }
+    return true;
+}
+
+/// std::stable_sort that can be stopped: false if it was, which leaves the items in any order. `before` must not throw.
+template <class Iterator, class Before>
+[[nodiscard]] bool sortStably(Iterator begin, Iterator end, const Before& before, const JobControl& control) {
+    struct Stopped {};
+    StopCheck stop(control);
+    try {
+        const auto asked = [&](const auto& a, const auto& b) {
+            if (stop.requested()) throw Stopped{};
+            return before(a, b);
+        };
+        if (!std::is_sorted(begin, end, asked)) std::stable_sort(begin, end, asked);
+        return true;
+    } catch (const Stopped&) {
+        return false;
+    }
+}
+template <class T, class Before>
+[[nodiscard]] bool sortStably(std::vector<T>& items, const Before& before, const JobControl& control) {
+    return sortStably(items.begin(), items.end(), before, control);
+}
 
 } // namespace bubblescope

@@ -2,14 +2,17 @@
 
 #include "core/base/result.h"
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
 
-/// Processes that work on one thing together and pass byte strings of any length. Each call is made by all members in
-/// the same order, by one thread each, and returns once this member's part is done. After an error the team is of no
-/// more use: its other members get one too where they can be told, or are ended by whoever started them. Errors: Run.
+/// Processes that cooperate on one job and exchange byte strings of any length. All members make the same calls in the
+/// same order, from one thread each; a call returns once this member's part is done. After an error the team is
+/// unusable: the other members get an error as well where they can be reached, or are ended by whoever started them.
+/// Errors: Run.
 class ProcessTeam {
 public:
     ProcessTeam() = default;
@@ -21,12 +24,39 @@ public:
     [[nodiscard]] virtual int size() const = 0;
     [[nodiscard]] bool isRoot() const { return rank() == 0; }
 
-    /// The root's bytes, on all. What others give is not looked at.
+    /// Returns the root's bytes on all members; those of the others are ignored.
     [[nodiscard]] virtual Result<std::string> broadcast(std::string bytes) = 0;
-    /// On the root what each member gave, by rank; nothing on the others.
+    /// Returns every member's bytes by rank on the root; nothing on the others.
     [[nodiscard]] virtual Result<std::vector<std::string>> gather(std::string bytes) = 0;
-    /// `to` has one entry a member; the result is what each had for this one, by rank.
+    /// `to` has one entry for each member; returns what each member sent to this one, by rank.
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(std::vector<std::string> to) = 0;
+};
+
+/// Answers a request; both are bytes.
+using RequestHandler = std::function<Result<std::string>(std::string_view request)>;
+
+/// Makes the root the coordinator of a team: it sends requests to all members, itself included, and dismisses them when
+/// it is destroyed, also by an exception. The others serve(). So whatever goes wrong on the root, no member keeps
+/// waiting.
+class Coordinator {
+public:
+    /// On the root; `team` must outlive this object.
+    explicit Coordinator(ProcessTeam& team) : team_(team) {}
+    ~Coordinator();
+    Coordinator(const Coordinator&) = delete;
+    Coordinator& operator=(const Coordinator&) = delete;
+
+    [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(team_.size()); }
+
+    /// Returns the members' answers by rank; `own` answers for the root. Error: that of the first member that has one.
+    [[nodiscard]] Result<std::vector<std::string>> ask(const std::string& request, const RequestHandler& own);
+
+    /// On the other members: handles requests until dismissed. Exceptions of `handle` become errors of the root's
+    /// ask().
+    [[nodiscard]] static Status serve(ProcessTeam& team, const RequestHandler& handle);
+
+private:
+    ProcessTeam& team_;
 };
 
 } // namespace bubblescope

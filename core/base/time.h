@@ -30,4 +30,20 @@ using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 /// Like formatTime, with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").
 [[nodiscard]] std::string formatTimeDelta(TimeNs time);
 
+/// A recorded exchange: `asker` sends at t0, `replier` gets it at t1 and answers at t2, `asker` has the answer at t3.
+struct Ping {
+    int asker = 0;
+    int replier = 0;
+    TimeNs t0{0};
+    TimeNs t1{0};
+    TimeNs t2{0};
+    TimeNs t3{0};
+};
+
+template <class Wire>
+void fields(Wire& wire, Ping& value) {
+    auto& [asker, replier, t0, t1, t2, t3] = value;
+    wire(asker, replier, t0, t1, t2, t3);
+}
+
 } // namespace bubblescope

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
-#include "core/base/error.h"
 #include "core/base/ids.h"
+#include "core/base/result.h"
 #include "core/base/time.h"
 
 #include <array>

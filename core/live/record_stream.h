@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/base/ping.h"
+#include "core/base/time.h"
 #include "core/formats/perfetto/event_stream.h"
 #include "core/recognise/native_args.h"
 #include "core/timeline/check_record.h"

@@ -1,6 +1,6 @@
 #include "core/recognise/gpu_work.h"
 
-#include "core/base/stoppable.h"
+#include "core/base/job.h"
 
 #include <algorithm>
 #include <array>

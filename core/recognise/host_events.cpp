@@ -1,6 +1,6 @@
 #include "core/recognise/host_events.h"
 
-#include "core/base/stoppable.h"
+#include "core/base/job.h"
 
 #include "core/recognise/name_parts.h"
 

@@ -243,7 +243,7 @@ Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std
 }
 
 Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                 TeamLead* lead) {
+                 Coordinator* lead) {
     DiagnosticLog log;
     BUBBLESCOPE_ASSIGN(const std::shared_ptr<TraceShares> shares,
                        TraceShares::read(paths, control, options.rules, lead, log));
@@ -283,7 +283,7 @@ Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl&
 }
 
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                    TeamLead& lead) {
+                    Coordinator& lead) {
     return load(paths, control, options, &lead);
 }
 

@@ -1,6 +1,6 @@
 #include "core/recognise/rule_matches.h"
 
-#include "core/base/stoppable.h"
+#include "core/base/job.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/trace_share.h"
 

@@ -20,7 +20,7 @@
 
 namespace bubblescope {
 
-class TeamLead;
+class Coordinator;
 class Trace;
 class TraceShares;
 struct TraceFile;
@@ -93,6 +93,6 @@ struct Run {
 /// loads, but for its raw slices, which stay where they were read. `lead` must outlive the run. Errors: also Run, where
 /// a process fails.
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                                  const LoadOptions& options, TeamLead& lead);
+                                  const LoadOptions& options, Coordinator& lead);
 
 } // namespace bubblescope

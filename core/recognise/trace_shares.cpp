@@ -72,7 +72,7 @@ void logAll(std::vector<Diagnostic> problems, DiagnosticLog& log) {
 
 Result<std::shared_ptr<TraceShares>> TraceShares::read(const std::vector<std::filesystem::path>& paths,
                                                        JobControl& control, std::span<const RecognitionRule> own_rules,
-                                                       TeamLead* lead, DiagnosticLog& log) {
+                                                       Coordinator* lead, DiagnosticLog& log) {
     std::shared_ptr<TraceShares> shares(new TraceShares(own_rules, control, lead));
     ReadShare read;
     BUBBLESCOPE_ASSIGN(read.files, findTraceFiles(paths));
@@ -113,7 +113,7 @@ void addLoadResponders(ShareResponders& table) {
 Status serveShare(ProcessTeam& team, std::span<const RecognitionRule> own_rules, const ShareResponders& responders) {
     JobControl control;
     TraceShare share(static_cast<std::size_t>(team.rank()), own_rules, control);
-    return TeamLead::serve(team, [&](std::string_view bytes) -> Result<std::string> {
+    return Coordinator::serve(team, [&](std::string_view bytes) -> Result<std::string> {
         WireReader in(bytes);
         std::string name;
         in(name);

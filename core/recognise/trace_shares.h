@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/base/team_lead.h"
+#include "core/base/process_team.h"
 #include "core/base/wire.h"
 #include "core/recognise/run.h"
 #include "core/recognise/trace_share.h"
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<TraceShares>> read(const std::vector<std::filesystem::path>& paths,
                                                                    JobControl& control,
                                                                    std::span<const RecognitionRule> own_rules,
-                                                                   TeamLead* lead, DiagnosticLog& log);
+                                                                   Coordinator* lead, DiagnosticLog& log);
 
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
     [[nodiscard]] std::size_t sliceCount() const { return slices_; }
@@ -42,11 +42,11 @@ public:
     }
 
 private:
-    TraceShares(std::span<const RecognitionRule> own_rules, JobControl& control, TeamLead* lead)
+    TraceShares(std::span<const RecognitionRule> own_rules, JobControl& control, Coordinator* lead)
         : own_(0, own_rules, control), lead_(lead) {}
 
     TraceShare own_;
-    TeamLead* lead_;
+    Coordinator* lead_;
     std::vector<TraceFile> files_;
     std::size_t slices_ = 0;
     TimeNs span_{0};

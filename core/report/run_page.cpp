@@ -1,7 +1,7 @@
 #include "core/report/run_page.h"
 
 #include "core/analysis/accounting/notes.h"
-#include "core/base/pluralize.h"
+#include "core/base/text.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/graph/simulate.h"
 #include "core/report/checks_section.h"

@@ -1,6 +1,6 @@
 #include "core/schedule/schedule_json.h"
 
-#include "core/base/json_document.h"
+#include "core/base/input_file.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/size_check.h"

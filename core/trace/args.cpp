@@ -1,7 +1,7 @@
 #include "core/trace/args.h"
 
 #include "core/base/json_scanner.h"
-#include "core/base/utf8.h"
+#include "core/base/text.h"
 #include "core/trace/json_args.h"
 
 #include <algorithm>
@@ -216,7 +216,7 @@ std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     const std::uint64_t reference = sets_[set];
     if (static_cast<Kind>(reference >> kKindShift) != Kind::Json) return argsToJson(args(set, strings));
     std::string text(sourceText(reference));
-    mendUtf8(text.data(), text.size());
+    replaceInvalidUtf8(text.data(), text.size());
     // Line ends stand between values only: within texts they are escaped.
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');

@@ -1,6 +1,6 @@
 #include "core/trace/json_args.h"
 
-#include "core/base/utf8.h"
+#include "core/base/text.h"
 
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
@@ -75,7 +75,7 @@ void forEachField(std::string_view json, const Visit& visit) {
     const auto iterate = [&] { return parser.iterate(padded.data(), json.size(), padded.size()).get(document); };
     auto failed = iterate();
     if (failed == simdjson::UTF8_ERROR) {
-        mendUtf8(padded.data(), json.size());
+        replaceInvalidUtf8(padded.data(), json.size());
         failed = iterate();
     }
     if (failed != simdjson::SUCCESS) return;

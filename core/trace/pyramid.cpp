@@ -1,6 +1,7 @@
 #include "core/trace/pyramid.h"
 
-#include "core/base/stoppable.h"
+#include "core/base/job.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <array>

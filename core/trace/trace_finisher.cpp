@@ -1,6 +1,7 @@
 #include "core/trace/trace_finisher.h"
 
-#include "core/base/stoppable.h"
+#include "core/base/job.h"
+#include "core/parallel/parallel.h"
 
 #include <array>
 #include <functional>

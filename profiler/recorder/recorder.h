@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/base/ping.h"
 #include "core/base/result.h"
+#include "core/base/time.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/ring.h"
 #include "profiler/stream/rank_spool.h"

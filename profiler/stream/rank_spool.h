@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/base/ping.h"
+#include "core/base/time.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/timeline/check_record.h"
 #include "core/timeline/run_info.h"

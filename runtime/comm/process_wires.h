@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/base/ping.h"
 #include "core/base/result.h"
+#include "core/base/time.h"
 #include "runtime/backend/host_clock.h"
 #include "runtime/comm/control_channel.h"
 #include "runtime/comm/data_channel.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/base/error.h"
+#include "core/base/result.h"
 
 #include <atomic>
 #include <mutex>

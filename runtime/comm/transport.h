@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/base/error.h"
+#include "core/base/result.h"
 #include "runtime/comm/activity.h"
 #include "runtime/comm/mail.h"
 #include "runtime/comm/message.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
-#include "core/base/error.h"
+#include "core/base/result.h"
 #include "core/formats/source/load_progress.h"
 #include "core/trace/trace.h"
 #include "core/trace/trace_builder.h"

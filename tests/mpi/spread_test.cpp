@@ -60,7 +60,7 @@ std::string together(std::size_t members, const Paths& paths, const LoadOptions&
             const Status served = serveShare(team, options.rules, shareResponders());
             return served.ok() ? std::string{} : served.error().text();
         }
-        TeamLead lead(team);
+        Coordinator lead(team);
         JobControl control;
         return sayOf(loadRun(paths, control, options, lead), clocks);
     });
@@ -186,13 +186,13 @@ TEST_F(SpreadRun, OfGpusWithSkewedClocksIsThatOfOneProcess) {
 TEST(SpreadAnalysis, EndsWithTheErrorOfAProcessThatFails) {
     const std::string said = test::asTeam(3, [](ProcessTeam& team) {
         if (!team.isRoot()) {
-            const Status served = TeamLead::serve(team, [&](std::string_view) -> Result<std::string> {
+            const Status served = Coordinator::serve(team, [&](std::string_view) -> Result<std::string> {
                 if (team.rank() == 1) throw std::bad_alloc();
                 return inputError("its folder", "cannot be listed");
             });
             return served.ok() ? std::string{} : served.error().text();
         }
-        TeamLead lead(team);
+        Coordinator lead(team);
         JobControl control;
         return sayOf(loadRun({test::dataDir() / "traces/megatron_pp2.json"}, control, {}, lead), {});
     });

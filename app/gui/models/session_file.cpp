@@ -1,6 +1,6 @@
 #include "app/gui/models/session_file.h"
 
-#include "core/base/json_document.h"
+#include "core/base/input_file.h"
 #include "core/formats/source/replacing_file.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/theme/theme.h"
-#include "core/base/error.h"
+#include "core/base/result.h"
 
 #include <QFrame>
 

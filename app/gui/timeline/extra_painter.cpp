@@ -1,7 +1,7 @@
 #include "app/gui/timeline/extra_painter.h"
 
 #include "app/gui/language/format.h"
-#include "core/base/stoppable.h"
+#include "core/parallel/parallel.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
@@ -89,7 +89,7 @@ void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
     const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
     const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
     if (f_.pixels != nullptr) {
-        eachOnAllCores(lanes.size(), [&](std::size_t i) { writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i])); });
+        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i])); });
         return;
     }
     const double ratio = f_.geometry.device_pixel_ratio;

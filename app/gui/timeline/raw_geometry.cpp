@@ -1,7 +1,7 @@
 #include "app/gui/timeline/raw_geometry.h"
 
 #include "app/gui/timeline/column_cache.h"
-#include "core/base/stoppable.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +138,7 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         }
     }
     // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
-    eachOnAllCores(lanes.size(), [&](std::size_t i) { lanes[i].look(); });
+    parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].look(); });
     std::size_t count = 0;
     for (LaneShapes& lane : lanes) {
         lane.name();

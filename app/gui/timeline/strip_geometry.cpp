@@ -1,6 +1,6 @@
 #include "app/gui/timeline/strip_geometry.h"
 
-#include "core/base/stoppable.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -190,7 +190,7 @@ std::vector<StripPiece> buildStrips(const GeometryInput& input) {
         if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
     }
     std::vector<std::vector<StripPiece>> of_rows(rows.size());
-    eachOnAllCores(rows.size(), [&](std::size_t i) { StripBuilder(input, borders, rows[i], of_rows[i]).build(); });
+    parallelFor(rows.size(), [&](std::size_t i) { StripBuilder(input, borders, rows[i], of_rows[i]).build(); });
     std::size_t count = 0;
     for (const std::vector<StripPiece>& of_row : of_rows)
         count += of_row.size();

@@ -1,7 +1,7 @@
 #include "app/gui/timeline/strip_painter.h"
 
 #include "app/gui/models/row_text.h"
-#include "core/base/stoppable.h"
+#include "core/parallel/parallel.h"
 
 #include <QFontMetrics>
 #include <QImage>
@@ -55,7 +55,7 @@ void StripPainter::paint(const std::vector<StripPiece>& pieces, PixelCanvas& pix
         first = end;
     }
     for (const auto& rows : every_other) {
-        eachOnAllCores(rows.size(), [&](std::size_t i) { paintRow(rows[i], pixels); });
+        parallelFor(rows.size(), [&](std::size_t i) { paintRow(rows[i], pixels); });
     }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/base/ping.h"
 #include "core/base/time.h"
 
 #include <span>

@@ -1,6 +1,6 @@
 #include "core/analysis/statistics/robust.h"
 
-#include "core/base/select.h"
+#include "core/base/median.h"
 
 #include <algorithm>
 #include <cmath>

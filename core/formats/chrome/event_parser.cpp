@@ -1,6 +1,6 @@
 #include "core/formats/chrome/event_parser.h"
 
-#include "core/base/utf8.h"
+#include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 
 #include <simdjson.h>
@@ -180,7 +180,7 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
     };
     auto failed = iterate();
     if (failed == simdjson::UTF8_ERROR) {
-        batch.mended = mendUtf8(document.data(), text.size() + 2) > 0;
+        batch.mended = replaceInvalidUtf8(document.data(), text.size() + 2) > 0;
         failed = iterate();
     }
     if (failed != simdjson::SUCCESS) return false;

@@ -1,6 +1,6 @@
 #include "core/optimize/overlap/op_costs_json.h"
 
-#include "core/base/json_document.h"
+#include "core/base/input_file.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
-#include "core/base/select.h"
+#include "core/base/median.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/team_lead.h"
+#include "core/base/process_team.h"
 
 #include "core/base/wire.h"
 
@@ -10,9 +10,9 @@ namespace bubblescope {
 
 namespace {
 
-// The first byte of what the root sends: the last of a lead's messages is this alone.
+// The first byte of the root's messages. kDismissed is the last one and has no further bytes.
 constexpr char kDismissed = 'd';
-constexpr char kQuestion = 'q';
+constexpr char kRequest = 'q';
 
 std::string packed(Result<std::string> answer) {
     WireWriter out;
@@ -39,9 +39,9 @@ Result<std::string> unpacked(const std::string& bytes) {
     return answer;
 }
 
-Result<std::string> respondTo(const Responder& respond, std::string_view question) {
+Result<std::string> handled(const RequestHandler& handle, std::string_view request) {
     try {
-        return respond(question);
+        return handle(request);
     } catch (const std::bad_alloc&) {
         return runError("a process needs more memory than there is", "use more processes, or more memory for each");
     } catch (const std::exception& error) {
@@ -51,14 +51,14 @@ Result<std::string> respondTo(const Responder& respond, std::string_view questio
 
 } // namespace
 
-TeamLead::~TeamLead() {
-    (void)team_.broadcast(std::string(1, kDismissed)); // a team that failed has nobody left to tell
+Coordinator::~Coordinator() {
+    (void)team_.broadcast(std::string(1, kDismissed)); // nobody is left to dismiss in a team that failed
 }
 
-Result<std::vector<std::string>> TeamLead::ask(const std::string& question, const Responder& own) {
-    const auto sent = team_.broadcast(kQuestion + question);
+Result<std::vector<std::string>> Coordinator::ask(const std::string& request, const RequestHandler& own) {
+    const auto sent = team_.broadcast(kRequest + request);
     if (!sent.ok()) return sent.error();
-    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team_.gather(packed(respondTo(own, question))));
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team_.gather(packed(handled(own, request))));
     std::vector<std::string> answers;
     for (const std::string& bytes : all) {
         BUBBLESCOPE_ASSIGN(std::string answer, unpacked(bytes));
@@ -67,11 +67,11 @@ Result<std::vector<std::string>> TeamLead::ask(const std::string& question, cons
     return answers;
 }
 
-Status TeamLead::serve(ProcessTeam& team, const Responder& respond) {
+Status Coordinator::serve(ProcessTeam& team, const RequestHandler& handle) {
     while (true) {
-        BUBBLESCOPE_ASSIGN(const std::string told, team.broadcast({}));
-        if (told.empty() || told.front() != kQuestion) return {};
-        const auto sent = team.gather(packed(respondTo(respond, std::string_view(told).substr(1))));
+        BUBBLESCOPE_ASSIGN(const std::string message, team.broadcast({}));
+        if (message.empty() || message.front() != kRequest) return {};
+        const auto sent = team.gather(packed(handled(handle, std::string_view(message).substr(1))));
         if (!sent.ok()) return sent.error();
     }
 }

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace bubblescope {
+
+// ---- Numbers in text -------------------------------------------------------------------------------------
+
+/// Removes the number at the beginning of `text` and returns it. Nothing, and `text` unchanged, if there is none or
+/// `Number` cannot hold it. As std::from_chars: no blanks or plus sign before it, a minus sign for signed types only,
+/// '.' as the decimal point whatever the locale. `format` may be a base (integers) or std::chars_format (floating
+/// point).
+template <class Number, class... Format>
+[[nodiscard]] std::optional<Number> takeNumber(std::string_view& text, Format... format) {
+    Number number{};
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number, format...);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+    return number;
+}
+
+/// The number that `text` consists of, as takeNumber(). Nothing if other characters follow.
+template <class Number, class... Format>
+[[nodiscard]] std::optional<Number> parseNumber(std::string_view text, Format... format) {
+    const std::optional<Number> number = takeNumber<Number>(text, format...);
+    return text.empty() ? number : std::nullopt;
+}
+
+/// A fraction of one for people: "12.3 %".
+[[nodiscard]] std::string formatPercent(double fraction, int decimals = 1);
+
+/// "1 step", "2 steps"; for nouns whose plural ends in "s".
+[[nodiscard]] std::string pluralize(std::size_t count, std::string_view noun);
+
+// ---- UTF-8 and XML ---------------------------------------------------------------------------------------
+
+/// U+FFFD, which stands for bytes that are not valid UTF-8.
+inline constexpr char32_t kReplacementCharacter = 0xFFFD;
+
+/// Removes one code point from the front of `text`, which must not be empty, and returns it. Invalid UTF-8 (RFC 3629,
+/// section 4: also surrogates, overlong forms and values beyond U+10FFFF) gives kReplacementCharacter for one byte.
+[[nodiscard]] char32_t takeCodePoint(std::string_view& text);
+
+/// Replaces every byte that is not part of valid UTF-8 by '?', so that offsets do not change. Returns the number of
+/// bytes replaced.
+std::size_t replaceInvalidUtf8(char* text, std::size_t size);
+
+/// Escapes text for use between tags and in quoted attributes of XML and HTML. Characters that XML cannot hold (control
+/// characters, U+FFFE, U+FFFF) and invalid UTF-8 become U+FFFD.
+[[nodiscard]] std::string escapeXml(std::string_view text);
+
+} // namespace bubblescope
