@@ -110,11 +110,12 @@ CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-    BUBBLESCOPE_ASSIGN(Run run, watchLoad(control, [&] {
+    BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] {
                            return lead ? loadRun(files, control, known_of, *lead) : loadRun(files, control, known_of);
                        }));
-    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(run, options));
-    BUBBLESCOPE_ASSIGN(const RunReport report, diagnoseRun(run, diagnosis));
+    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded, options));
+    BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded), diagnosis));
+    const auto& [run, report] = diagnosed;
     if (run.shares != nullptr) BUBBLESCOPE_TRY(run.shares->status());
     const bool known =
         !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });

@@ -63,8 +63,8 @@ Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem:
                                                                             : runtime::runPipeline(config, control));
     if (severalProcesses(team) && !team->isRoot()) return RecordedRun{std::move(training), {}, {}};
     BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
-    BUBBLESCOPE_ASSIGN(RunReport report, diagnoseRun(run));
-    return RecordedRun{std::move(training), std::move(run), std::move(report)};
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run)));
+    return RecordedRun{std::move(training), std::move(diagnosed.run), std::move(diagnosed.report)};
 }
 
 /// The root's temporary folder, of which all are told.

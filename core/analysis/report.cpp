@@ -70,12 +70,14 @@ RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     return makeReport(run, std::move(steps), std::move(replays), options);
 }
 
-Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options, const JobControl* control) {
+Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
     ReportOptions report{options.thresholds, {}, options.memory_estimate};
-    BUBBLESCOPE_ASSIGN(report.clocks, alignClocks(run, clockOptions(options.thresholds, options.clocks)));
+    BUBBLESCOPE_ASSIGN(report.clocks, estimateClocks(recorded, clockOptions(options.thresholds, options.clocks)));
+    Run run = alignRun(std::move(recorded), report.clocks);
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
-    return makeReport(run, std::move(steps), std::move(replays), report);
+    RunReport made = makeReport(run, std::move(steps), std::move(replays), report);
+    return DiagnosedRun{std::move(run), std::move(made)};
 }
 
 } // namespace bubblescope

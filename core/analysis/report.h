@@ -28,7 +28,7 @@ struct RunReport {
 /// What a report takes besides the run.
 struct ReportOptions {
     Thresholds thresholds;
-    RunClocks clocks;                          ///< of alignClocks(); without it all ranks count as of one clock
+    RunClocks clocks;                          ///< of estimateClocks(); without it all ranks count as of one clock
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
 };
 
@@ -39,11 +39,17 @@ struct DiagnosisOptions {
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
 };
 
-/// All that is done with a run once it is loaded, whoever asks: its ranks are put on one clock, and what there is to
-/// say is said. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
-/// Errors: as alignClocks(), and Cancelled.
-[[nodiscard]] Result<RunReport> diagnoseRun(Run& run, const DiagnosisOptions& options = {},
-                                            const JobControl* control = nullptr);
+/// A run whose ranks are on one clock, with its report.
+struct DiagnosedRun {
+    Run run;
+    RunReport report;
+};
+
+/// The whole diagnosis of a loaded run, for the command line, the GUI and everybody else: aligns its clocks and
+/// analyses it. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
+/// Errors: as estimateClocks(), and Cancelled.
+[[nodiscard]] Result<DiagnosedRun> diagnoseRun(Run run, const DiagnosisOptions& options = {},
+                                               const JobControl* control = nullptr);
 
 /// Index of the step of median wall time, the first left out where there are others, since it pays for warm-up. There
 /// must be one.

@@ -48,8 +48,11 @@ std::int64_t opsOf(const Run& run) {
 
 void analysis(benchmark::State& state, const Shape& shape) {
     Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
-    for (auto _ : state)
-        benchmark::DoNotOptimize(diagnoseRun(run).value());
+    for (auto _ : state) {
+        DiagnosedRun diagnosed = diagnoseRun(std::move(run)).value();
+        benchmark::DoNotOptimize(diagnosed);
+        run = std::move(diagnosed.run);
+    }
     state.SetItemsProcessed(state.iterations() * opsOf(run));
     state.counters["ops"] = static_cast<double>(opsOf(run));
 }

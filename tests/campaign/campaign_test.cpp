@@ -15,10 +15,11 @@ TEST(Campaign, NoFalseAlarmInCleanRuns) {
         const auto specs = schedules();
         const ScheduleSpec& spec = specs[static_cast<std::size_t>(i) % specs.size()];
         Job job = makeJob(spec, FaultKind::None, 1000 + static_cast<std::uint64_t>(i));
-        const auto report = diagnoseRun(job.run);
-        ASSERT_TRUE(report.ok()) << report.error().text();
-        alarms += report.value().anomalies.empty() ? 0 : 1;
-        EXPECT_TRUE(report.value().anomalies.empty()) << spec.name << " " << i << ": " << describe(job, report.value());
+        const auto diagnosed = diagnoseRun(job.run);
+        ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+        alarms += diagnosed.value().report.anomalies.empty() ? 0 : 1;
+        EXPECT_TRUE(diagnosed.value().report.anomalies.empty())
+            << spec.name << " " << i << ": " << describe(job, diagnosed.value().report);
     }
     fmt::print("clean runs: {}, with a finding: {}\n", runs, alarms);
 }
@@ -31,9 +32,9 @@ TEST(Campaign, FindsFaultsAndBlamesTheRightRankAndOp) {
         for (int kind = 1; kind < kFaultKinds; ++kind) {
             for (int i = 0; i < runs; ++i, ++seed) {
                 Job job = makeJob(spec, static_cast<FaultKind>(kind), seed);
-                const auto report = diagnoseRun(job.run);
-                ASSERT_TRUE(report.ok()) << report.error().text();
-                tally.add(job, report.value(), fmt::format("{} seed {}", spec.name, seed));
+                const auto diagnosed = diagnoseRun(job.run);
+                ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+                tally.add(job, diagnosed.value().report, fmt::format("{} seed {}", spec.name, seed));
             }
         }
     }

@@ -142,10 +142,10 @@ TEST(PacedCampaign, NoFalseAlarmInCleanRuns) {
         const auto specs = schedules();
         Job job = pacedJob(specs[static_cast<std::size_t>(i) % specs.size()], FaultKind::None,
                            5000 + static_cast<std::uint64_t>(i));
-        const auto report = diagnoseRun(job.run);
-        ASSERT_TRUE(report.ok()) << report.error().text();
-        alarms += report.value().anomalies.empty() ? 0 : 1;
-        EXPECT_TRUE(report.value().anomalies.empty()) << i << ": " << describe(job, report.value());
+        const auto diagnosed = diagnoseRun(job.run);
+        ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+        alarms += diagnosed.value().report.anomalies.empty() ? 0 : 1;
+        EXPECT_TRUE(diagnosed.value().report.anomalies.empty()) << i << ": " << describe(job, diagnosed.value().report);
     }
     fmt::print("clean paced runs: {}, with a finding: {}\n", runs, alarms);
 }
@@ -158,9 +158,9 @@ TEST(PacedCampaign, FindsFaultsAndBlamesTheRightRank) {
         for (const FaultKind kind : {FaultKind::SlowRank, FaultKind::SlowStage, FaultKind::SlowOp}) {
             for (int i = 0; i < runs; ++i, ++seed) {
                 Job job = pacedJob(spec, kind, seed);
-                const auto report = diagnoseRun(job.run);
-                ASSERT_TRUE(report.ok()) << report.error().text();
-                tally.add(job, report.value(), fmt::format("{} seed {}", spec.name, seed));
+                const auto diagnosed = diagnoseRun(job.run);
+                ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+                tally.add(job, diagnosed.value().report, fmt::format("{} seed {}", spec.name, seed));
             }
         }
     }
@@ -199,16 +199,16 @@ TEST(PacedCampaign, TheRealClockTellsTheSame) {
         auto run = loadRun(summary.value().files, control);
         ASSERT_TRUE(run.ok()) << run.error().text();
         job.run = std::move(run).value();
-        const auto report = diagnoseRun(job.run);
-        ASSERT_TRUE(report.ok()) << report.error().text();
+        const auto diagnosed = diagnoseRun(job.run);
+        ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
         if (late > 0) continue;
         if (kind != FaultKind::None) {
-            tally.add(job, report.value(), "real clock");
+            tally.add(job, diagnosed.value().report, "real clock");
             continue;
         }
-        EXPECT_TRUE(std::ranges::none_of(report.value().anomalies, [](const Anomaly& a) {
+        EXPECT_TRUE(std::ranges::none_of(diagnosed.value().report.anomalies, [](const Anomaly& a) {
             return a.severity != Severity::Notice;
-        })) << describe(job, report.value());
+        })) << describe(job, diagnosed.value().report);
     }
     if (late > 0) GTEST_SKIP() << "the machine is too busy: " << late << " runs had ops half a second late";
     EXPECT_EQ(tally.blamedFirst(), tally.due());

@@ -35,26 +35,25 @@ Schedule scheduleOf(const std::string& name, int pp, int microbatches) {
 }
 
 /// Everything that `analyze` says of a run, or its error.
-std::string sayOf(Result<Run> loaded, const ClockOptions& options) {
+std::string sayOf(Result<Run> loaded, ClockUse use) {
     if (!loaded.ok()) return fmt::format("exit {}: {}", exitCode(loaded.error().kind), loaded.error().text());
-    Run& run = loaded.value();
-    const auto clocks = alignClocks(run, options);
-    if (!clocks.ok()) return fmt::format("exit {}: {}", exitCode(clocks.error().kind), clocks.error().text());
-    ReportOptions report_options;
-    report_options.clocks = clocks.value();
-    report_options.memory_estimate.assign(static_cast<std::size_t>(run.schedule.pp), 1);
-    const RunReport report = analyzeRun(run, report_options);
+    DiagnosisOptions options;
+    options.clocks = use;
+    options.memory_estimate.assign(static_cast<std::size_t>(loaded.value().schedule.pp), 1);
+    const auto diagnosed = diagnoseRun(std::move(loaded).value(), options);
+    if (!diagnosed.ok()) return fmt::format("exit {}: {}", exitCode(diagnosed.error().kind), diagnosed.error().text());
+    const auto& [run, report] = diagnosed.value();
     if (run.shares != nullptr && !run.shares->status().ok()) return run.shares->status().error().text();
     return cli::analysisJson(run, report).dump(1) + cli::analysisText(run, report, std::nullopt) +
            runPage(run, report, {});
 }
 
-std::string alone(const Paths& paths, const LoadOptions& options, const ClockOptions& clocks) {
+std::string alone(const Paths& paths, const LoadOptions& options, ClockUse clocks) {
     JobControl control;
     return sayOf(loadRun(paths, control, options), clocks);
 }
 
-std::string together(std::size_t members, const Paths& paths, const LoadOptions& options, const ClockOptions& clocks) {
+std::string together(std::size_t members, const Paths& paths, const LoadOptions& options, ClockUse clocks) {
     return test::asTeam(members, [&](ProcessTeam& team) {
         if (!team.isRoot()) {
             const Status served = serveShare(team, options.rules, shareResponders());
@@ -74,7 +73,7 @@ std::string difference(const std::string& a, const std::string& b) {
 }
 
 /// A single file belongs to the first member, however many there are.
-void expectSame(const Paths& paths, const LoadOptions& options = {}, const ClockOptions& clocks = {}) {
+void expectSame(const Paths& paths, const LoadOptions& options = {}, ClockUse clocks = ClockUse::Auto) {
     const std::string expected = alone(paths, options, clocks);
     const bool one_file = paths.size() == 1 && !fs::is_directory(paths.front());
     for (const std::size_t members :
@@ -108,18 +107,15 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForRealTraces) {
     BUBBLESCOPE_NEED_SHARED("traces");
     for (const auto& entry : fs::directory_iterator(test::sharedDir() / "traces"))
         expectSameBelow(entry.path());
-    ClockOptions align; // by Gloo's collectives
-    align.use = ClockUse::Align;
-    expectSame({test::sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, {}, align);
+    // By Gloo's collectives.
+    expectSame({test::sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, {}, ClockUse::Align);
 }
 
 TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {
     const Paths megatron{test::dataDir() / "traces/megatron_pp2.json", test::dataDir() / "traces/small_chrome.json"};
     expectSame(megatron);
     expectSame({megatron[1], megatron[0], "does-not-exist"});
-    ClockOptions align;
-    align.use = ClockUse::Align;
-    expectSame(megatron, {}, align);
+    expectSame(megatron, {}, ClockUse::Align);
     LoadOptions given;
     given.schedule = scheduleOf("fthenb", 2, 2);
     expectSame(megatron, given);
@@ -152,7 +148,7 @@ TEST_F(SpreadRun, OfOneFileARankIsThatOfOneProcess) {
     for (int rank = 0; rank < 8; ++rank)
         write(fmt::format("rank{}.pftrace", rank), 8, [rank](int other) { return other == rank; });
     expectSame({folder_.path()});
-    EXPECT_NE(alone({folder_.path()}, {}, {}).find("\"pp\": 8"), std::string::npos);
+    EXPECT_NE(alone({folder_.path()}, {}, ClockUse::Auto).find("\"pp\": 8"), std::string::npos);
 
     folder_.write("rank8.pftrace", "garbage");
     folder_.write("rank9.json", R"({"traceEvents": [{"ph": "X", )");
@@ -173,14 +169,11 @@ TEST_F(SpreadRun, OfGpusWithSkewedClocksIsThatOfOneProcess) {
     };
     writeJob();
     expectSame({folder_.path()});
-    EXPECT_NE(alone({folder_.path()}, {}, {}).find("inferred"), std::string::npos);
+    EXPECT_NE(alone({folder_.path()}, {}, ClockUse::Auto).find("inferred"), std::string::npos);
     job.skew = {TimeNs{0}, TimeNs{300'000}, TimeNs{-200'000}, TimeNs{50'000}};
     writeJob();
-    for (const ClockUse use : {ClockUse::Auto, ClockUse::Align}) {
-        ClockOptions clocks;
-        clocks.use = use;
-        expectSame({folder_.path()}, {}, clocks);
-    }
+    for (const ClockUse use : {ClockUse::Auto, ClockUse::Align})
+        expectSame({folder_.path()}, {}, use);
 }
 
 TEST(SpreadAnalysis, EndsWithTheErrorOfAProcessThatFails) {
@@ -194,7 +187,7 @@ TEST(SpreadAnalysis, EndsWithTheErrorOfAProcessThatFails) {
         }
         Coordinator lead(team);
         JobControl control;
-        return sayOf(loadRun({test::dataDir() / "traces/megatron_pp2.json"}, control, {}, lead), {});
+        return sayOf(loadRun({test::dataDir() / "traces/megatron_pp2.json"}, control, {}, lead), ClockUse::Auto);
     });
     EXPECT_EQ(said, "exit 4: a process needs more memory than there is (use more processes, or more memory for each)");
 }

@@ -369,7 +369,7 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     const auto file = test::sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";
     JobControl control;
     auto run = loadRun({file}, control).value();
-    const RunReport report = diagnoseRun(run).value();
+    const RunReport report = diagnoseRun(run).value().report;
     const auto milliseconds = [](TimeNs time) { return static_cast<double>(time.count()) / 1e6; };
     const StepDiagnosis& typical = report.diagnoses[report.typical_step];
     EXPECT_NEAR(milliseconds(rung(typical.accounting, Cause::Imbalance).without), 203, 10);

@@ -75,9 +75,12 @@ TimeRange Session::window(int index) const {
 
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     auto session = std::make_shared<Session>();
-    session->run = std::move(run);
-    if (!session->run.steps.empty()) {
-        BUBBLESCOPE_ASSIGN(session->report, diagnoseRun(session->run, {}, &control));
+    if (run.steps.empty()) {
+        session->run = std::move(run);
+    } else {
+        BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), {}, &control));
+        session->run = std::move(diagnosed.run);
+        session->report = std::move(diagnosed.report);
     }
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);

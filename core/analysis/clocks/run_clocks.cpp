@@ -190,7 +190,7 @@ std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const
 
 } // namespace
 
-Result<RunClocks> alignClocks(Run& run, const ClockOptions& options) {
+Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
     RunClocks report;
     const NativeClocks own = nativeClocks(run);
     const ClockOwners owners = findOwners(run, own, options.use == ClockUse::Align);
@@ -245,11 +245,16 @@ Result<RunClocks> alignClocks(Run& run, const ClockOptions& options) {
     report.reason = options.use == ClockUse::Align ? "alignment was asked for"
                     : known_to_differ              ? "ranks ran on different hosts"
                                                    : "events contradict the clocks as recorded";
-    std::map<RankKey, ClockFit> by_rank;
-    for (const RankClock& rank : report.ranks) {
-        by_rank[{rank.replica, rank.rank}] = rank.fit;
+    for (const RankClock& rank : report.ranks)
         report.moved = std::max(report.moved, TimeNs{std::chrono::abs(rank.fit.offset)});
-    }
+    return report;
+}
+
+Run alignRun(Run run, const RunClocks& clocks) {
+    if (clocks.method != ClockMethod::Aligned) return run;
+    std::map<RankKey, ClockFit> by_rank;
+    for (const RankClock& rank : clocks.ranks)
+        by_rank[{rank.replica, rank.rank}] = rank.fit;
     for (StepTimeline& step : run.steps) {
         std::vector<ClockFit> of_step;
         for (std::size_t r = 0; r < step.ranks.size(); ++r)
@@ -262,7 +267,7 @@ Result<RunClocks> alignClocks(Run& run, const ClockOptions& options) {
         check.start = fit->second.toReference(check.start);
         check.end = fit->second.toReference(check.end);
     }
-    return report;
+    return run;
 }
 
 } // namespace bubblescope

@@ -60,11 +60,15 @@ struct ClockOptions {
     TimeNs largest_residual{1'000'000}; ///< events that contradict each other by more relate no clocks
 };
 
-/// Finds out how the clocks of a run's ranks compare, by its transfers, the order of its ops, collectives of its trace
-/// and recorded pings, and puts the times of its steps on one clock. Ranks of one host share a clock.
-/// The raw trace keeps the recorded times. Errors: Input, where clocks that differ (of different hosts, or with
-/// ClockUse::Align) cannot be related: no bound in both directions, or none that holds.
-[[nodiscard]] Result<RunClocks> alignClocks(Run& run, const ClockOptions& options = {});
+/// Estimates how the clocks of a run's ranks compare, by its transfers, the order of its ops, collectives of its trace
+/// and recorded pings. Ranks of one host share a clock. Errors: Input, where clocks that differ (of different hosts, or
+/// with ClockUse::Align) cannot be related: no bound in both directions, or none that holds; Run, where a process that
+/// holds a part of the trace fails.
+[[nodiscard]] Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options = {});
+
+/// The run with the times of its steps and checks on one clock, where estimateClocks() of it calls for that
+/// (ClockMethod::Aligned); else the run as it is. The raw trace keeps the recorded times.
+[[nodiscard]] Run alignRun(Run run, const RunClocks& clocks);
 
 /// Puts a step's times on the clock that `fits`, one per rank, refer to.
 void moveToReference(StepTimeline& step, std::span<const ClockFit> fits);

@@ -48,7 +48,7 @@ protected:
         JobControl control;
         return loadRun({folder_.path() / name}, control);
     }
-    RunReport analysed(bubblescope::Run& run) { return diagnoseRun(run).value(); }
+    RunReport analysed(const bubblescope::Run& run) { return diagnoseRun(run).value().report; }
 
     test::ScratchFolder folder_;
 };

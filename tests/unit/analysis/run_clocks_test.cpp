@@ -46,6 +46,13 @@ std::vector<Skew> randomSkews(std::size_t ranks, std::mt19937_64& random, double
     return skews;
 }
 
+/// Puts the run on one clock.
+Result<RunClocks> align(Run& run, const ClockOptions& options = {}) {
+    auto clocks = estimateClocks(run, options);
+    if (clocks.ok()) run = alignRun(std::move(run), clocks.value());
+    return clocks;
+}
+
 /// Skews each replica's ranks, aligns, and compares with what was put in; returns the largest bound.
 TimeNs expectRecovered(Run run, double drift, std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -61,7 +68,7 @@ TimeNs expectRecovered(Run run, double drift, std::uint64_t seed) {
     run.trace = nullptr; // ranks then have a clock each
     ClockOptions options;
     options.use = ClockUse::Align;
-    const auto clocks = alignClocks(run, options);
+    const auto clocks = align(run, options);
     EXPECT_TRUE(clocks.ok()) << (clocks.ok() ? "" : clocks.error().text());
     if (!clocks.ok()) return TimeNs{0};
     EXPECT_EQ(clocks.value().method, ClockMethod::Aligned);
@@ -135,7 +142,7 @@ TEST(RunClocks, RanksOfOneHostShareTheirClock) {
     JobControl control;
     auto torch = loadRun({sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, control);
     ASSERT_TRUE(torch.ok());
-    const auto clocks = alignClocks(torch.value());
+    const auto clocks = align(torch.value());
     ASSERT_TRUE(clocks.ok());
     EXPECT_EQ(clocks.value().method, ClockMethod::Shared);
     EXPECT_EQ(clocks.value().bound(), TimeNs{0});
@@ -172,7 +179,7 @@ TEST(RunClocks, AlignsWhatHostsOrViolationsCallFor) {
     const TimeNs wall = simulated({"1f1b", "", 4, 8, 1}, TimeNs{20'000}, 1).steps[0].wall();
 
     auto two_hosts = onHosts(late, {"a", "a", "b", "b"});
-    const auto aligned = alignClocks(two_hosts);
+    const auto aligned = align(two_hosts);
     ASSERT_TRUE(aligned.ok()) << aligned.error().text();
     EXPECT_EQ(aligned.value().method, ClockMethod::Aligned);
     EXPECT_EQ(aligned.value().ranks[1].fit.offset, TimeNs{0});
@@ -181,12 +188,12 @@ TEST(RunClocks, AlignsWhatHostsOrViolationsCallFor) {
     EXPECT_NEAR(static_cast<double>(two_hosts.steps[0].wall().count()), static_cast<double>(wall.count()), 1e5);
 
     auto unknown = onHosts(late, {"", "", "", ""});
-    const auto contradicted = alignClocks(unknown);
+    const auto contradicted = align(unknown);
     ASSERT_TRUE(contradicted.ok());
     EXPECT_EQ(contradicted.value().method, ClockMethod::Aligned) << "receives end before their sends start";
 
     auto fine = onHosts(simulated({"1f1b", "", 4, 8, 1}, TimeNs{20'000}, 3), {"", "", "", ""});
-    const auto trusted = alignClocks(fine);
+    const auto trusted = align(fine);
     ASSERT_TRUE(trusted.ok());
     EXPECT_EQ(trusted.value().method, ClockMethod::AsRecorded);
     EXPECT_GT(trusted.value().bound(), TimeNs{0}) << "nothing proves that they agree better";
@@ -195,7 +202,7 @@ TEST(RunClocks, AlignsWhatHostsOrViolationsCallFor) {
     auto off = onHosts(late, {"a", "a", "b", "b"});
     ClockOptions options;
     options.use = ClockUse::Off;
-    ASSERT_TRUE(alignClocks(off, options).ok());
+    ASSERT_TRUE(align(off, options).ok());
     EXPECT_GT(off.steps[0].wall(), TimeNs{900'000'000});
 }
 
@@ -208,7 +215,7 @@ TEST(RunClocks, RefusesRanksThatNothingRelates) {
         }
     }
     auto two_hosts = onHosts(forward_only, {"a", "a", "b", "b"});
-    const auto refused = alignClocks(two_hosts);
+    const auto refused = align(two_hosts);
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().text().find("rank 0 (a) and rank 2 (b) cannot be related"), std::string::npos)
         << refused.error().text();
@@ -222,7 +229,7 @@ TEST(RunClocks, RefusesEventsThatContradictEachOtherTooMuch) {
         span->end -= TimeNs{50'000'000};
     }
     skew(run.steps[1], {{}, {}, {4e7, 0}, {}});
-    const auto refused = alignClocks(run);
+    const auto refused = align(run);
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().text().find("contradict each other"), std::string::npos) << refused.error().text();
 }

@@ -170,7 +170,7 @@ TEST(CInterface, RunsAPipelineThatNobodyHereKnows) {
     EXPECT_EQ(run.value().schedule.name, "1f1b");
     EXPECT_EQ(run.value().steps.size(), 4U);
     EXPECT_TRUE(run.value().problems.empty());
-    const RunReport report = diagnoseRun(run.value()).value();
+    const RunReport report = diagnoseRun(run.value()).value().report;
     ASSERT_TRUE(report.coverage);
     EXPECT_EQ(report.coverage->unitsThatAre(Covered::Yes), 14);
     EXPECT_EQ(report.coverage->unitsThatAre(Covered::Never), 2);
@@ -202,7 +202,7 @@ TEST(CInterface, TellsAFlippedBitAndItsPlace) {
     JobControl control;
     auto run = loadRun({folder.file("struck")}, control);
     ASSERT_TRUE(run.ok());
-    const RunReport report = diagnoseRun(run.value()).value();
+    const RunReport report = diagnoseRun(run.value()).value().report;
     const auto found = std::ranges::find(report.anomalies, AnomalyKind::AadiffMismatch, &Anomaly::kind);
     ASSERT_NE(found, report.anomalies.end());
     EXPECT_THAT(found->message.text(), HasSubstr("step 1, rank 2 (device GPU-42"));

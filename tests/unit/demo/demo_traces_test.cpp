@@ -25,11 +25,11 @@ protected:
         JobControl control;
         Result<bubblescope::Run> loaded = loadRun({file}, control);
         ASSERT_TRUE(loaded.ok()) << loaded.error().text();
-        run_ = std::move(loaded).value();
-        EXPECT_TRUE(run_.problems.empty());
-        Result<RunReport> report = diagnoseRun(run_);
-        ASSERT_TRUE(report.ok()) << report.error().text();
-        report_ = std::move(report).value();
+        EXPECT_TRUE(loaded.value().problems.empty());
+        Result<DiagnosedRun> diagnosed = diagnoseRun(std::move(loaded).value());
+        ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+        run_ = std::move(diagnosed.value().run);
+        report_ = std::move(diagnosed.value().report);
     }
     [[nodiscard]] const Anomaly* found(AnomalyKind kind) const {
         const auto at = std::ranges::find(report_.anomalies, kind, &Anomaly::kind);

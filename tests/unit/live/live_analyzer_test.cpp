@@ -96,7 +96,7 @@ TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
     JobControl control;
     auto loaded = loadRun({ranks.dir()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
-    const RunReport report = diagnoseRun(loaded.value()).value();
+    const RunReport report = diagnoseRun(loaded.value()).value().report;
     ASSERT_EQ(watch.engine.steps().size(), report.steps.size());
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
         const LiveStep& live = watch.engine.steps()[i];

@@ -79,22 +79,15 @@ struct TwoHosts {
     }
 };
 
-struct Diagnosed {
-    Run run;
-    RunReport report;
-};
-
-Diagnosed diagnose(const TwoHosts& hosts) {
+DiagnosedRun diagnose(const TwoHosts& hosts) {
     const test::ScratchFolder dir;
     hosts.record(dir.path());
     JobControl control;
     auto run = loadRun({dir.path()}, control);
     EXPECT_TRUE(run.ok()) << run.error().text();
-    Diagnosed diagnosed{std::move(run).value(), {}};
-    auto report = diagnoseRun(diagnosed.run);
-    EXPECT_TRUE(report.ok()) << report.error().text();
-    diagnosed.report = std::move(report).value();
-    return diagnosed;
+    auto diagnosed = diagnoseRun(std::move(run).value());
+    EXPECT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+    return std::move(diagnosed).value();
 }
 
 TEST(HostClocks, RecordedPingsRelateTwoHosts) {

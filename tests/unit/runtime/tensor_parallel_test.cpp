@@ -390,9 +390,9 @@ TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
             EXPECT_EQ(sums, 4 * 2 * 4) << "four micro-batches, there and back, two for each of two blocks";
         }
     }
-    const auto report = diagnoseRun(loaded.value());
-    ASSERT_TRUE(report.ok()) << report.error().text();
-    const StepAccounting& account = report.value().diagnoses.front().accounting;
+    const auto diagnosed = diagnoseRun(loaded.value());
+    ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+    const StepAccounting& account = diagnosed.value().report.diagnoses.front().accounting;
     for (std::size_t r = 0; r < 3; ++r) {
         TimeNs waited{0};
         TimeNs computed{0};
