@@ -160,7 +160,7 @@ const char* bubblescope_aadiff_error(void) {
 }
 
 int64_t bubblescope_aadiff_now(void) {
-    return profiler::readClocks().monotonic.count();
+    return readClocks().monotonic.count();
 }
 
 uint64_t bubblescope_aadiff_digest(const void* data, size_t bytes) {

@@ -52,11 +52,11 @@ Result<Session> Session::open(SessionConfig config) {
         info.dp = given.dp;
         info.tp = given.tp;
         const Rank world{(given.rank.value * given.dp + given.replica) * given.tp + given.tensor_rank};
-        profiler::HostInfo host = profiler::thisHost();
+        ProcessInfo host = thisProcess();
         host.device = given.device;
-        BUBBLESCOPE_ASSIGN(profiler::RankSpool spool,
-                           profiler::RankSpool::create(given.directory, info, world, profiler::readClocks(), host));
-        session.spool_ = std::move(spool);
+        BUBBLESCOPE_ASSIGN(profiler::TraceSegmentWriter writer,
+                           profiler::TraceSegmentWriter::create(given.directory, info, world, readClocks(), host));
+        session.writer_ = std::move(writer);
     }
     if (given.times) BUBBLESCOPE_TRY(session.makePlan(*given.times));
     return session;
@@ -149,7 +149,7 @@ Status Session::computed(const LayerOp& what, std::string_view tensor, std::uint
     BUBBLESCOPE_TRY(known(what));
     if (tensor.empty()) return usageError("a digest needs the name of its tensor");
     first_[{what, std::string(tensor)}] = digest;
-    if (!spool_) return {};
+    if (!writer_) return {};
     DigestRecord record;
     record.step = step_;
     record.rank = config_.rank;
@@ -348,13 +348,13 @@ Status Session::endStep() {
 
 Status Session::write() {
     Status status;
-    if (spool_) {
+    if (writer_) {
         std::vector<profiler::SliceRecord> slices;
         for (const TimelineOp& op : ops_)
             slices.push_back(profiler::SliceRecord::of(
                 op, stageOf(schedule_.placement, schedule_.pp, config_.rank, op.op.chunk), step_));
-        status = spool_->append(slices);
-        if (status.ok()) status = spool_->append(records_, digests_);
+        status = writer_->append(slices);
+        if (status.ok()) status = writer_->append(records_, digests_);
     }
     ops_.clear();
     records_.clear();
@@ -365,7 +365,7 @@ Status Session::write() {
 
 Status Session::close() {
     if (in_step_) BUBBLESCOPE_TRY(endStep());
-    return spool_ ? spool_->appendEnd(0) : Status{};
+    return writer_ ? writer_->appendEnd(0) : Status{};
 }
 
 } // namespace bubblescope::bindings

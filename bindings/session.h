@@ -5,7 +5,7 @@
 #include "core/schedule/families/registry.h"
 #include "core/timeline/check_record.h"
 #include "core/timeline/step_timeline.h"
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 
 #include <cstdint>
 #include <deque>
@@ -118,7 +118,7 @@ private:
 
     SessionConfig config_;
     Schedule schedule_;
-    std::optional<profiler::RankSpool> spool_;
+    std::optional<profiler::TraceSegmentWriter> writer_;
     std::optional<RankPlan> plan_; ///< none until op times are known
     SessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;

@@ -33,7 +33,7 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
     recording.ranks = std::move(ranks);
     constexpr int kParts = 4;
     if (config.trace_bytes > 0) recording.limits = {std::max<std::int64_t>(1, config.trace_bytes / kParts), kParts};
-    if (config.backend) recording.host.device = config.backend->device();
+    if (config.backend) recording.process.device = config.backend->device();
     return profiler::Recorder::open(recording);
 }
 

@@ -116,7 +116,8 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
                                recorder != nullptr ? recorder->dropped() : 0},
                               team, summary));
     for (int r = 0; recorder != nullptr && r < team.size(); ++r)
-        std::ranges::move(profiler::RankSpool::filesOf(config.out_dir, Rank{r}), std::back_inserter(summary.files));
+        std::ranges::move(profiler::TraceSegmentWriter::filesOf(config.out_dir, Rank{r}),
+                          std::back_inserter(summary.files));
     return summary;
 }
 

@@ -1,6 +1,6 @@
 #include "app/cli/capture_forward.h"
 
-#include "profiler/stream/rank_spool.h"
+#include "core/base/process_info.h"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -19,16 +19,16 @@ namespace bubblescope::cli {
 namespace {
 
 TimeNs forwardTime() {
-    return profiler::readClocks().monotonic;
+    return readClocks().monotonic;
 }
 
 } // namespace
 
 Result<std::unique_ptr<CaptureForward>> CaptureForward::start(profiler::StreamSender::Options options,
                                                               const std::filesystem::path& dir) {
-    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower, profiler::SpoolFollower::open({dir}));
+    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower, profiler::SegmentFollower::open({dir}));
     std::unique_ptr<CaptureForward> forward(new CaptureForward(std::move(options), std::move(follower)));
-    forward->wake_ = profiler::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    forward->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!forward->wake_.isOpen()) return runError("what is recorded cannot be sent on: no event is to be had");
     sigset_t all;
     sigset_t before;

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/live/stream_sender.h"
-#include "core/net/descriptor.h"
 
 #include <filesystem>
 #include <memory>
@@ -29,15 +29,15 @@ public:
     [[nodiscard]] Status finish(TimeNs patience);
 
 private:
-    CaptureForward(profiler::StreamSender::Options options, profiler::SpoolFollower follower)
+    CaptureForward(profiler::StreamSender::Options options, profiler::SegmentFollower follower)
         : sender_(std::move(options)), follower_(std::move(follower)) {}
     void loop();
     [[nodiscard]] Status send();
     [[nodiscard]] std::optional<TimeNs> deadline();
 
     profiler::StreamSender sender_; ///< the thread's, like the next
-    profiler::SpoolFollower follower_;
-    profiler::Descriptor wake_;      ///< readable when the job is over
+    profiler::SegmentFollower follower_;
+    Descriptor wake_;                ///< readable when the job is over
     std::mutex mutex_;               ///< guards what follows
     std::optional<TimeNs> deadline_; ///< once the job is over
     Status ended_;

@@ -9,21 +9,21 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::CaptureCounts;
+using perfetto::CaptureCounts;
 using profiler::CapturedProcess;
 
-std::int64_t lossesOf(const CaptureCounts& counts) {
+std::int64_t lossesOf(const perfetto::CaptureCounts& counts) {
     std::int64_t sum = 0;
-    for (std::size_t i = profiler::kFirstLoss; i < profiler::kCaptureCounts.size(); ++i)
-        sum += counts.*profiler::kCaptureCounts[i].second;
+    for (std::size_t i = perfetto::kFirstLoss; i < perfetto::kCaptureCounts.size(); ++i)
+        sum += counts.*perfetto::kCaptureCounts[i].second;
     return sum;
 }
 
 /// "3 lost_in_rings, 1 untimed", every one of them, since each has another cause.
-std::string lossText(const CaptureCounts& counts) {
+std::string lossText(const perfetto::CaptureCounts& counts) {
     std::string text;
-    for (std::size_t i = profiler::kFirstLoss; i < profiler::kCaptureCounts.size(); ++i) {
-        const auto& [name, member] = profiler::kCaptureCounts[i];
+    for (std::size_t i = perfetto::kFirstLoss; i < perfetto::kCaptureCounts.size(); ++i) {
+        const auto& [name, member] = perfetto::kCaptureCounts[i];
         if (counts.*member != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.*member, name);
     }
     return text.empty() ? "nothing" : text;
@@ -81,7 +81,7 @@ std::string captureText(const profiler::CaptureReport& report, const std::string
                      {"lost", Align::Left}});
         std::int64_t lost = 0;
         for (const CapturedProcess& process : report.processes) {
-            const CaptureCounts& counts = process.counts;
+            const perfetto::CaptureCounts& counts = process.counts;
             lost += lossesOf(counts);
             table.row({process.rank ? std::to_string(*process.rank) : "-", process.host, std::to_string(process.pid),
                        process.program, std::to_string(counts.ranges), std::to_string(counts.comm_events),
@@ -117,9 +117,9 @@ Json captureJson(const profiler::CaptureReport& report) {
         one["files"] = Json::array();
         for (const auto& file : process.files)
             one["files"].push_back(file.string());
-        for (std::size_t i = 0; i < profiler::kCaptureCounts.size(); ++i) {
-            const auto& [name, member] = profiler::kCaptureCounts[i];
-            one[i < profiler::kFirstLoss ? "recorded" : "lost"][std::string(name)] = process.counts.*member;
+        for (std::size_t i = 0; i < perfetto::kCaptureCounts.size(); ++i) {
+            const auto& [name, member] = perfetto::kCaptureCounts[i];
+            one[i < perfetto::kFirstLoss ? "recorded" : "lost"][std::string(name)] = process.counts.*member;
         }
         one["messages"] = process.messages;
         out["processes"].push_back(std::move(one));

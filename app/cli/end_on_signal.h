@@ -22,7 +22,7 @@ private:
     void watch();
 
     StopSignals signals_;
-    profiler::Descriptor over_; ///< readable when nothing more is to be watched
+    Descriptor over_; ///< readable when nothing more is to be watched
     std::stop_source ask_;
     std::thread watcher_;
 };

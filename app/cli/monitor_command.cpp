@@ -3,13 +3,13 @@
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/stop_signals.h"
+#include "core/base/process_info.h"
 #include "core/live/alert.h"
 #include "core/live/captured_run.h"
 #include "core/live/metrics/exposition.h"
 #include "core/live/metrics/metrics_endpoint.h"
 #include "core/live/scratch_files.h"
-#include "core/live/spool_follower.h"
-#include "profiler/stream/rank_spool.h"
+#include "core/live/segment_follower.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -77,7 +77,7 @@ void allowManyFiles() {
 
 class Monitor {
 public:
-    Monitor(const MonitorArguments& options, profiler::LiveOptions live, profiler::SpoolFollower follower,
+    Monitor(const MonitorArguments& options, profiler::LiveOptions live, profiler::SegmentFollower follower,
             std::optional<profiler::StreamReceiver> receiver, std::optional<profiler::MetricsEndpoint> metrics,
             TimeNs alert_interval, profiler::CapturedRun captured)
         : options_(options), engine_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
@@ -183,7 +183,7 @@ private:
 
     const MonitorArguments& options_;
     LiveAnalyzer engine_;
-    profiler::SpoolFollower follower_;
+    profiler::SegmentFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;
     profiler::CapturedRun captured_;
     std::optional<profiler::MetricsEndpoint> metrics_;
@@ -199,7 +199,7 @@ CommandResult monitor(const MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
     profiler::LiveOptions live;
-    live.own_clock = profiler::thisHost().clock;
+    live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
         BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
     BUBBLESCOPE_ASSIGN(live.board.patience, parseTime(options.patience));
@@ -218,8 +218,8 @@ CommandResult monitor(const MonitorArguments& options) {
         BUBBLESCOPE_ASSIGN(metrics, profiler::MetricsEndpoint::open(address));
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
-    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower,
-                       profiler::SpoolFollower::open({options.folders.begin(), options.folders.end()}));
+    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower,
+                       profiler::SegmentFollower::open({options.folders.begin(), options.folders.end()}));
     const bool forwards = !options.streams.forward.empty();
     const bool reduces = !options.streams.replicas.empty();
     if (reduces && !forwards) return usageError("--replicas is for --forward");

@@ -2,9 +2,9 @@
 
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
+#include "core/base/process_info.h"
 #include "core/live/scratch_files.h"
 #include "core/live/share_writer.h"
-#include "profiler/stream/rank_spool.h"
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ Result<std::string> readToken(const std::string& file) {
 } // namespace
 
 TimeNs monitorNow() {
-    return profiler::readClocks().monotonic;
+    return readClocks().monotonic;
 }
 
 void StreamOptions::add(Command command) {
@@ -102,7 +102,7 @@ Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver(const st
     profiler::StreamReceiver::Options options;
     BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(listen));
     BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
-    options.clock = profiler::thisHost().clock;
+    options.clock = thisProcess().clock;
     options.keep = kept;
     if (!certificate.empty()) {
         BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forListening(certificate, key));
@@ -129,8 +129,8 @@ Result<profiler::StreamSender::Options> StreamOptions::senderOptions() const {
     profiler::StreamSender::Options options;
     BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(forward));
     BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
-    const profiler::HostInfo host = profiler::thisHost();
-    options.name = host.name;
+    const ProcessInfo host = thisProcess();
+    options.name = host.host;
     options.clock = host.clock;
     if (!trust.empty()) {
         BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forConnecting(trust, options.address.host));
@@ -177,7 +177,7 @@ constexpr int kLongestWait = 200; ///< milliseconds
 
 } // namespace
 
-CommandResult StreamOptions::sendFolders(profiler::SpoolFollower follower) const {
+CommandResult StreamOptions::sendFolders(profiler::SegmentFollower follower) const {
     BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
     Sending sending(std::move(options));
     StopSignals stop;
@@ -192,12 +192,12 @@ CommandResult StreamOptions::sendFolders(profiler::SpoolFollower follower) const
     return 0;
 }
 
-CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
+CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::SegmentFollower follower,
                                        std::optional<profiler::StreamReceiver> receiver) const {
     BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
     BUBBLESCOPE_ASSIGN(const profiler::ScratchFiles files, profiler::ScratchFiles::make());
-    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower steps, profiler::SpoolFollower::open({files.path()}));
-    profiler::ShareWriter writer(files.path(), profiler::thisHost());
+    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower steps, profiler::SegmentFollower::open({files.path()}));
+    profiler::ShareWriter writer(files.path(), thisProcess());
     profiler::LiveAnalyzer engine(std::move(live));
     Sending sending(std::move(options));
     StopSignals stop;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/command.h"
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
 
@@ -36,9 +36,9 @@ struct StreamOptions {
     /// The replicas that are looked after here. Errors: Usage.
     [[nodiscard]] Result<profiler::ReplicaRange> nativeReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
-    [[nodiscard]] CommandResult sendFolders(profiler::SpoolFollower follower) const;
+    [[nodiscard]] CommandResult sendFolders(profiler::SegmentFollower follower) const;
     /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.
-    [[nodiscard]] CommandResult sendSteps(profiler::LiveOptions live, profiler::SpoolFollower follower,
+    [[nodiscard]] CommandResult sendSteps(profiler::LiveOptions live, profiler::SegmentFollower follower,
                                           std::optional<profiler::StreamReceiver> receiver) const;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/net/descriptor.h"
+#include "core/base/descriptor.h"
 
 #include <sys/signalfd.h>
 
@@ -19,7 +19,7 @@ public:
         ::sigaddset(&wanted, SIGINT);
         ::sigaddset(&wanted, SIGTERM);
         ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
-        descriptor_ = profiler::Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+        descriptor_ = Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
     }
     ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
     StopSignals(const StopSignals&) = delete;
@@ -34,7 +34,7 @@ public:
 
 private:
     sigset_t before_{};
-    profiler::Descriptor descriptor_;
+    Descriptor descriptor_;
     bool came_ = false;
 };
 

@@ -1,6 +1,6 @@
 #include "core/live/alert.h"
 
-#include "core/net/descriptor.h"
+#include "core/base/descriptor.h"
 
 #include <spawn.h>
 #include <sys/mman.h>

@@ -53,9 +53,9 @@ void KeptStreams::feed(File& file, const std::string& sender, const std::string&
 Status KeptStreams::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);
-        std::error_code ignored; // SpoolFile says what is wrong
+        std::error_code ignored; // perfetto::PacketFile says what is wrong
         std::filesystem::create_directories(path.parent_path(), ignored);
-        BUBBLESCOPE_ASSIGN(SpoolFile made, SpoolFile::create(path));
+        BUBBLESCOPE_ASSIGN(perfetto::PacketFile made, perfetto::PacketFile::create(path));
         file.file = std::move(made);
         removeOld(sender, name, path);
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/stream/spool_file.h"
+#include "core/formats/perfetto/packet_file.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ public:
         /// What came before it was known what the stream is; bounded, since a stream says so at its beginning.
         std::string beginning;
         bool unwanted = false; ///< it is of a run that tells its steps itself
-        std::optional<SpoolFile> file;
+        std::optional<perfetto::PacketFile> file;
     };
 
     /// Bytes of a stream that `sender` sends under `name`. `captured`: whether it is of such a job, once that is known.

@@ -3,7 +3,6 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "core/live/share_records.h"
 #include "core/recognise/native_check_args.h"
-#include "profiler/capture/capture_counts.h"
 
 #include <algorithm>
 #include <limits>
@@ -72,11 +71,11 @@ void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& eve
 
 void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     if (event.name == perfetto::kCaptureEnds) return sink_.onCaptureEnd();
-    if (event.name == kCaptureTotals) {
+    if (event.name == perfetto::kCaptureTotals) {
         std::int64_t lost = 0;
-        for (const auto& [name, member] : std::span(kCaptureCounts).subspan(kFirstLoss)) {
+        for (const auto& [name, member] : std::span(perfetto::kCaptureCounts).subspan(perfetto::kFirstLoss)) {
             // Parts go because they were told to.
-            if (member == &CaptureCounts::parts_removed) continue;
+            if (member == &perfetto::CaptureCounts::parts_removed) continue;
             constexpr std::int64_t kMost = std::int64_t{1} << 56; // so that sums of what anybody may write stay numbers
             lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);
         }

@@ -20,16 +20,16 @@ std::filesystem::path ShareWriter::pathOf(const LiveAnalyzer& engine, int segmen
 }
 
 Status ShareWriter::beginFile(const LiveAnalyzer& engine, TimeNs now) {
-    BUBBLESCOPE_ASSIGN(file_, SpoolFile::create(pathOf(engine, segment_)));
+    BUBBLESCOPE_ASSIGN(file_, perfetto::PacketFile::create(pathOf(engine, segment_)));
     const auto [first, last] = engine.replicas();
     constexpr std::uint32_t kSequence = 1;
     encoder_.emplace(kSequence);
-    encoder_->process(kProcess, static_cast<std::int32_t>(host_.pid), fmt::format("replicas {} to {}", first, last),
+    encoder_->process(kProcess, static_cast<std::int32_t>(process_.pid), fmt::format("replicas {} to {}", first, last),
                       first);
     encoder_->track(kTrack, kProcess, "steps", 0);
     const ClockPair clocks = readClocks();
     encoder_->clockSnapshot(clocks.monotonic, clocks.realtime);
-    const RunStatement said{*engine.info(), host_.name, host_.clock, host_.pid, host_.pids, segment_};
+    const RunStatement said{*engine.info(), process_.host, process_.clock, process_.pid, process_.pids, segment_};
     encodeShare(*encoder_, kTrack, now, ShareBegin{said, first, last, run_});
     // Who hears only of this file knows no states yet.
     for (const LiveRank& rank : engine.ranks()) {

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "core/base/process_info.h"
 #include "core/base/result.h"
+#include "core/formats/perfetto/packet_file.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/share_records.h"
-#include "profiler/stream/rank_spool.h"
 
 #include <filesystem>
 #include <optional>
@@ -17,8 +18,9 @@ class ShareWriter {
 public:
     /// Files are made in `dir` once the run is known: "replicas<A>-<B>.pftrace" and so on, as full ones are followed by
     /// others, of which the last few are kept.
-    ShareWriter(std::filesystem::path dir, HostInfo host, SpoolLimits limits = {std::int64_t{16} << 20, 4})
-        : dir_(std::move(dir)), host_(std::move(host)), limits_(limits) {}
+    ShareWriter(std::filesystem::path dir, ProcessInfo process,
+                perfetto::SegmentLimits limits = {std::int64_t{16} << 20, 4})
+        : dir_(std::move(dir)), process_(std::move(process)), limits_(limits) {}
 
     /// What LiveAnalyzer::advance() gave. Error: Run, naming the file.
     [[nodiscard]] Status write(const LiveAnalyzer& engine, const std::vector<LiveEvent>& events, TimeNs now);
@@ -32,9 +34,9 @@ private:
     [[nodiscard]] ShareCounts countsSince(const LiveAnalyzer& engine);
 
     std::filesystem::path dir_;
-    HostInfo host_;
-    SpoolLimits limits_;
-    std::optional<SpoolFile> file_;
+    ProcessInfo process_;
+    perfetto::SegmentLimits limits_;
+    std::optional<perfetto::PacketFile> file_;
     std::optional<perfetto::Encoder> encoder_;
     ShareCounts told_;
     int segment_ = 0;

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -48,10 +47,6 @@ int portOf(int socket) {
 }
 
 } // namespace
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-}
 
 std::string Address::text() const {
     return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);

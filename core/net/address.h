@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "core/net/descriptor.h"
 
 #include <string>
 #include <string_view>

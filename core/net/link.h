@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/net/descriptor.h"
+#include "core/base/descriptor.h"
 #include "core/net/frame.h"
 #include "core/net/tls.h"
 

@@ -2,8 +2,8 @@
 
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_writer.h"
-#include "profiler/capture/host_recorder.h"
 #include "profiler/cupti/collector.h"
+#include "profiler/events/host_recorder.h"
 #include "profiler/nccl/comm_event.h"
 #include "profiler/nvtx/names.h"
 
@@ -54,7 +54,7 @@ private:
     std::mutex cycle_mutex_; ///< guards what cycle() uses
     std::unique_ptr<CaptureWriter> writer_;
     std::unique_ptr<cupti::Collector> gpu_;
-    std::vector<GpuActivity> activities_;
+    std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
     bool failed_ = false;
 

@@ -109,7 +109,7 @@ std::filesystem::path CaptureFile::nextPath() {
     if (parts_made_ > 0) name += "." + std::to_string(parts_made_);
     // Numbers of processes come round again; what an earlier one wrote stays.
     std::filesystem::path path = info_.dir / (name + ".pftrace");
-    std::error_code ignored; // SpoolFile says what is wrong
+    std::error_code ignored; // perfetto::PacketFile says what is wrong
     std::filesystem::create_directories(info_.dir, ignored);
     for (int again = 2; std::filesystem::exists(path, ignored); ++again)
         path = info_.dir / (name + "-" + std::to_string(again) + ".pftrace");
@@ -123,7 +123,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
     if (packets.empty()) return {};
     const auto write = [&]() -> Status {
         if (!file_) {
-            BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(nextPath()));
+            BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::create(nextPath()));
             file_ = std::move(file);
             parts_.push_back(file_->path());
             ++parts_made_;

@@ -2,8 +2,8 @@
 
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/packet_file.h"
 #include "profiler/capture/rank_identity.h"
-#include "profiler/stream/spool_file.h"
 
 #include <cstdint>
 #include <deque>
@@ -97,7 +97,7 @@ private:
     TimeNs realtime_{0};
     std::optional<TimeNs> offset_; ///< of the host's wall clock, see agreedOffset()
     bool begun_ = false;           ///< this part has its beginning
-    std::optional<SpoolFile> file_;
+    std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;
     std::int64_t parts_removed_ = 0;

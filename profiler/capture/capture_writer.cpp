@@ -26,7 +26,7 @@ CaptureWriter::CaptureWriter(const CaptureOptions& options, CaptureFileInfo info
       gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
     if (options.mode != CaptureOptions::Mode::Pipeline) return;
     thinning_.emplace([this](TimeNs realtime) { return clocks_.fromRealtime(realtime); },
-                      [this](const GpuActivity& activity) { gpu_.write(activity); }, counts_);
+                      [this](const cupti::OwnedActivity& activity) { gpu_.write(activity); }, counts_);
     host_.setOnRange([this](std::uint32_t tid, TimeNs start, TimeNs end) { thinning_->addRange(tid, start, end); });
 }
 
@@ -53,14 +53,14 @@ bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
     return std::min(activity.start, activity.end) >= now - kDay && std::max(activity.start, activity.end) <= now + kDay;
 }
 
-void CaptureWriter::take(std::vector<GpuActivity>& activities) {
+void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     counts_.damaged += static_cast<std::int64_t>(
-        std::erase_if(activities, [this](const GpuActivity& given) { return !timesCanBe(given.activity); }));
+        std::erase_if(activities, [this](const cupti::OwnedActivity& given) { return !timesCanBe(given.activity); }));
     if (activities.empty()) return;
     begun_ = true;
     window_.see({}, gpu_.startOf(activities.front().activity)); // a job without NVTX and NCCL begins with its work
-    std::ranges::stable_sort(activities, {}, [](const GpuActivity& a) { return a.activity.start; });
-    for (GpuActivity& activity : activities) {
+    std::ranges::stable_sort(activities, {}, [](const cupti::OwnedActivity& a) { return a.activity.start; });
+    for (cupti::OwnedActivity& activity : activities) {
         if (thinning_)
             thinning_->add(std::move(activity));
         else
@@ -74,10 +74,10 @@ void CaptureWriter::say(std::string_view message) {
 
 void CaptureWriter::tellTotals(TimeNs now) {
     OwnedArgs args;
-    for (const auto& [name, member] : kCaptureCounts) {
+    for (const auto& [name, member] : perfetto::kCaptureCounts) {
         if (counts_.*member != 0) args.push_back({std::string(name), counts_.*member});
     }
-    file_.instant(now, CaptureFile::kCategory, kCaptureTotals, args);
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureTotals, args);
     told_ = counts_;
     told_at_ = now;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/capture/capture_counts.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_window.h"
@@ -8,9 +8,9 @@
 #include "profiler/capture/gpu_writer.h"
 #include "profiler/capture/host_writer.h"
 #include "profiler/capture/op_kernels.h"
+#include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
 #include "profiler/nvtx/names.h"
-#include "profiler/recorder/tick_clock.h"
 
 #include <cstdint>
 #include <optional>
@@ -34,12 +34,12 @@ public:
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
     /// After the host's records of the same time, so that steps are known. Sorts them.
-    void take(std::vector<GpuActivity>& activities);
+    void take(std::vector<cupti::OwnedActivity>& activities);
     /// Something that the user should know, once.
     void say(std::string_view message);
 
     /// What was lost elsewhere adds to these.
-    [[nodiscard]] CaptureCounts& counts() { return counts_; }
+    [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run.
     [[nodiscard]] Status flush(TimeNs now);
@@ -53,7 +53,7 @@ private:
     [[nodiscard]] bool timesCanBe(const cupti::Activity& activity) const;
     void tellTotals(TimeNs now);
 
-    CaptureCounts counts_;
+    perfetto::CaptureCounts counts_;
     TickMap clocks_;
     CaptureWindow window_;
     CaptureFile file_;
@@ -62,7 +62,7 @@ private:
     GpuWriter gpu_;
     std::optional<OpKernels> thinning_;
     std::vector<std::string> messages_; ///< that wait for the file to begin
-    CaptureCounts told_;
+    perfetto::CaptureCounts told_;
     TimeNs told_at_{0};
     TimeNs clocks_at_{0};
     bool begun_ = false; ///< something was recorded

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "profiler/capture/capture_counts.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_window.h"
 #include "profiler/capture/lanes.h"
+#include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
-#include "profiler/recorder/tick_clock.h"
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ namespace bubblescope::profiler {
 class CommWriter {
 public:
     CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
-               CaptureWindow& window, CaptureCounts& counts)
+               CaptureWindow& window, perfetto::CaptureCounts& counts)
         : file_(file), communicators_(communicators), clocks_(clocks), window_(window), counts_(counts) {}
 
     /// Begins and ends, in any order: they come from different threads.
@@ -42,7 +42,7 @@ private:
     const nccl::Communicators& communicators_;
     const TickMap& clocks_;
     CaptureWindow& window_;
-    CaptureCounts& counts_;
+    perfetto::CaptureCounts& counts_;
     std::unordered_map<std::uint64_t, Begun> begun_;
     std::unordered_map<std::uint64_t, TimeNs> ended_early_;
     std::map<std::string, Lanes> rows_;

@@ -118,7 +118,7 @@ const std::string& GpuWriter::callName(const Activity& call) {
     return place->second;
 }
 
-void GpuWriter::addWork(const GpuActivity& given) {
+void GpuWriter::addWork(const cupti::OwnedActivity& given) {
     const Activity& work = given.activity;
     OwnedArgs args{{"device", std::int64_t{work.device}},
                    {"context", std::int64_t{work.context}},
@@ -141,7 +141,7 @@ void GpuWriter::addWork(const GpuActivity& given) {
     }
 }
 
-void GpuWriter::addCall(const GpuActivity& given) {
+void GpuWriter::addCall(const cupti::OwnedActivity& given) {
     const Activity& call = given.activity;
     ++counts_.gpu_calls;
     OwnedArgs args{{"correlation", std::int64_t{call.correlation}}};
@@ -150,13 +150,13 @@ void GpuWriter::addCall(const GpuActivity& given) {
     add(row(Row::Calls, 0, call.thread), call, category, callName(call), args);
 }
 
-void GpuWriter::tellDevice(const GpuActivity& given) {
+void GpuWriter::tellDevice(const cupti::OwnedActivity& given) {
     const OwnedArgs args{
         {"device", std::int64_t{given.activity.device}}, {"name", given.name}, {"uuid", uuidText(given.activity.uuid)}};
     file_.instant(clocks_.last().monotonic, CaptureFile::kCategory, "device", args);
 }
 
-void GpuWriter::write(const GpuActivity& given) {
+void GpuWriter::write(const cupti::OwnedActivity& given) {
     const Activity& activity = given.activity;
     if (activity.isUntimed()) return void(++counts_.untimed);
     if (activity.hasTimes() && !window_.contains(startOf(activity))) return void(++counts_.outside_window);

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "profiler/capture/capture_counts.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_window.h"
 #include "profiler/capture/lanes.h"
 #include "profiler/cupti/activity.h"
-#include "profiler/recorder/tick_clock.h"
+#include "profiler/events/tick_clock.h"
 
 #include <cstdint>
 #include <functional>
@@ -21,22 +21,15 @@ namespace bubblescope::profiler {
 /// The name of a call, by whether it is the runtime's and its number.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
-/// An activity that no longer needs its buffer.
-struct GpuActivity {
-    cupti::Activity activity; ///< its name is in `name`
-    std::string name;
-    std::uint64_t external = 0; ///< id that a program gave to the call that started it, 0 for none
-};
-
 /// Writes what CUPTI told, in the categories and with the args that PyTorch's profiler uses, so that readers need to
 /// know but one way: work of a stream on a row for it, calls on one for their thread. One thread at a time.
 class GpuWriter {
 public:
-    GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, CaptureCounts& counts,
+    GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, perfetto::CaptureCounts& counts,
               CallName call_name)
         : file_(file), clocks_(clocks), window_(window), counts_(counts), call_name_(std::move(call_name)) {}
 
-    void write(const GpuActivity& activity);
+    void write(const cupti::OwnedActivity& activity);
 
     [[nodiscard]] TimeNs startOf(const cupti::Activity& activity) const { return clocks_.fromRealtime(activity.start); }
 
@@ -47,16 +40,16 @@ private:
     Lanes& row(Row kind, std::uint32_t device, std::uint32_t stream);
     void add(Lanes& row, const cupti::Activity& activity, std::string_view category, std::string_view name,
              const OwnedArgs& args);
-    void addWork(const GpuActivity& given);
-    void addCall(const GpuActivity& given);
+    void addWork(const cupti::OwnedActivity& given);
+    void addCall(const cupti::OwnedActivity& given);
     [[nodiscard]] const std::string& readable(const std::string& mangled);
     [[nodiscard]] const std::string& callName(const cupti::Activity& call);
-    void tellDevice(const GpuActivity& given);
+    void tellDevice(const cupti::OwnedActivity& given);
 
     CaptureFile& file_;
     const TickMap& clocks_;
     const CaptureWindow& window_;
-    CaptureCounts& counts_;
+    perfetto::CaptureCounts& counts_;
     CallName call_name_;
     std::map<RowKey, Lanes> rows_;
     std::unordered_map<std::string, std::string> readable_;

@@ -34,7 +34,7 @@ std::string fieldName(const std::string& told) {
 } // namespace
 
 HostWriter::HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
-                       CaptureCounts& counts)
+                       perfetto::CaptureCounts& counts)
     : file_(file), names_(names), clocks_(clocks), window_(window), counts_(counts), lanes_("ranges", kRangesOrder) {}
 
 std::string HostWriter::nameOf(const HostRecord& record) const {

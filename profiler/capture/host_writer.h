@@ -1,12 +1,12 @@
 #pragma once
 
-#include "profiler/capture/capture_counts.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_window.h"
-#include "profiler/capture/host_record.h"
 #include "profiler/capture/lanes.h"
+#include "profiler/events/host_record.h"
+#include "profiler/events/tick_clock.h"
 #include "profiler/nvtx/names.h"
-#include "profiler/recorder/tick_clock.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ class HostWriter {
 public:
     /// All must outlive it.
     HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
-               CaptureCounts& counts);
+               perfetto::CaptureCounts& counts);
 
     /// A thread's records in order. `after_gap`: some before it were lost, so which ranges are open is not known.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
@@ -77,7 +77,7 @@ private:
     const nvtx::Names& names_;
     const TickMap& clocks_;
     CaptureWindow& window_;
-    CaptureCounts& counts_;
+    perfetto::CaptureCounts& counts_;
     OnRange on_range_;
     std::map<StackKey, Stack> stacks_;
     std::unordered_map<std::uint64_t, Started> started_;

@@ -23,7 +23,7 @@ void OpKernels::addRange(std::uint32_t thread, TimeNs start, TimeNs end) {
     ops_[thread][start].end = end;
 }
 
-void OpKernels::add(GpuActivity activity) {
+void OpKernels::add(cupti::OwnedActivity activity) {
     const cupti::Activity& what = activity.activity;
     if (what.isUntimed() || isTransfer(activity)) return write_(activity);
     if (isWork(what)) {
@@ -37,11 +37,11 @@ void OpKernels::add(GpuActivity activity) {
     }
 }
 
-bool OpKernels::isTransfer(const GpuActivity& kernel) const {
+bool OpKernels::isTransfer(const cupti::OwnedActivity& kernel) const {
     return kernel.activity.kind == Kind::Kernel && kernel.name.find("nccl") != std::string::npos;
 }
 
-void OpKernels::writeWithCall(const GpuActivity& kernel) {
+void OpKernels::writeWithCall(const cupti::OwnedActivity& kernel) {
     if (const auto call = calls_.find(kernel.activity.correlation); call != calls_.end()) {
         write_(call->second);
         calls_.erase(call);
@@ -51,8 +51,8 @@ void OpKernels::writeWithCall(const GpuActivity& kernel) {
 
 void OpKernels::writeOp(Op& op) {
     if (op.kernels.empty()) return;
-    const auto start = [](const GpuActivity& kernel) { return kernel.activity.start; };
-    const auto end = [](const GpuActivity& kernel) { return kernel.activity.end; };
+    const auto start = [](const cupti::OwnedActivity& kernel) { return kernel.activity.start; };
+    const auto end = [](const cupti::OwnedActivity& kernel) { return kernel.activity.end; };
     const auto first = std::ranges::min_element(op.kernels, {}, start);
     const auto last = std::ranges::max_element(op.kernels, {}, end);
     writeWithCall(*first);
@@ -63,8 +63,8 @@ void OpKernels::writeOp(Op& op) {
 void OpKernels::settle(TimeNs now) {
     const TimeNs before = now == TimeNs::max() ? now : now - kPatience;
     // Kernels that are old enough find their op, or have none.
-    std::deque<GpuActivity> waiting;
-    for (GpuActivity& kernel : kernels_) {
+    std::deque<cupti::OwnedActivity> waiting;
+    for (cupti::OwnedActivity& kernel : kernels_) {
         const auto call = calls_.find(kernel.activity.correlation);
         const bool settled = time_of_(kernel.activity.end) <= before || kernels_.size() > kMaxWaiting;
         Op* op = nullptr;
@@ -85,7 +85,9 @@ void OpKernels::settle(TimeNs now) {
 
     for (auto& [thread, ops] : ops_) {
         for (auto op = ops.begin(); op != ops.end();) {
-            const auto runs = [&](const GpuActivity& kernel) { return time_of_(kernel.activity.end) > before; };
+            const auto runs = [&](const cupti::OwnedActivity& kernel) {
+                return time_of_(kernel.activity.end) > before;
+            };
             if (op->second.end > before || std::ranges::any_of(op->second.kernels, runs)) {
                 ++op;
                 continue;

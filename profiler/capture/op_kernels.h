@@ -18,13 +18,13 @@ namespace bubblescope::profiler {
 class OpKernels {
 public:
     using TimeOf = std::function<TimeNs(TimeNs realtime)>;
-    using Write = std::function<void(const GpuActivity&)>;
+    using Write = std::function<void(const cupti::OwnedActivity&)>;
 
-    OpKernels(TimeOf time_of, Write write, CaptureCounts& counts)
+    OpKernels(TimeOf time_of, Write write, perfetto::CaptureCounts& counts)
         : time_of_(std::move(time_of)), write_(std::move(write)), counts_(counts) {}
 
     void addRange(std::uint32_t thread, TimeNs start, TimeNs end);
-    void add(GpuActivity activity);
+    void add(cupti::OwnedActivity activity);
 
     /// Writes what is settled by now: kernels outside of any op whole, of an op the first and last with their calls.
     void settle(TimeNs now);
@@ -34,21 +34,21 @@ public:
 private:
     struct Op {
         TimeNs end{0};
-        std::vector<GpuActivity> kernels;
+        std::vector<cupti::OwnedActivity> kernels;
     };
     using ThreadOps = std::map<TimeNs, Op>; ///< by start
     static constexpr std::size_t kMaxWaiting = 1 << 20;
 
-    [[nodiscard]] bool isTransfer(const GpuActivity& kernel) const;
+    [[nodiscard]] bool isTransfer(const cupti::OwnedActivity& kernel) const;
     void writeOp(Op& op);
-    void writeWithCall(const GpuActivity& kernel);
+    void writeWithCall(const cupti::OwnedActivity& kernel);
 
     TimeOf time_of_;
     Write write_;
-    CaptureCounts& counts_;
+    perfetto::CaptureCounts& counts_;
     std::map<std::uint32_t, ThreadOps> ops_;
-    std::unordered_map<std::uint32_t, GpuActivity> calls_; ///< by correlation
-    std::deque<GpuActivity> kernels_;                      ///< that wait for their op
+    std::unordered_map<std::uint32_t, cupti::OwnedActivity> calls_; ///< by correlation
+    std::deque<cupti::OwnedActivity> kernels_;                      ///< that wait for their op
 };
 
 } // namespace bubblescope::profiler

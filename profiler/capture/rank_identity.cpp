@@ -1,13 +1,10 @@
 #include "profiler/capture/rank_identity.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 
 namespace bubblescope::profiler {
 namespace {
@@ -43,13 +40,6 @@ std::optional<int> number(const ReadVariable& variable, std::string_view name) {
     return value;
 }
 
-std::string firstLine(const char* path) {
-    std::string line;
-    std::ifstream file(path);
-    std::getline(file, line);
-    return line;
-}
-
 } // namespace
 
 std::optional<std::string> ownVariable(std::string_view name) {
@@ -72,18 +62,6 @@ RankIdentity identify(const ReadVariable& variable) {
         if (const auto place = number(variable, axis.variable)) identity.mesh.emplace_back(axis.name, *place);
     }
     return identity;
-}
-
-ProcessInfo thisProcess() {
-    ProcessInfo process;
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) == 0) process.host = host.data();
-    process.clock = firstLine("/proc/sys/kernel/random/boot_id");
-    process.program = firstLine("/proc/self/comm");
-    process.pid = ::getpid();
-    std::array<char, 64> pids{};
-    if (::readlink("/proc/self/ns/pid", pids.data(), pids.size() - 1) > 0) process.pids = pids.data();
-    return process;
 }
 
 std::string traceName(const RankIdentity& identity, const ProcessInfo& process) {

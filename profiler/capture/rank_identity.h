@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/process_info.h"
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,16 +28,6 @@ struct RankIdentity {
 /// Asks the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
 /// order: a launcher within a launcher's job knows better. A variable that holds no number is as good as none.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
-
-/// Where a process runs.
-struct ProcessInfo {
-    std::string host;
-    std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
-    std::string program;
-    std::int64_t pid = 0;
-    std::string pids{}; ///< the space that `pid` counts in: containers of one machine have their own
-};
-[[nodiscard]] ProcessInfo thisProcess();
 
 /// What a process's trace is called: "rank3.pid4711", or "node7.pid4711" where its rank is not known; places are in it
 /// where they are known, "rank3-pp1-tp0.pid4711", which is where a reader looks for them. Letters that files should not

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace bubblescope::profiler::cupti {
 
@@ -50,6 +51,13 @@ struct Activity {
     [[nodiscard]] bool isUntimed() const { return hasTimes() && start == TimeNs{0} && end == TimeNs{0}; }
     /// Kinds that lie on a timeline with a begin and an end.
     [[nodiscard]] bool hasTimes() const { return kind <= Kind::Overhead; }
+};
+
+/// An activity that no longer needs CUPTI's buffer.
+struct OwnedActivity {
+    Activity activity; ///< its name is null: see `name`
+    std::string name;
+    std::uint64_t external = 0; ///< id that a program gave to the call that started it, 0 for none
 };
 
 enum class DecodeStatus : std::uint8_t {

@@ -115,7 +115,7 @@ void Collector::complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t
     }
 }
 
-void Collector::decode(const Completed& buffer, std::vector<GpuActivity>& out, CaptureCounts& counts) {
+void Collector::decode(const Completed& buffer, std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts) {
     for (std::uint8_t* record = api_->next(buffer.bytes, buffer.valid, nullptr); record != nullptr;
          record = api_->next(buffer.bytes, buffer.valid, record)) {
         const auto offset = static_cast<std::size_t>(record - buffer.bytes);
@@ -135,7 +135,7 @@ void Collector::decode(const Completed& buffer, std::vector<GpuActivity>& out, C
     }
 }
 
-void Collector::collect(std::vector<GpuActivity>& out, CaptureCounts& counts) {
+void Collector::collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts) {
     std::vector<Completed> completed;
     {
         const std::lock_guard lock(mutex_);

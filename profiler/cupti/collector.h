@@ -1,7 +1,7 @@
 #pragma once
 
-#include "profiler/capture/capture_counts.h"
-#include "profiler/capture/gpu_writer.h"
+#include "core/formats/perfetto/capture_names.h"
+#include "profiler/cupti/activity.h"
 #include "profiler/cupti/api.h"
 
 #include <array>
@@ -39,7 +39,7 @@ public:
     /// Has CUPTI hand over what is complete. Not from CUPTI's threads, and with no lock held.
     void flush();
     /// Decodes what was handed over since the last call, and adds what was lost to the counts. One thread at a time.
-    void collect(std::vector<GpuActivity>& out, CaptureCounts& counts);
+    void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
     [[nodiscard]] Api& api() { return *api_; }
 
@@ -54,7 +54,7 @@ private:
                          std::size_t valid);
     [[nodiscard]] std::uint8_t* take() noexcept;
     void giveBack(const std::uint8_t* buffer) noexcept;
-    void decode(const Completed& buffer, std::vector<GpuActivity>& out, CaptureCounts& counts);
+    void decode(const Completed& buffer, std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
     enum class State : std::uint8_t { Unmade, Free, Used };
     struct Buffer {

@@ -42,8 +42,8 @@ std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processe
     return of_file;
 }
 
-void takeTotals(const Trace& trace, ArgSetId args, CaptureCounts& counts) {
-    for (const auto& [name, member] : kCaptureCounts)
+void takeTotals(const Trace& trace, ArgSetId args, perfetto::CaptureCounts& counts) {
+    for (const auto& [name, member] : perfetto::kCaptureCounts)
         counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // they only grow
 }
 
@@ -54,7 +54,7 @@ void readInstants(const Trace& trace, Processes& processes) {
         const auto writer = of_file.find(trace.tracks()[instant.track].file);
         if (writer == of_file.end()) continue;
         CapturedProcess& process = processes[writer->second];
-        if (trace.text(instant.name) == kCaptureTotals) takeTotals(trace, instant.args, process.counts);
+        if (trace.text(instant.name) == perfetto::kCaptureTotals) takeTotals(trace, instant.args, process.counts);
         if (trace.text(instant.name) == "message") process.messages.push_back(words(trace, instant.args, "message"));
     }
 }

@@ -3,7 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "profiler/capture/capture_counts.h"
+#include "core/formats/perfetto/capture_names.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +21,7 @@ struct CapturedProcess {
     std::string host;
     std::int64_t pid = 0;
     std::string program;
-    CaptureCounts counts; ///< as it told them last: a process that was killed may have recorded a little more
+    perfetto::CaptureCounts counts; ///< as it told them last: a process that was killed may have recorded a little more
     std::vector<std::string> messages;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/capture/host_record.h"
+#include "profiler/events/host_record.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/capture/host_recorder.h"
+#include "profiler/events/host_recorder.h"
 #include "profiler/nvtx/abi.h"
 #include "profiler/nvtx/names.h"
 

@@ -24,7 +24,7 @@ Status prepareDir(const std::filesystem::path& dir, int ranks) {
     if (code) return dirError(dir, "the folder cannot be created", code);
     std::vector<std::filesystem::path> stale;
     for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
-        const std::optional<SpoolName> name = spoolName(at->path());
+        const std::optional<SegmentName> name = segmentName(at->path());
         if (name && (name->rank >= ranks || name->segment > 0)) stale.push_back(at->path());
     }
     if (code) return dirError(dir, "the folder cannot be read", code);
@@ -46,13 +46,13 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
     for (int r = 0; config.ranks.empty() && r < ranks; ++r)
         recorder->ranks_.push_back(Rank{r});
     for (const Rank rank : recorder->ranks_) {
-        BUBBLESCOPE_ASSIGN(RankSpool spool,
-                           RankSpool::create(config.dir, config.info, rank, clocks, config.host, config.limits));
-        recorder->spools_.push_back(std::move(spool));
+        BUBBLESCOPE_ASSIGN(TraceSegmentWriter writer, TraceSegmentWriter::create(config.dir, config.info, rank, clocks,
+                                                                                 config.process, config.limits));
+        recorder->writers_.push_back(std::move(writer));
         recorder->rings_.push_back(std::make_unique<RecordRing>(config.ring_capacity));
     }
-    recorder->failed_.assign(recorder->spools_.size(), false);
-    recorder->told_dropped_.assign(recorder->spools_.size(), 0);
+    recorder->failed_.assign(recorder->writers_.size(), false);
+    recorder->told_dropped_.assign(recorder->writers_.size(), 0);
     recorder->closed_ = false;
     if (config.flush_interval.count() > 0) {
         try {
@@ -103,18 +103,18 @@ Status Recorder::flush() {
 }
 
 Status Recorder::flushRank(std::size_t place) {
-    if (!batch_.empty()) BUBBLESCOPE_TRY(spools_[place].append(batch_));
+    if (!batch_.empty()) BUBBLESCOPE_TRY(writers_[place].append(batch_));
     const std::int64_t lost = rings_[place]->dropped() - told_dropped_[place];
     if (lost == 0) return {};
     told_dropped_[place] += lost;
-    return spools_[place].appendLost(lost);
+    return writers_[place].appendLost(lost);
 }
 
 void Recorder::writeClocks() {
     const std::lock_guard lock(files_mutex_);
-    for (std::size_t r = 0; r < spools_.size(); ++r) {
+    for (std::size_t r = 0; r < writers_.size(); ++r) {
         if (closed_ || failed_[r]) continue;
-        Status appended = spools_[r].append(readClocks());
+        Status appended = writers_[r].append(readClocks());
         if (!appended.ok()) keepError(std::move(appended).error());
     }
 }
@@ -132,7 +132,7 @@ Status Recorder::status() const {
 void Recorder::addPings(std::span<const Ping> pings) {
     const std::lock_guard lock(files_mutex_);
     for (const Ping& ping : pings) {
-        Status appended = spools_[placeOf(Rank{ping.asker})].append(ping);
+        Status appended = writers_[placeOf(Rank{ping.asker})].append(ping);
         if (!appended.ok()) keepError(std::move(appended).error());
     }
 }
@@ -141,7 +141,7 @@ void Recorder::addCheck(Rank rank, const CheckRecord& check) {
     std::vector<CheckRecord> checks{check};
     std::vector<DigestRecord> digests;
     const std::lock_guard lock(files_mutex_);
-    Status appended = spools_[placeOf(rank)].append(checks, digests);
+    Status appended = writers_[placeOf(rank)].append(checks, digests);
     if (!appended.ok()) keepError(std::move(appended).error());
 }
 
@@ -149,9 +149,9 @@ Status Recorder::close() {
     stopThread();
     [[maybe_unused]] const Status kept = flush(); // status() tells
     const std::lock_guard lock(files_mutex_);
-    for (std::size_t r = 0; r < spools_.size() && !closed_; ++r) {
+    for (std::size_t r = 0; r < writers_.size() && !closed_; ++r) {
         if (failed_[r]) continue;
-        Status appended = spools_[r].appendEnd(told_dropped_[r]);
+        Status appended = writers_[r].appendEnd(told_dropped_[r]);
         if (!appended.ok()) keepError(std::move(appended).error());
     }
     closed_ = true;
@@ -167,8 +167,8 @@ std::int64_t Recorder::dropped() const {
 
 std::vector<std::filesystem::path> Recorder::files() const {
     std::vector<std::filesystem::path> files;
-    for (std::size_t place = 0; place < spools_.size(); ++place)
-        std::ranges::move(RankSpool::filesOf(spools_[place].path().parent_path(), ranks_[place]),
+    for (std::size_t place = 0; place < writers_.size(); ++place)
+        std::ranges::move(TraceSegmentWriter::filesOf(writers_[place].path().parent_path(), ranks_[place]),
                           std::back_inserter(files));
     return files;
 }

@@ -4,7 +4,7 @@
 #include "core/base/time.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/ring.h"
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +22,7 @@ struct RecorderConfig {
     std::filesystem::path dir; ///< created where missing; trace files of an earlier run in it are replaced
     RunInfo info;              ///< has info.pp * info.dp * info.tp ranks
     std::vector<Rank> ranks;   ///< those that are recorded here, by their number in the whole run; empty = all
-    HostInfo host = thisHost();
+    ProcessInfo process = thisProcess();              ///< who records
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
     /// How long a record may lie in memory: what a killed process loses. Rings that fill fast are drained sooner. 0 =
     /// nothing is written unless flush() is called.
@@ -30,7 +30,7 @@ struct RecorderConfig {
     /// How often both of the host's clocks are read and recorded, so that files of several hosts can be related while
     /// they grow. By the recorder's thread.
     std::chrono::milliseconds clock_interval{60'000};
-    SpoolLimits limits;
+    perfetto::SegmentLimits limits;
 };
 
 /// Records the slices of a run's ranks into one Perfetto file per rank. Each rank's thread pushes into its
@@ -66,7 +66,7 @@ public:
     /// Writes exchanges of clocks into the file of the rank that asked, which must be one of those recorded here.
     void addPings(std::span<const Ping> pings);
 
-    /// Writes a check that found something, see RankSpool; `rank` must be one of those recorded here.
+    /// Writes a check that found something, see TraceSegmentWriter; `rank` must be one of those recorded here.
     void addCheck(Rank rank, const CheckRecord& check);
 
     /// Records that were overwritten in a full ring before they could be written: the oldest ones.
@@ -84,11 +84,11 @@ private:
     void drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval);
     void stopThread();
 
-    std::vector<Rank> ranks_; ///< whose rings and spools these are
+    std::vector<Rank> ranks_; ///< whose rings and writers these are
     std::vector<std::unique_ptr<RecordRing>> rings_;
 
     std::mutex files_mutex_; ///< guards what flushing uses
-    std::vector<RankSpool> spools_;
+    std::vector<TraceSegmentWriter> writers_;
     std::vector<bool> failed_;               ///< by place in ranks_
     std::vector<std::int64_t> told_dropped_; ///< likewise: what the files say was lost
     bool closed_ = true;                     ///< also before all files are there

@@ -2,7 +2,7 @@
 // while its thread writes what comes. A range has two times: what reading the clock for them takes is measured next to
 // it, in the same rounds, so that the rest can be told on a busy machine, too.
 
-#include "profiler/recorder/tick_clock.h"
+#include "profiler/events/tick_clock.h"
 #include "tests/capture/nvtx_client.h"
 #include "tests/support/scratch_folder.h"
 

@@ -8,9 +8,9 @@
 
 #include "core/graph/simulate.h"
 #include "core/live/live_analyzer.h"
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/schedule/families/registry.h"
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>
@@ -79,16 +79,17 @@ public:
         costs.times = {TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
         costs.comm = TimeNs{50'000};
         shape_ = simulate(makeSchedule(spec).value(), costs).value();
-        const SpoolLimits limits{options.numbers.at("--segment-bytes"), options["--segments"]};
+        const perfetto::SegmentLimits limits{options.numbers.at("--segment-bytes"), options["--segments"]};
         for (int rank = 0; rank < info_.pp * info_.dp; ++rank) {
-            spools_.push_back(RankSpool::create(dir, info_, Rank{rank}, readClocks(), thisHost(), limits).value());
+            writers_.push_back(
+                TraceSegmentWriter::create(dir, info_, Rank{rank}, readClocks(), thisProcess(), limits).value());
         }
     }
 
     void writeStep(int index) {
         const TimeNs shift = now() - shape_.end;
         std::vector<SliceRecord> batch;
-        for (std::size_t rank = 0; rank < spools_.size(); ++rank) {
+        for (std::size_t rank = 0; rank < writers_.size(); ++rank) {
             batch.clear();
             const Rank in_pipeline{rank / static_cast<std::size_t>(info_.dp)};
             for (TimelineOp op : shape_.ranks[in_pipeline.index()]) {
@@ -102,12 +103,12 @@ public:
                 batch.push_back(SliceRecord::of(span, index));
             }
             written_ += static_cast<std::int64_t>(batch.size());
-            if (!spools_[rank].append(batch).ok()) std::abort();
+            if (!writers_[rank].append(batch).ok()) std::abort();
         }
     }
     void end() {
-        for (RankSpool& spool : spools_) {
-            if (!spool.appendEnd(0).ok()) std::abort();
+        for (TraceSegmentWriter& writer : writers_) {
+            if (!writer.appendEnd(0).ok()) std::abort();
         }
     }
     [[nodiscard]] std::int64_t written() const { return written_; }
@@ -115,7 +116,7 @@ public:
 private:
     RunInfo info_;
     StepTimeline shape_;
-    std::vector<RankSpool> spools_;
+    std::vector<TraceSegmentWriter> writers_;
     std::atomic<std::int64_t> written_{0};
 };
 
@@ -146,9 +147,9 @@ int run(const Options& options, const std::filesystem::path& dir) {
     });
 
     LiveOptions live;
-    live.own_clock = thisHost().clock;
+    live.own_clock = thisProcess().clock;
     LiveAnalyzer engine(live);
-    SpoolFollower follower = SpoolFollower::open({dir}).value();
+    SegmentFollower follower = SegmentFollower::open({dir}).value();
     TimeNs report_at = now() + 10s;
     long first_resident = 0;
     std::int64_t anomalies = 0;

@@ -12,7 +12,7 @@
 #include "app/gui/main_window.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 #include "tests/support/scratch_folder.h"
 
 #include <QApplication>
@@ -102,11 +102,11 @@ std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, cons
     costs.comm = TimeNs{50'000};
     const StepTimeline shape = simulate(schedule, costs).value();
     const RunInfo info = RunInfo::of("run", schedule);
-    std::vector<RankSpool> spools;
+    std::vector<TraceSegmentWriter> writers;
     for (int rank = 0; rank < load.pp; ++rank)
-        spools.push_back(RankSpool::create(dir, info, Rank{rank}, readClocks(), thisHost()).value());
+        writers.push_back(TraceSegmentWriter::create(dir, info, Rank{rank}, readClocks(), thisProcess()).value());
     std::size_t slices = 0;
-    for (std::size_t rank = 0; rank < spools.size(); ++rank)
+    for (std::size_t rank = 0; rank < writers.size(); ++rank)
         slices += shape.ranks[rank].size() + shape.comm[rank].size();
     const double wall = 1e9 * static_cast<double>(slices) / static_cast<double>(load.slices_per_second);
     const double scale = wall / static_cast<double>(shape.wall().count());
@@ -119,7 +119,7 @@ std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, cons
         const auto put = [&](TimeNs& time) {
             time = begin + TimeNs{static_cast<std::int64_t>(scale * static_cast<double>((time - shape.begin).count()))};
         };
-        for (std::size_t rank = 0; rank < spools.size(); ++rank) {
+        for (std::size_t rank = 0; rank < writers.size(); ++rank) {
             std::vector<SliceRecord> batch;
             for (TimelineOp op : shape.ranks[rank]) {
                 put(op.start);
@@ -132,13 +132,13 @@ std::int64_t writeSteps(const Load& load, const std::filesystem::path& dir, cons
                 batch.push_back(SliceRecord::of(span, step));
             }
             written += static_cast<std::int64_t>(batch.size());
-            if (!spools[rank].append(batch).ok()) std::abort();
+            if (!writers[rank].append(batch).ok()) std::abort();
         }
         const auto due = began + TimeNs{written * 1'000'000'000 / load.slices_per_second};
         std::this_thread::sleep_until(std::chrono::steady_clock::time_point(due));
     }
-    for (RankSpool& spool : spools) {
-        if (!spool.appendEnd(0).ok()) std::abort();
+    for (TraceSegmentWriter& writer : writers) {
+        if (!writer.appendEnd(0).ok()) std::abort();
     }
     return written;
 }

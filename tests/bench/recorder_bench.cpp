@@ -52,7 +52,8 @@ void encode(benchmark::State& state) {
     RunInfo info;
     info.microbatches = 64;
     info.schedule = "1f1b";
-    RankSpool spool = RankSpool::create(scratch.path(), info, Rank{0}, readClocks(), thisHost(), {64 << 20, 2}).value();
+    TraceSegmentWriter writer =
+        TraceSegmentWriter::create(scratch.path(), info, Rank{0}, readClocks(), thisProcess(), {64 << 20, 2}).value();
     std::vector<SliceRecord> batch;
     std::int64_t number = 0;
     for ([[maybe_unused]] auto round : state) {
@@ -61,7 +62,7 @@ void encode(benchmark::State& state) {
         for (std::int64_t i = 0; i < kBatch; ++i)
             batch.push_back(recordAt(number++));
         state.ResumeTiming();
-        if (!spool.append(batch).ok()) state.SkipWithError("the disk does not take it");
+        if (!writer.append(batch).ok()) state.SkipWithError("the disk does not take it");
     }
     state.counters["slices_per_s"] = benchmark::Counter(static_cast<double>(number), benchmark::Counter::kIsRate);
     state.counters["per_slice"] =

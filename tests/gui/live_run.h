@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/live/live_feed.h"
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 #include "tests/support/jittered_run.h"
 #include "tests/support/scratch_folder.h"
 
@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 class LiveRun {
 public:
     /// `host`: of rank 3, where it is another process than this one.
-    explicit LiveRun(test::JitteredRun wanted = {}, std::optional<profiler::HostInfo> host = {}) {
+    explicit LiveRun(test::JitteredRun wanted = {}, std::optional<ProcessInfo> host = {}) {
         wanted.spec.name = "1f1b";
         wanted.spec.pp = kRanks;
         wanted.spec.microbatches = 8;
@@ -31,11 +31,11 @@ public:
         info.pp = kRanks;
         info.microbatches = 8;
         for (int rank = 0; rank < kRanks; ++rank) {
-            const profiler::HostInfo none{"host", "clock"};
-            auto created = profiler::RankSpool::create(dir_.path(), info, Rank{rank}, profiler::readClocks(),
-                                                       rank == kRanks - 1 ? host.value_or(none) : none);
+            const ProcessInfo none{"host", "clock"};
+            auto created = profiler::TraceSegmentWriter::create(dir_.path(), info, Rank{rank}, readClocks(),
+                                                                rank == kRanks - 1 ? host.value_or(none) : none);
             if (!created.ok()) qFatal("%s", created.error().text().c_str());
-            spools_.push_back(std::move(created).value());
+            writers_.push_back(std::move(created).value());
         }
     }
 
@@ -63,7 +63,7 @@ public:
                 batch.push_back(profiler::SliceRecord::of(op, step.stageOf(Rank{rank}, op.op.chunk), written_));
             for (const CommSpan& span : step.comm[place])
                 batch.push_back(profiler::SliceRecord::of(span, written_));
-            check(spools_[place].append(batch));
+            check(writers_[place].append(batch));
         }
         ++written_;
     }
@@ -90,12 +90,12 @@ public:
         record.end = timeline.begin + idle / 2;
         std::vector<CheckRecord> checks{record};
         std::vector<DigestRecord> digests;
-        check(spools_[static_cast<std::size_t>(rank)].append(checks, digests));
+        check(writers_[static_cast<std::size_t>(rank)].append(checks, digests));
     }
-    void lose(int rank, std::int64_t records) { check(spools_[static_cast<std::size_t>(rank)].appendLost(records)); }
+    void lose(int rank, std::int64_t records) { check(writers_[static_cast<std::size_t>(rank)].appendLost(records)); }
     void end() {
-        for (profiler::RankSpool& spool : spools_)
-            check(spool.appendEnd(0));
+        for (profiler::TraceSegmentWriter& writer : writers_)
+            check(writer.appendEnd(0));
     }
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_.path(); }
     [[nodiscard]] const StepTimeline& step(int index) const { return run_.steps[static_cast<std::size_t>(index)]; }
@@ -107,7 +107,7 @@ private:
 
     test::ScratchFolder dir_;
     Run run_;
-    std::vector<profiler::RankSpool> spools_;
+    std::vector<profiler::TraceSegmentWriter> writers_;
     std::atomic<std::int64_t> now_{0};
     int written_ = 0;
 };

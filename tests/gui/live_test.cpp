@@ -34,7 +34,7 @@ struct Watched {
     LiveRun run;
     MainWindow window{loadSample, false};
 
-    explicit Watched(test::JitteredRun wanted = {}, std::optional<profiler::HostInfo> host = {})
+    explicit Watched(test::JitteredRun wanted = {}, std::optional<ProcessInfo> host = {})
         : run(std::move(wanted), std::move(host)) {
         window.show();
         window.live().start(run.target(), run.clock());
@@ -263,7 +263,7 @@ private slots:
         QProcess child; // in place of the process of rank 3
         child.start(QStringLiteral("sleep"), {QStringLiteral("600")});
         QVERIFY(child.waitForStarted());
-        profiler::HostInfo host = profiler::thisHost();
+        ProcessInfo host = thisProcess();
         host.pid = child.processId();
         Watched watched({}, host);
         watched.run.writeSteps(3);

@@ -2,7 +2,7 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/live/live_session.h"
-#include "profiler/stream/rank_spool.h"
+#include "core/base/process_info.h"
 
 #include <sys/resource.h>
 
@@ -52,7 +52,7 @@ Result<std::optional<profiler::StreamReceiver>> receiverFor(const LiveTarget& ta
     profiler::StreamReceiver::Options listening;
     BUBBLESCOPE_ASSIGN(listening.address, profiler::parseAddress(target.listen.toStdString()));
     listening.token = target.token.toStdString();
-    listening.clock = profiler::thisHost().clock;
+    listening.clock = thisProcess().clock;
     listening.keep = keep;
     if (!target.certificate.isEmpty() || !target.key.isEmpty()) {
         BUBBLESCOPE_ASSIGN(listening.tls, profiler::TlsSettings::forListening(target.certificate.toStdString(),
@@ -82,7 +82,7 @@ QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& pictur
 
 struct LiveFeed::Parts {
     profiler::LiveOptions options;
-    profiler::SpoolFollower follower;
+    profiler::SegmentFollower follower;
     std::optional<profiler::StreamReceiver> receiver;
     std::optional<profiler::ScratchFiles> scratch;
     /// Where traces of recorded jobs are: what these did shows in their files alone, those that come over the network
@@ -105,10 +105,10 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     options.board.patience = target.patience;
     options.history = kMaxSteps;
     if (!clock) {
-        options.own_clock = profiler::thisHost().clock;
-        clock = [] { return profiler::readClocks().monotonic; };
+        options.own_clock = thisProcess().clock;
+        clock = [] { return readClocks().monotonic; };
     }
-    BUBBLESCOPE_ASSIGN(profiler::SpoolFollower follower, profiler::SpoolFollower::open(folders));
+    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower, profiler::SegmentFollower::open(folders));
     Parts parts{std::move(options), std::move(follower), {}, {}, folders};
     if (!target.listen.isEmpty()) {
         if (target.keep.isEmpty()) {

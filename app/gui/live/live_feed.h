@@ -5,7 +5,7 @@
 #include "core/live/captured_run.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/scratch_files.h"
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 
 #include <QStringList>
@@ -72,7 +72,7 @@ private:
 
     std::optional<profiler::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
     profiler::LiveAnalyzer engine_;
-    profiler::SpoolFollower follower_;
+    profiler::SegmentFollower follower_;
     std::optional<profiler::StreamReceiver> receiver_;
     profiler::CapturedRun captured_;
     Clock clock_;

@@ -70,7 +70,7 @@ public:
         const Status written = writer_.finish(now_);
         require(written.ok(), "a trace can be written");
         // A fork and a process that records nothing are left out of no count.
-        for (const auto& [name, member] : kCaptureCounts)
+        for (const auto& [name, member] : perfetto::kCaptureCounts)
             require(writer_.counts().*member >= 0, "counts are not negative");
     }
 
@@ -88,7 +88,7 @@ private:
         CaptureFileInfo info;
         info.dir = dir;
         info.identity.rank = 1;
-        info.process = {"node", "boot", "train", 77};
+        info.process = {.host = "node", .clock = "boot", .pid = 77, .program = "train"};
         info.size = options.size;
         return info;
     }
@@ -232,7 +232,7 @@ private:
     nvtx::Names names_;
     nccl::Communicators communicators_;
     CaptureWriter writer_;
-    std::vector<GpuActivity> activities_;
+    std::vector<cupti::OwnedActivity> activities_;
     std::int64_t ticks_ = 0;
     TimeNs now_{std::chrono::seconds(1)};
 };
@@ -256,7 +256,7 @@ void readCaptured(const std::filesystem::path& dir) {
     if (!report.ok()) return checkError(report.error());
     for (const CapturedProcess& process : report.value().processes) {
         require(!process.files.empty(), "a process has files");
-        for (const auto& [name, member] : kCaptureCounts)
+        for (const auto& [name, member] : perfetto::kCaptureCounts)
             require(process.counts.*member >= 0, "counts are not negative");
     }
 }

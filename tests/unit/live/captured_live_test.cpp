@@ -1,5 +1,5 @@
 #include "core/live/captured_run.h"
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
 #include "profiler/capture/capture_writer.h"
@@ -152,7 +152,7 @@ public:
         StreamSender::Options sends{receiver->address(), "secret", "node", "boot", {}};
         sends.only_own = true;
         sender = std::make_unique<StreamSender>(std::move(sends));
-        follower = std::make_unique<SpoolFollower>(SpoolFollower::open({dir}).value());
+        follower = std::make_unique<SegmentFollower>(SegmentFollower::open({dir}).value());
     }
     template <class Enough>
     void turnUntil(const Enough& enough) {
@@ -172,7 +172,7 @@ public:
     CapturedRun run;
     std::unique_ptr<StreamReceiver> receiver;
     std::unique_ptr<StreamSender> sender;
-    std::unique_ptr<SpoolFollower> follower;
+    std::unique_ptr<SegmentFollower> follower;
     TimeNs now{1h};
 };
 
@@ -227,7 +227,7 @@ TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {
     EXPECT_EQ(collecting.engine.counts().torn, 0);
 
     StreamSender others({collecting.receiver->address(), "secret", "other", "clock", {}});
-    SpoolFollower of_others = SpoolFollower::open({own.dir()}).value();
+    SegmentFollower of_others = SegmentFollower::open({own.dir()}).value();
     for (int i = 0; i < 200'000 && !collecting.engine.info(); ++i) {
         collecting.now += 1ms;
         (void)of_others.read(others, collecting.now);
@@ -248,7 +248,7 @@ TEST(CapturedLive, FilesOfOtherMachinesAreLeftToThem) {
     StreamSender::Options options{receiver.address(), "secret", "elsewhere", "another boot", {}};
     options.only_own = true;
     StreamSender sender(std::move(options));
-    SpoolFollower follower = SpoolFollower::open({scratch.path()}).value();
+    SegmentFollower follower = SegmentFollower::open({scratch.path()}).value();
     TimeNs now{0};
     for (int i = 0; i < 2000; ++i) {
         now += 1ms;

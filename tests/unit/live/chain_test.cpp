@@ -1,5 +1,5 @@
+#include "core/live/segment_follower.h"
 #include "core/live/share_writer.h"
-#include "core/live/spool_follower.h"
 #include "tests/unit/live/recorded_ranks.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ struct Collector {
               options.replicas = replicas;
               return options;
           }()),
-          writer(dir, thisHost(), {20'000, 3}) {
+          writer(dir, thisProcess(), {20'000, 3}) {
         for (int rank = 0; rank < ranks; ++rank)
             streams.push_back(engine.open());
     }
@@ -96,7 +96,7 @@ public:
     }
     void end() {
         for (int rank = 0; rank < ranks.ranks(); ++rank)
-            ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+            ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
         hear();
         for (Collector& collector : collectors)
             ASSERT_TRUE(collector.writer.end(collector.engine, now).ok());
@@ -119,7 +119,7 @@ public:
         return streams;
     }();
     LiveAnalyzer job;
-    SpoolFollower follower = SpoolFollower::open({shares.path()}).value();
+    SegmentFollower follower = SegmentFollower::open({shares.path()}).value();
     std::vector<LiveEvent> events;
     TimeNs now{0};
 };
@@ -198,7 +198,7 @@ TEST(Chain, WhatACollectorDoesNotTellIsUnknownUntilItReturns) {
     // Begun anew it reads all files from their beginning, and tells of old steps too.
     chain.begin({2, 3});
     for (int rank = 0; rank < chain.ranks.ranks(); ++rank)
-        chain.collectors.back().feed(rank, test::readAll(chain.ranks.spool(rank).path()), chain.now);
+        chain.collectors.back().feed(rank, test::readAll(chain.ranks.writer(rank).path()), chain.now);
     chain.advance(200ms);
     chain.run(3);
     chain.run(4);
@@ -218,7 +218,7 @@ TEST(Chain, ACollectorTakesNothingOfOtherReplicas) {
     std::vector<LiveAnalyzer::Stream> streams;
     for (int rank = 0; rank < ranks.ranks(); ++rank) {
         ranks.write(rank, runs[static_cast<std::size_t>(rank % kReplicas)].steps[0], 0);
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
         engine.feed(engine.open(), ranks.news(rank), 0ns);
     }
     (void)engine.advance(1s);

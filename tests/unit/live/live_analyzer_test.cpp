@@ -73,7 +73,7 @@ void writeStep(RecordedRanks& ranks, const Run& run, int index) {
 
 void endAll(RecordedRanks& ranks) {
     for (int rank = 0; rank < ranks.ranks(); ++rank)
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
 }
 
 TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
@@ -396,7 +396,7 @@ TEST(LiveAnalyzer, SetsHostsWithOtherClocksRight) {
         }
     }
     ranks.start(3, {"other", "other clock", 1, {}});
-    ASSERT_TRUE(ranks.spool(3).append(Ping{3, 0, kAhead + 100us, 120us, 121us, kAhead + 141us}).ok());
+    ASSERT_TRUE(ranks.writer(3).append(Ping{3, 0, kAhead + 100us, 120us, 121us, kAhead + 141us}).ok());
     Watch watch(ranks);
     for (int step = 0; step < 3; ++step)
         writeStep(ranks, shifted, step);

@@ -38,7 +38,7 @@ public:
         check.end = timeline.begin + (first.start - timeline.begin) / 2;
         std::vector<CheckRecord> checks{check};
         std::vector<DigestRecord> digests;
-        ASSERT_TRUE(ranks.spool(rank).append(checks, digests).ok());
+        ASSERT_TRUE(ranks.writer(rank).append(checks, digests).ok());
     }
     void hear() {
         for (int rank = 0; rank < ranks.ranks(); ++rank)

@@ -29,7 +29,7 @@ TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
     for (int rank = 0; rank < 4; ++rank) {
         for (int step = 0; step < 3; ++step)
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
         engine.feed(engine.open(), ranks.news(rank), TimeNs{0});
     }
     (void)engine.advance(1s);

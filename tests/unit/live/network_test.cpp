@@ -1,4 +1,4 @@
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
 #include "tests/unit/live/recorded_ranks.h"
@@ -67,7 +67,7 @@ public:
     }
     /// Until `enough` says so, or for very long.
     template <class Enough>
-    void turnUntil(StreamSender& sender, SpoolFollower& follower, const Enough& enough) {
+    void turnUntil(StreamSender& sender, SegmentFollower& follower, const Enough& enough) {
         for (int i = 0; i < 200'000 && !enough(); ++i) {
             now += 1ms;
             (void)follower.read(sender, now);
@@ -98,14 +98,14 @@ TEST(Network, WhatIsSentArrivesOnceThoughTheConnectionBreaks) {
     writeSteps(0, 4);
     {
         StreamSender sender(collected.sender());
-        SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+        SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
         collected.turnUntil(sender, follower, [&] { return collected.engine.counts().slices > 100; });
     } // the sender dies in the middle of it
     writeSteps(4, 12);
     for (int rank = 0; rank < 4; ++rank)
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     StreamSender sender(collected.sender());
-    SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.engine.runEnded(); });
     EXPECT_EQ(collected.engine.counts().slices, ranks.records());
     EXPECT_EQ(collected.engine.counts().unheard, 0);
@@ -121,7 +121,7 @@ TEST(Network, NobodyIsServedWithoutTheToken) {
     RecordedRanks ranks(infoOf(wanted));
     Collected collected;
     StreamSender sender(collected.sender("guessed"));
-    SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return !collected.status.ok(); });
     EXPECT_EQ(collected.status.error().kind, ErrorKind::Run);
     EXPECT_THAT(collected.status.error().text(), testing::HasSubstr("token"));
@@ -148,14 +148,14 @@ TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {
     for (int rank = 0; rank < 4; ++rank) {
         ranks.write(rank, run.steps[0], 0);
         ranks.write(rank, run.steps[1], 1);
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     }
     Collected collected;
     auto options = collected.sender();
     const Address address = options.address;
     collected.receiver.reset(); // nobody listens there any more
     StreamSender sender(options);
-    SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     for (int i = 0; i < 3000; ++i) {
         collected.now += 1ms;
         (void)follower.read(sender, collected.now);
@@ -174,7 +174,7 @@ TEST(Network, MeasuresHowClocksDiffer) {
     auto options = collected.sender();
     options.clock = "the node's clock";
     StreamSender sender(options);
-    SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.engine.clocks().pings() >= 8; });
 }
 
@@ -194,13 +194,13 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
     for (int rank = 0; rank < 4; ++rank) {
         ranks.write(rank, run.steps[0], 0);
         ranks.write(rank, run.steps[1], 1);
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     }
     Collected collected(listening.value());
     auto options = collected.sender();
     options.tls = TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
     StreamSender sender(options);
-    SpoolFollower follower = SpoolFollower::open({ranks.dir()}).value();
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.engine.runEnded(); });
     EXPECT_EQ(collected.engine.counts().slices, ranks.records());
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 #include "tests/support/jittered_run.h"
 #include "tests/support/scratch_folder.h"
 
@@ -16,26 +16,26 @@ namespace bubblescope::test {
 /// Ranks that write the steps of made runs into files, as a recorder does, and hand out what was written.
 class RecordedRanks {
 public:
-    explicit RecordedRanks(const RunInfo& info, profiler::SpoolLimits limits = {}) : info_(info), limits_(limits) {
+    explicit RecordedRanks(const RunInfo& info, perfetto::SegmentLimits limits = {}) : info_(info), limits_(limits) {
         for (int rank = 0; rank < info.pp * info.dp; ++rank) {
-            profiler::HostInfo host;
-            host.name = "host";
+            ProcessInfo host;
+            host.host = "host";
             host.clock = "clock";
             start(rank, host);
         }
     }
 
     /// Anew, as another process would.
-    void start(int rank, const profiler::HostInfo& host) {
+    void start(int rank, const ProcessInfo& host) {
         auto created =
-            profiler::RankSpool::create(dir_.path(), info_, Rank{rank}, profiler::readClocks(), host, limits_);
+            profiler::TraceSegmentWriter::create(dir_.path(), info_, Rank{rank}, readClocks(), host, limits_);
         EXPECT_TRUE(created.ok()) << created.error().text();
         const auto place = static_cast<std::size_t>(rank);
-        if (place == spools_.size()) {
-            spools_.push_back(std::move(created).value());
+        if (place == writers_.size()) {
+            writers_.push_back(std::move(created).value());
             read_.push_back(0);
         } else {
-            spools_[place] = std::move(created).value();
+            writers_[place] = std::move(created).value();
             read_[place] = 0;
         }
     }
@@ -50,29 +50,29 @@ public:
         for (const CommSpan& span : step.comm[in_pipeline.index()])
             batch.push_back(profiler::SliceRecord::of(span, index));
         records_ += static_cast<std::int64_t>(batch.size());
-        EXPECT_TRUE(spool(rank).append(batch).ok());
+        EXPECT_TRUE(writer(rank).append(batch).ok());
     }
 
-    profiler::RankSpool& spool(int rank) { return spools_[static_cast<std::size_t>(rank)]; }
+    profiler::TraceSegmentWriter& writer(int rank) { return writers_[static_cast<std::size_t>(rank)]; }
 
     /// What the rank wrote since it was last asked.
     std::string news(int rank) {
         const auto place = static_cast<std::size_t>(rank);
-        const std::string all = readAll(spools_[place].path());
+        const std::string all = readAll(writers_[place].path());
         std::string fresh = all.substr(read_[place]);
         read_[place] = all.size();
         return fresh;
     }
 
     [[nodiscard]] std::int64_t records() const { return records_; }
-    [[nodiscard]] int ranks() const { return static_cast<int>(spools_.size()); }
+    [[nodiscard]] int ranks() const { return static_cast<int>(writers_.size()); }
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_.path(); }
 
 private:
     RunInfo info_;
-    profiler::SpoolLimits limits_;
+    perfetto::SegmentLimits limits_;
     ScratchFolder dir_;
-    std::vector<profiler::RankSpool> spools_;
+    std::vector<profiler::TraceSegmentWriter> writers_;
     std::vector<std::size_t> read_;
     std::int64_t records_ = 0;
 };

@@ -21,8 +21,8 @@ constexpr int kRanks = 4;
 
 /// Four ranks of 1F1B in three steps, the latter two on a host whose clock is ahead.
 struct TwoHosts {
-    HostInfo first{"alpha", "clock of alpha", 11};
-    HostInfo second{"beta", "clock of beta", 22};
+    ProcessInfo first{"alpha", "clock of alpha", 11};
+    ProcessInfo second{"beta", "clock of beta", 22};
     bool pings = true;
     TimeNs ahead = kAhead;
 
@@ -44,7 +44,7 @@ struct TwoHosts {
         for (int r = 0; r < kRanks; ++r) {
             const Rank rank{r};
             config.ranks = {rank};
-            config.host = r < kRanks / 2 ? first : second;
+            config.process = r < kRanks / 2 ? first : second;
             auto recorder = Recorder::open(config);
             ASSERT_TRUE(recorder.ok()) << recorder.error().text();
             for (int index = 0; index < 3; ++index) {
@@ -131,15 +131,15 @@ TEST(HostClocks, TwoContainersOfAMachineShareItsClock) {
 
 TEST(HostClocks, TwoMachinesOfOneNameDoNot) {
     TwoHosts hosts;
-    hosts.second.name = hosts.first.name;
+    hosts.second.host = hosts.first.host;
     const auto [run, report] = diagnose(hosts);
     EXPECT_EQ(report.clocks.method, ClockMethod::Aligned);
     EXPECT_LE(std::chrono::abs(report.clocks.ranks[3].fit.offset - kAhead), report.clocks.ranks[3].fit.bound);
 }
 
 TEST(HostClocks, ThisProcessNamesItsHost) {
-    const HostInfo host = thisHost();
-    EXPECT_FALSE(host.name.empty());
+    const ProcessInfo host = thisProcess();
+    EXPECT_FALSE(host.host.empty());
     EXPECT_GT(host.pid, 0);
 }
 

@@ -344,13 +344,13 @@ TEST(CuptiCollector, GathersRecordsAndReusesBuffers) {
     EXPECT_EQ(told, "");
     EXPECT_TRUE(state.enabled.contains(kind::kConcurrentKernel));
     EXPECT_FALSE(state.enabled.contains(kind::kKernel)) << "it would run kernels one after the other";
-    CaptureCounts counts;
+    perfetto::CaptureCounts counts;
     std::set<std::uint8_t*> used;
     for (int round = 0; round < 200; ++round) {
         RawRecord external(kind::kExternalCorrelation, FakeCupti::kRecord);
         external.put<std::uint64_t>(8, 42).put<std::uint32_t>(16, 33);
         used.insert(FakeCupti::deliver(state, {kernelRecord(FakeCupti::kRecord, "gemm"), external}));
-        std::vector<GpuActivity> got;
+        std::vector<cupti::OwnedActivity> got;
         collector.collect(got, counts);
         ASSERT_EQ(got.size(), 1U);
         EXPECT_EQ(got[0].name, "gemm");
@@ -358,7 +358,7 @@ TEST(CuptiCollector, GathersRecordsAndReusesBuffers) {
     }
     EXPECT_EQ(used.size(), 1U);
     state.dropped = 5;
-    std::vector<GpuActivity> none;
+    std::vector<cupti::OwnedActivity> none;
     collector.collect(none, counts);
     EXPECT_EQ(counts.lost_in_cupti, 5);
     collector.stop();
@@ -390,8 +390,8 @@ TEST(CuptiCollector, CountsWhatItHasNoRoomFor) {
     for (std::size_t i = 0; i < Collector::kBuffers + 3; ++i)
         given += FakeCupti::deliver(state, {kernelRecord(FakeCupti::kRecord, "k")}) != nullptr ? 1 : 0;
     EXPECT_EQ(given, Collector::kBuffers);
-    CaptureCounts counts;
-    std::vector<GpuActivity> got;
+    perfetto::CaptureCounts counts;
+    std::vector<cupti::OwnedActivity> got;
     collector.collect(got, counts);
     EXPECT_EQ(got.size(), Collector::kBuffers);
     EXPECT_EQ(counts.lost_buffers, 3);

@@ -1,4 +1,4 @@
-#include "profiler/recorder/latest_ring.h"
+#include "profiler/events/latest_ring.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_window.h"
 #include "profiler/capture/rank_identity.h"
-#include "profiler/recorder/tick_clock.h"
+#include "profiler/events/tick_clock.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gtest/gtest.h>
@@ -57,8 +57,8 @@ TEST(RankIdentity, TrustsTheInnermostLauncherAndNoNonsense) {
 
 TEST(RankIdentity, NamesTracesSoThatReadersFindRankAndPlace) {
     const RankIdentity placed = identify(reading({{"RANK", "3"}, {"PP_RANK", "1"}, {"TP_RANK", "0"}}));
-    EXPECT_EQ(traceName(placed, {"node 7", "", "python", 4711}), "rank3-pp1-tp0.pid4711");
-    EXPECT_EQ(traceName({}, {"node/7", "", "python", 4711}), "node_7.pid4711");
+    EXPECT_EQ(traceName(placed, {.host = "node 7", .pid = 4711, .program = "python"}), "rank3-pp1-tp0.pid4711");
+    EXPECT_EQ(traceName({}, {.host = "node/7", .pid = 4711, .program = "python"}), "node_7.pid4711");
 }
 
 TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {

@@ -32,7 +32,7 @@ protected:
         CaptureFileInfo info;
         info.dir = scratch_.path() / "traces";
         info.identity.rank = 2;
-        info.process = {"node", "boot", "train", 77};
+        info.process = {.host = "node", .clock = "boot", .pid = 77, .program = "train"};
         writer_ = std::make_unique<CaptureWriter>(options, info, names_, communicators_,
                                                   [](bool, std::uint32_t) { return std::string("cudaLaunchKernel"); });
         writer_->addReading({0, us(0), us(0) + kAhead});
@@ -91,7 +91,8 @@ protected:
     static std::int64_t total(const Trace& trace, std::string_view name) {
         std::int64_t last = 0;
         for (const Instant& instant : trace.instants()) {
-            if (trace.text(instant.name) == kCaptureTotals) last = trace.intArg(instant.args, name).value_or(0);
+            if (trace.text(instant.name) == perfetto::kCaptureTotals)
+                last = trace.intArg(instant.args, name).value_or(0);
         }
         return last;
     }
@@ -126,7 +127,7 @@ TEST_F(CaptureWriterTest, CreatesNothingBeforeThereIsSomething) {
 
 TEST_F(CaptureWriterTest, WorkAtTimesThatCannotBeIsCountedAndMovesNothing) {
     open();
-    std::vector<GpuActivity> activities;
+    std::vector<cupti::OwnedActivity> activities;
     for (const std::int64_t at : {100, 300}) // microseconds
         activities.push_back({activity(cupti::Activity::Kind::Kernel, at, at + 10, 1), "good", 0});
     for (const TimeNs start : {TimeNs::min(), TimeNs::max()}) {
@@ -260,7 +261,7 @@ TEST_F(CaptureWriterTest, WritesTheDevicesWorkAsReadersKnowIt) {
     using Kind = cupti::Activity::Kind;
     push("F0", 0, 100);
     pop(0, 150);
-    std::vector<GpuActivity> work;
+    std::vector<cupti::OwnedActivity> work;
     cupti::Activity kernel = activity(Kind::Kernel, 140, 180, 5);
     kernel.grid = {4, 1, 1};
     work.push_back({kernel, "_Z4gemmPf", 9});
@@ -294,7 +295,7 @@ TEST_F(CaptureWriterTest, PipelineModeKeepsAnOpsFirstAndLastKernel) {
     push("step 0", 0, 90);
     push("F0", 1, 100);
     pop(1, 150);
-    std::vector<GpuActivity> work;
+    std::vector<cupti::OwnedActivity> work;
     for (std::uint32_t i = 0; i < 10; ++i) {
         const std::int64_t at = 101 + i;
         work.push_back({activity(Kind::Runtime, at, at, i + 1), ""});
@@ -383,7 +384,7 @@ TEST_F(CaptureWriterTest, TakesNcclsEventsOfEveryVersion) {
     writer_ = nullptr;
     CaptureFileInfo info;
     info.dir = scratch_.path() / "traces";
-    info.process = {"node", "boot", "train", 78};
+    info.process = {.host = "node", .clock = "boot", .pid = 78, .program = "train"};
     writer_ = std::make_unique<CaptureWriter>(CaptureOptions{}, info, names_, communicators_, CallName{});
     writer_->addReading(readAllClocks(clock));
     recorder.drain([&](std::uint32_t tid, const HostRecord& record, bool gap) { writer_->take(tid, record, gap); });

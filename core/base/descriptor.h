@@ -1,10 +1,12 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope {
 
-/// A file descriptor, closed at the end of its life.
+/// Owns a POSIX file descriptor; closes it in the destructor.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -14,7 +16,10 @@ public:
         std::swap(number_, other.number_);
         return *this;
     }
-    ~Descriptor();
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+
     [[nodiscard]] int get() const { return number_; }
     [[nodiscard]] bool isOpen() const { return number_ >= 0; }
 
@@ -22,4 +27,4 @@ private:
     int number_ = -1;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "profiler/stream/rank_spool.h"
+#include "profiler/recorder/segment_writer.h"
 
 #include "core/formats/perfetto/check_events.h"
 #include "core/formats/perfetto/spelling.h"
@@ -6,12 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <ctime>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <system_error>
@@ -25,12 +21,6 @@ constexpr std::size_t kWaitTrack = 5;
 constexpr std::size_t kCollectiveTrack = 6;
 constexpr std::size_t kReplayTrack = 7;
 
-TimeNs readClock(clockid_t clock) {
-    timespec time{};
-    ::clock_gettime(clock, &time);
-    return std::chrono::seconds(time.tv_sec) + TimeNs(time.tv_nsec);
-}
-
 std::string_view trackName(std::size_t track) {
     if (track == 0) return kComputeTrack;
     if (track == kWaitTrack) return perfetto::commTrackName(CommKind::Wait, Payload::Activation);
@@ -42,44 +32,29 @@ std::string_view trackName(std::size_t track) {
 
 } // namespace
 
-ClockPair readClocks() {
-    return {readClock(CLOCK_MONOTONIC), readClock(CLOCK_REALTIME)};
-}
-
-HostInfo thisHost() {
-    HostInfo host;
-    std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) == 0) host.name = name.data();
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> host.clock;
-    host.pid = ::getpid();
-    std::error_code none;
-    host.pids = std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
-    return host;
-}
-
-std::filesystem::path RankSpool::fileName(Rank rank, int segment) {
+std::filesystem::path TraceSegmentWriter::fileName(Rank rank, int segment) {
     return segment == 0 ? fmt::format("rank{}.pftrace", rank.value)
                         : fmt::format("rank{}.{}.pftrace", rank.value, segment);
 }
 
-std::optional<SpoolName> spoolName(const std::filesystem::path& file) {
+std::optional<SegmentName> segmentName(const std::filesystem::path& file) {
     const std::string name = file.filename().string();
     constexpr std::string_view kPrefix = "rank";
     if (!name.starts_with(kPrefix)) return std::nullopt;
-    SpoolName found;
+    SegmentName found;
     const char* const end = name.data() + name.size();
     auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
     if (parsed.ec != std::errc{}) return std::nullopt;
     if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
-    if (RankSpool::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
+    if (TraceSegmentWriter::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
     return found;
 }
 
-std::vector<std::filesystem::path> RankSpool::filesOf(const std::filesystem::path& dir, Rank rank) {
+std::vector<std::filesystem::path> TraceSegmentWriter::filesOf(const std::filesystem::path& dir, Rank rank) {
     std::map<int, std::filesystem::path> found;
     std::error_code code;
     for (std::filesystem::directory_iterator at(dir, code), end; !code && at != end; at.increment(code)) {
-        const std::optional<SpoolName> name = spoolName(at->path());
+        const std::optional<SegmentName> name = segmentName(at->path());
         if (name && name->rank == rank.value) found[name->segment] = at->path();
     }
     std::vector<std::filesystem::path> files;
@@ -88,22 +63,24 @@ std::vector<std::filesystem::path> RankSpool::filesOf(const std::filesystem::pat
     return files;
 }
 
-RankSpool::RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits)
-    : file_(std::move(file)), rank_(rank), info_(info), host_(host), limits_(limits), alike_(info.dp * info.tp),
+TraceSegmentWriter::TraceSegmentWriter(perfetto::PacketFile file, const RunInfo& info, Rank rank,
+                                       const ProcessInfo& process, perfetto::SegmentLimits limits)
+    : file_(std::move(file)), rank_(rank), info_(info), process_(process), limits_(limits), alike_(info.dp * info.tp),
       stages_(info.pp * info.vpp), apart_(routes(info.placement)),
       encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
-Result<RankSpool> RankSpool::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank, ClockPair clocks,
-                                    const HostInfo& host, SpoolLimits limits) {
-    BUBBLESCOPE_ASSIGN(SpoolFile file, SpoolFile::create(dir / fileName(rank)));
-    RankSpool spool(std::move(file), info, rank, host, limits);
-    spool.encodeBeginning(clocks);
-    BUBBLESCOPE_TRY(spool.file_.append(spool.encoder_.take()));
-    return spool;
+Result<TraceSegmentWriter> TraceSegmentWriter::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
+                                                      ClockPair clocks, const ProcessInfo& process,
+                                                      perfetto::SegmentLimits limits) {
+    BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::create(dir / fileName(rank)));
+    TraceSegmentWriter writer(std::move(file), info, rank, process, limits);
+    writer.encodeBeginning(clocks);
+    BUBBLESCOPE_TRY(writer.file_.append(writer.encoder_.take()));
+    return writer;
 }
 
 /// What each file begins with: tracks, clocks, what the run is and where.
-void RankSpool::encodeBeginning(ClockPair clocks) {
+void TraceSegmentWriter::encodeBeginning(ClockPair clocks) {
     const Rank in_pipeline{rank_.value / alike_};
     std::string name = fmt::format("rank {}", in_pipeline.value);
     if (info_.dp > 1) name += fmt::format(" of replica {}", rank_.value / info_.tp % info_.dp);
@@ -113,25 +90,25 @@ void RankSpool::encodeBeginning(ClockPair clocks) {
         openLane(track);
     encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
     std::vector<perfetto::Arg> args = perfetto::runArgs(info_, in_pipeline);
-    args.push_back({"host", std::string_view(host_.name)});
-    args.push_back({"clock", std::string_view(host_.clock)});
-    args.push_back({"pid", host_.pid});
-    args.push_back({"pids", std::string_view(host_.pids)});
-    if (!host_.device.empty()) args.push_back({"device", std::string_view(host_.device)});
+    args.push_back({"host", std::string_view(process_.host)});
+    args.push_back({"clock", std::string_view(process_.clock)});
+    args.push_back({"pid", process_.pid});
+    args.push_back({"pids", std::string_view(process_.pids)});
+    if (!process_.device.empty()) args.push_back({"device", std::string_view(process_.device)});
     if (segment_ > 0) args.push_back({"segment", std::int64_t{segment_}});
     encoder_.instant(processUuid(), clocks.monotonic, trace_names::kRun, trace_names::kRunEvent, args);
 }
 
-Status RankSpool::writeOut() {
+Status TraceSegmentWriter::writeOut() {
     const Status written = file_.append(encoder_.bytes());
     encoder_.clear();
     BUBBLESCOPE_TRY(written);
     return limits_.segment_bytes > 0 && file_.length() >= limits_.segment_bytes ? beginSegment() : Status();
 }
 
-Status RankSpool::beginSegment() {
+Status TraceSegmentWriter::beginSegment() {
     const std::filesystem::path dir = file_.path().parent_path();
-    BUBBLESCOPE_ASSIGN(file_, SpoolFile::create(dir / fileName(rank_, segment_ + 1)));
+    BUBBLESCOPE_ASSIGN(file_, perfetto::PacketFile::create(dir / fileName(rank_, segment_ + 1)));
     ++segment_;
     encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(rank_.value) + 1);
     for (std::vector<Lane>& lanes : lanes_)
@@ -146,7 +123,7 @@ Status RankSpool::beginSegment() {
     return {};
 }
 
-Status RankSpool::append(std::vector<SliceRecord>& batch) {
+Status TraceSegmentWriter::append(std::vector<SliceRecord>& batch) {
     // Transfers are recorded when they are used, which need not be the order in which they happened.
     const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
         return std::pair(a.start, a.end) < std::pair(b.start, b.end);
@@ -161,7 +138,7 @@ Status RankSpool::append(std::vector<SliceRecord>& batch) {
     return encoder_.bytes().empty() ? Status() : writeOut();
 }
 
-Status RankSpool::append(const Ping& ping) {
+Status TraceSegmentWriter::append(const Ping& ping) {
     const std::array<perfetto::Arg, 6> args{{{"asker", std::int64_t{ping.asker}},
                                              {"replier", std::int64_t{ping.replier}},
                                              {"t0_ns", ping.t0.count()},
@@ -172,24 +149,24 @@ Status RankSpool::append(const Ping& ping) {
     return writeOut();
 }
 
-Status RankSpool::append(ClockPair clocks) {
+Status TraceSegmentWriter::append(ClockPair clocks) {
     encoder_.clockSnapshot(clocks.monotonic, clocks.realtime);
     return writeOut();
 }
 
-Status RankSpool::appendLost(std::int64_t records) {
+Status TraceSegmentWriter::appendLost(std::int64_t records) {
     const std::array<perfetto::Arg, 1> args{{{"records", records}}};
     encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kLostEvent, args);
     return writeOut();
 }
 
-Status RankSpool::appendEnd(std::int64_t dropped) {
+Status TraceSegmentWriter::appendEnd(std::int64_t dropped) {
     const std::array<perfetto::Arg, 2> args{{{"records", records_}, {"dropped", dropped}}};
     encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kEndEvent, args);
     return file_.append(encoder_.take());
 }
 
-Status RankSpool::append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests) {
+Status TraceSegmentWriter::append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests) {
     std::ranges::stable_sort(checks, {}, [](const CheckRecord& check) { return std::pair(check.start, check.end); });
     std::ranges::stable_sort(digests, {}, &DigestRecord::time);
     for (const CheckRecord& check : checks)
@@ -200,11 +177,11 @@ Status RankSpool::append(std::vector<CheckRecord>& checks, std::vector<DigestRec
     return writeOut();
 }
 
-Stage RankSpool::stageOf(const Op& op) const {
+Stage TraceSegmentWriter::stageOf(const Op& op) const {
     return bubblescope::stageOf(info_.placement, info_.pp, Rank{rank_.value / alike_}, op.chunk);
 }
 
-std::size_t RankSpool::trackOf(const SliceRecord& record) {
+std::size_t TraceSegmentWriter::trackOf(const SliceRecord& record) {
     const std::size_t gradient = record.payload == Payload::Gradient ? 1 : 0;
     switch (record.category) {
     case SliceRecord::Category::Op: return 0;
@@ -218,12 +195,12 @@ std::size_t RankSpool::trackOf(const SliceRecord& record) {
     return kWaitTrack;
 }
 
-std::uint64_t RankSpool::processUuid() const {
+std::uint64_t TraceSegmentWriter::processUuid() const {
     // Unique over the files of a run, with room below for the rank's tracks.
     return (static_cast<std::uint64_t>(rank_.value) + 1) << 32;
 }
 
-std::uint64_t RankSpool::openLane(std::size_t track) {
+std::uint64_t TraceSegmentWriter::openLane(std::size_t track) {
     constexpr std::int32_t kLanesOfOneTrack = 1000; // keeps a track's further lanes right below it
     std::vector<Lane>& lanes = lanes_[track];
     const std::uint64_t uuid = processUuid() + ++lanes_opened_;
@@ -235,7 +212,7 @@ std::uint64_t RankSpool::openLane(std::size_t track) {
     return uuid;
 }
 
-std::uint64_t RankSpool::laneFor(std::size_t track, TimeNs start, TimeNs end) {
+std::uint64_t TraceSegmentWriter::laneFor(std::size_t track, TimeNs start, TimeNs end) {
     std::vector<Lane>& lanes = lanes_[track];
     auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.free_from <= start; });
     if (lane == lanes.end()) {
@@ -246,7 +223,7 @@ std::uint64_t RankSpool::laneFor(std::size_t track, TimeNs start, TimeNs end) {
     return lane->uuid;
 }
 
-void RankSpool::encode(const SliceRecord& record) {
+void TraceSegmentWriter::encode(const SliceRecord& record) {
     const std::uint64_t track = laneFor(trackOf(record), record.start, record.end);
     if (record.category == SliceRecord::Category::Check)
         return perfetto::writeCheck(encoder_, track, record.asCheck(), record.stage);

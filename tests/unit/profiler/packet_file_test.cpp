@@ -1,4 +1,4 @@
-#include "profiler/stream/spool_file.h"
+#include "core/formats/perfetto/packet_file.h"
 
 #include "tests/support/scratch_folder.h"
 
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace bubblescope::profiler {
+namespace bubblescope::perfetto {
 namespace {
 
 std::string contentOf(const std::filesystem::path& path) {
@@ -40,9 +40,9 @@ private:
     void (*old_handler_)(int) = nullptr;
 };
 
-TEST(SpoolFile, HoldsEveryBatchAsSoonAsItIsAppended) {
+TEST(PacketFile, HoldsEveryBatchAsSoonAsItIsAppended) {
     const test::ScratchFolder dir;
-    Result<SpoolFile> file = SpoolFile::create(dir.path() / "a");
+    Result<PacketFile> file = PacketFile::create(dir.path() / "a");
     ASSERT_TRUE(file.ok());
     EXPECT_EQ(contentOf(dir.path() / "a"), "");
     ASSERT_TRUE(file.value().append("one").ok());
@@ -51,25 +51,25 @@ TEST(SpoolFile, HoldsEveryBatchAsSoonAsItIsAppended) {
     EXPECT_EQ(contentOf(dir.path() / "a"), "onetwo");
 }
 
-TEST(SpoolFile, ReplacesAnOlderFile) {
+TEST(PacketFile, ReplacesAnOlderFile) {
     const test::ScratchFolder dir;
     std::ofstream(dir.path() / "a") << "of an earlier run";
-    ASSERT_TRUE(SpoolFile::create(dir.path() / "a").ok());
+    ASSERT_TRUE(PacketFile::create(dir.path() / "a").ok());
     EXPECT_EQ(contentOf(dir.path() / "a"), "");
 }
 
-TEST(SpoolFile, NamesTheFileThatCannotBeCreated) {
+TEST(PacketFile, NamesTheFileThatCannotBeCreated) {
     const test::ScratchFolder dir;
-    const Result<SpoolFile> file = SpoolFile::create(dir.path() / "missing" / "a");
+    const Result<PacketFile> file = PacketFile::create(dir.path() / "missing" / "a");
     ASSERT_FALSE(file.ok());
     EXPECT_EQ(file.error().kind, ErrorKind::Run);
     EXPECT_EQ(file.error().where, (dir.path() / "missing" / "a").string());
 }
 
-TEST(SpoolFile, TakesBackABatchThatDoesNotFit) {
+TEST(PacketFile, TakesBackABatchThatDoesNotFit) {
     const test::ScratchFolder dir;
     const std::filesystem::path path = dir.path() / "a";
-    Result<SpoolFile> file = SpoolFile::create(path);
+    Result<PacketFile> file = PacketFile::create(path);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE(file.value().append("whole").ok());
     {
@@ -85,4 +85,4 @@ TEST(SpoolFile, TakesBackABatchThatDoesNotFit) {
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::perfetto

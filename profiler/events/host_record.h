@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/recorder/latest_ring.h"
+#include "profiler/events/latest_ring.h"
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "profiler/capture/host_recorder.h"
+#include "profiler/events/host_recorder.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

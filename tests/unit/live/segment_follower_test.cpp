@@ -1,4 +1,4 @@
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 
 #include "core/live/live_analyzer.h"
 #include "tests/unit/live/recorded_ranks.h"
@@ -20,23 +20,23 @@ using test::fourRanks;
 using test::infoOf;
 using test::RecordedRanks;
 
-SpoolFollower follow(const std::filesystem::path& folder) {
-    Result<SpoolFollower> opened = SpoolFollower::open({folder});
+SegmentFollower follow(const std::filesystem::path& folder) {
+    Result<SegmentFollower> opened = SegmentFollower::open({folder});
     EXPECT_TRUE(opened.ok()) << opened.error().text();
     return std::move(opened).value();
 }
 
-void readAll(SpoolFollower& follower, LiveAnalyzer& engine, TimeNs now) {
+void readAll(SegmentFollower& follower, LiveAnalyzer& engine, TimeNs now) {
     while (follower.read(engine, now)) {
     }
 }
 
-TEST(SpoolFollower, ReadsFilesAsTheyGrow) {
+TEST(SegmentFollower, ReadsFilesAsTheyGrow) {
     const auto wanted = fourRanks(3);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(ranks.dir());
+    SegmentFollower follower = follow(ranks.dir());
     TimeNs now{0};
     for (int step = 0; step < 3; ++step) {
         for (int rank = 0; rank < 4; ++rank)
@@ -49,10 +49,10 @@ TEST(SpoolFollower, ReadsFilesAsTheyGrow) {
     EXPECT_EQ(engine.counts().steps, 3);
 }
 
-TEST(SpoolFollower, TheKernelTellsOfChanges) {
+TEST(SegmentFollower, TheKernelTellsOfChanges) {
     const test::ScratchFolder folder;
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(folder.path());
+    SegmentFollower follower = follow(folder.path());
     readAll(follower, engine, TimeNs{0});
     pollfd wait{follower.descriptor(), POLLIN, 0};
     EXPECT_EQ(::poll(&wait, 1, 0), 0);
@@ -63,10 +63,10 @@ TEST(SpoolFollower, TheKernelTellsOfChanges) {
     EXPECT_EQ(::poll(&wait, 1, 0), 0) << "read() takes what was told";
 }
 
-TEST(SpoolFollower, WaitsForAFolder) {
+TEST(SegmentFollower, WaitsForAFolder) {
     const test::ScratchFolder folder;
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(folder.path() / "later" / "still");
+    SegmentFollower follower = follow(folder.path() / "later" / "still");
     readAll(follower, engine, TimeNs{0});
     EXPECT_EQ(follower.files(), 0U);
     folder.write("later/still/node1/rank0.pftrace", "abc");
@@ -74,12 +74,12 @@ TEST(SpoolFollower, WaitsForAFolder) {
     EXPECT_EQ(engine.counts().bytes, 3);
 }
 
-TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
+TEST(SegmentFollower, AFullFileGoesOnInTheNext) {
     const auto wanted = fourRanks(12);
     const auto run = test::makeJitteredRun(wanted, 2);
     RecordedRanks ranks(infoOf(wanted), {20'000, 2});
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(ranks.dir());
+    SegmentFollower follower = follow(ranks.dir());
     TimeNs now{0};
     for (int step = 0; step < 12; ++step) {
         for (int rank = 0; rank < 4; ++rank)
@@ -87,7 +87,7 @@ TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
         readAll(follower, engine, now += 2s);
     }
     for (int rank = 0; rank < 4; ++rank)
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     readAll(follower, engine, now += 2s);
     (void)engine.advance(now);
     EXPECT_EQ(engine.counts().slices, ranks.records());
@@ -95,7 +95,7 @@ TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
     EXPECT_EQ(engine.counts().steps, 12);
     EXPECT_EQ(engine.counts().incomplete, 0);
     EXPECT_TRUE(engine.runEnded());
-    EXPECT_FALSE(std::filesystem::exists(ranks.dir() / RankSpool::fileName(Rank{0}))) << "only two are kept";
+    EXPECT_FALSE(std::filesystem::exists(ranks.dir() / TraceSegmentWriter::fileName(Rank{0}))) << "only two are kept";
     EXPECT_LE(follower.files(), 8U);
 
     JobControl control;
@@ -104,18 +104,19 @@ TEST(SpoolFollower, AFullFileGoesOnInTheNext) {
     EXPECT_EQ(loaded.value().steps.back().index, 11) << "each file can be read alone";
 }
 
-TEST(SpoolFollower, ReadsTheFilesOfARankInTheirOrder) {
+TEST(SegmentFollower, ReadsTheFilesOfARankInTheirOrder) {
     const auto wanted = fourRanks(12);
     const auto run = test::makeJitteredRun(wanted, 5);
     RecordedRanks ranks(infoOf(wanted), {2'000, 0});
     for (int rank = 0; rank < 4; ++rank) {
         for (int step = 0; step < 12; ++step)
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        ASSERT_TRUE(ranks.spool(rank).appendEnd(0).ok());
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     }
-    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / RankSpool::fileName(Rank{0}, 11))) << "10 is not before 2";
+    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / TraceSegmentWriter::fileName(Rank{0}, 11)))
+        << "10 is not before 2";
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(ranks.dir());
+    SegmentFollower follower = follow(ranks.dir());
     readAll(follower, engine, TimeNs{0});
     (void)engine.advance(1s);
     EXPECT_EQ(engine.counts().slices, ranks.records());
@@ -125,7 +126,7 @@ TEST(SpoolFollower, ReadsTheFilesOfARankInTheirOrder) {
     EXPECT_TRUE(engine.runEnded());
 }
 
-TEST(SpoolFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
+TEST(SegmentFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
     const test::ScratchFolder folder;
     const auto wanted = fourRanks(1);
     const auto run = test::makeJitteredRun(wanted, 3);
@@ -133,7 +134,7 @@ TEST(SpoolFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
     ranks.write(0, run.steps[0], 0);
     const std::string bytes = ranks.news(0);
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(folder.path());
+    SegmentFollower follower = follow(folder.path());
     const auto file = folder.write("rank0.pftrace", bytes + bytes.substr(0, 9)); // a part of a packet
     readAll(follower, engine, TimeNs{0});
     const std::int64_t slices = engine.counts().slices;
@@ -157,7 +158,7 @@ TEST(SpoolFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
     EXPECT_EQ(engine.counts().torn, 0);
 }
 
-TEST(SpoolFollower, TellsThatAProcessIsNoMore) {
+TEST(SegmentFollower, TellsThatAProcessIsNoMore) {
     const auto wanted = fourRanks(2);
     const auto run = test::makeJitteredRun(wanted, 4);
     RecordedRanks ranks(infoOf(wanted));
@@ -166,7 +167,7 @@ TEST(SpoolFollower, TellsThatAProcessIsNoMore) {
         ::pause();
         ::_exit(0);
     }
-    HostInfo host = thisHost();
+    ProcessInfo host = thisProcess();
     ranks.start(0, host);
     host.pid = child;
     ranks.start(1, host);
@@ -175,7 +176,7 @@ TEST(SpoolFollower, TellsThatAProcessIsNoMore) {
     for (int rank = 0; rank < 4; ++rank)
         ranks.write(rank, run.steps[0], 0);
     LiveAnalyzer engine;
-    SpoolFollower follower = follow(ranks.dir());
+    SegmentFollower follower = follow(ranks.dir());
     readAll(follower, engine, TimeNs{0});
     (void)engine.advance(TimeNs{0});
     ::kill(child, SIGKILL);

@@ -1,4 +1,4 @@
-#include "profiler/stream/spool_file.h"
+#include "core/formats/perfetto/packet_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::perfetto {
 namespace {
 
 Error fileError(const std::filesystem::path& path, std::string_view what, int code) {
@@ -21,31 +21,31 @@ Error fileError(const std::filesystem::path& path, std::string_view what, int co
 
 } // namespace
 
-Result<SpoolFile> SpoolFile::create(std::filesystem::path path) {
+Result<PacketFile> PacketFile::create(std::filesystem::path path) {
     constexpr int kMode = 0644;
     struct stat old {};
     const bool replaces = ::lstat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
     if (replaces && ::unlink(path.c_str()) != 0) return fileError(path, "the trace file cannot be replaced", errno);
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kMode);
     if (descriptor < 0) return fileError(path, "the trace file cannot be created", errno);
-    return SpoolFile(std::move(path), descriptor);
+    return PacketFile(std::move(path), descriptor);
 }
 
-SpoolFile::SpoolFile(SpoolFile&& other) noexcept
+PacketFile::PacketFile(PacketFile&& other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), length_(other.length_) {}
 
-SpoolFile& SpoolFile::operator=(SpoolFile&& other) noexcept {
+PacketFile& PacketFile::operator=(PacketFile&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(descriptor_, other.descriptor_);
     std::swap(length_, other.length_);
     return *this;
 }
 
-SpoolFile::~SpoolFile() {
+PacketFile::~PacketFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status SpoolFile::append(std::string_view packets) {
+Status PacketFile::append(std::string_view packets) {
     std::string_view rest = packets;
     while (!rest.empty()) {
         const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
@@ -65,4 +65,4 @@ Status SpoolFile::append(std::string_view packets) {
     return {};
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::perfetto

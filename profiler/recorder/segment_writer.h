@@ -1,11 +1,12 @@
 #pragma once
 
+#include "core/base/process_info.h"
 #include "core/base/time.h"
 #include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/packet_file.h"
 #include "core/timeline/check_record.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/slice_record.h"
-#include "profiler/stream/spool_file.h"
 
 #include <array>
 #include <cstdint>
@@ -16,43 +17,17 @@
 
 namespace bubblescope::profiler {
 
-/// A reading of both clocks taken at the same moment.
-struct ClockPair {
-    TimeNs monotonic{0};
-    TimeNs realtime{0};
-};
-
-[[nodiscard]] ClockPair readClocks();
-
-/// Who writes a trace file, and by which clock.
-struct HostInfo {
-    std::string name;
-    std::string clock; ///< CLOCK_MONOTONIC of a machine from one start to the next: equal names, equal clocks
-    std::int64_t pid = 0;
-    std::string pids = {};   ///< the space that `pid` counts in: containers of one machine have their own
-    std::string device = {}; ///< what names the hardware across restarts: a GPU's UUID; may be empty
-};
-
-/// Of this process.
-[[nodiscard]] HostInfo thisHost();
-
-/// Rank and segment of a file with a spool's name.
-struct SpoolName {
+/// Rank and segment in the name of a segment's file.
+struct SegmentName {
     int rank = 0;
     int segment = 0;
 };
 /// Nothing for other names.
-[[nodiscard]] std::optional<SpoolName> spoolName(const std::filesystem::path& file);
-
-/// How much room a rank's files may take.
-struct SpoolLimits {
-    std::int64_t segment_bytes = 0; ///< a file of this size is full, and the next is begun; 0 = one file for all
-    int segments = 0;               ///< so many are kept, the oldest go; 0 = all
-};
+[[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
 /// The trace files of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
 /// batch. Each file can be read alone. One thread at a time.
-class RankSpool {
+class TraceSegmentWriter {
 public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
     [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
@@ -63,8 +38,9 @@ public:
     /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
     /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
     /// clocks, what the run is and where. Error: Run, naming the file.
-    [[nodiscard]] static Result<RankSpool> create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
-                                                  ClockPair clocks, const HostInfo& host, SpoolLimits limits = {});
+    [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
+                                                           Rank rank, ClockPair clocks, const ProcessInfo& process,
+                                                           perfetto::SegmentLimits limits = {});
 
     /// Appends a batch, with one write for each file that it goes to; sorts it in place. Within a batch order does not
     /// matter; a slice that overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
@@ -96,7 +72,8 @@ private:
         TimeNs free_from{0};
     };
 
-    RankSpool(SpoolFile file, const RunInfo& info, Rank rank, const HostInfo& host, SpoolLimits limits);
+    TraceSegmentWriter(perfetto::PacketFile file, const RunInfo& info, Rank rank, const ProcessInfo& process,
+                       perfetto::SegmentLimits limits);
 
     void encodeBeginning(ClockPair clocks);
     [[nodiscard]] Status writeOut();
@@ -109,11 +86,11 @@ private:
     [[nodiscard]] Stage stageOf(const Op& op) const;
     void encode(const SliceRecord& record);
 
-    SpoolFile file_;
+    perfetto::PacketFile file_;
     Rank rank_; ///< of the whole run
     RunInfo info_;
-    HostInfo host_;
-    SpoolLimits limits_;
+    ProcessInfo process_;
+    perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< slices appended
     int alike_;                ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks

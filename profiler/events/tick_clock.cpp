@@ -1,4 +1,4 @@
-#include "profiler/recorder/tick_clock.h"
+#include "profiler/events/tick_clock.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "profiler/capture/host_record.h"
-#include "profiler/recorder/latest_ring.h"
-#include "profiler/recorder/tick_clock.h"
+#include "profiler/events/host_record.h"
+#include "profiler/events/latest_ring.h"
+#include "profiler/events/tick_clock.h"
 
 #include <algorithm>
 #include <array>

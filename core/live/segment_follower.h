@@ -1,8 +1,8 @@
 #pragma once
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
 #include "core/live/stream_target.h"
-#include "core/net/descriptor.h"
 
 #include <sys/types.h>
 
@@ -22,10 +22,10 @@ namespace bubblescope::profiler {
 ///
 /// Changes are told by the kernel, and besides looked for every second, since other hosts write to shared file systems
 /// unseen. Where a file's process runs on this machine its end is noticed at once. One thread at a time.
-class SpoolFollower {
+class SegmentFollower {
 public:
     /// Folders that do not exist yet are waited for. Error: Run, in the system's words.
-    [[nodiscard]] static Result<SpoolFollower> open(std::vector<std::filesystem::path> folders);
+    [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 
     /// Reads what there is, a bounded part of it at a time; true if there is more at once. `now` as the target has it.
     bool read(StreamTarget& target, TimeNs now);
@@ -58,7 +58,7 @@ private:
         std::int64_t pid = 0;  ///< whose end is waited for; 0 = not known yet, negative = nobody's
     };
 
-    SpoolFollower() = default;
+    SegmentFollower() = default;
     void takeEvents();
     void look(StreamTarget& target, TimeNs now);
     void lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now);

@@ -1,6 +1,6 @@
-#include "core/live/spool_follower.h"
+#include "core/live/segment_follower.h"
 
-#include "profiler/stream/rank_spool.h"
+#include "core/base/process_info.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,8 +36,8 @@ Error systemError(std::string_view what) {
 
 } // namespace
 
-Result<SpoolFollower> SpoolFollower::open(std::vector<std::filesystem::path> folders) {
-    SpoolFollower follower;
+Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path> folders) {
+    SegmentFollower follower;
     follower.folders_ = std::move(folders);
     follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -47,14 +47,14 @@ Result<SpoolFollower> SpoolFollower::open(std::vector<std::filesystem::path> fol
         event.events = EPOLLIN;
         ::epoll_ctl(follower.events_.get(), EPOLL_CTL_ADD, follower.changes_.get(), &event);
     }
-    const HostInfo host = thisHost();
-    follower.own_clock_ = host.clock;
-    follower.own_pids_ = host.pids;
+    const ProcessInfo self = thisProcess();
+    follower.own_clock_ = self.clock;
+    follower.own_pids_ = self.pids;
     follower.buffer_.resize(kBuffer);
     return follower;
 }
 
-bool SpoolFollower::read(StreamTarget& target, TimeNs now) {
+bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
     bool more = false;
@@ -80,7 +80,7 @@ bool SpoolFollower::read(StreamTarget& target, TimeNs now) {
 }
 
 /// "rank3" and 2 of "rank3.2.pftrace".
-SpoolFollower::Place SpoolFollower::placeOf(const std::filesystem::path& path) {
+SegmentFollower::Place SegmentFollower::placeOf(const std::filesystem::path& path) {
     const std::filesystem::path whole = path.parent_path() / path.stem();
     const std::string number = whole.extension().string();
     int segment = 0;
@@ -91,7 +91,7 @@ SpoolFollower::Place SpoolFollower::placeOf(const std::filesystem::path& path) {
     return {whole.parent_path() / whole.stem(), segment, path};
 }
 
-void SpoolFollower::takeEvents() {
+void SegmentFollower::takeEvents() {
     std::array<epoll_event, 64> events{};
     const int count = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < count; ++i) {
@@ -111,14 +111,14 @@ void SpoolFollower::takeEvents() {
     }
 }
 
-void SpoolFollower::watchFolder(const std::filesystem::path& folder) {
+void SegmentFollower::watchFolder(const std::filesystem::path& folder) {
     if (!changes_.isOpen() || watched_.contains(folder)) return;
     constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF;
     const int watch = ::inotify_add_watch(changes_.get(), folder.c_str(), kMask);
     if (watch >= 0) watched_[folder] = watch;
 }
 
-void SpoolFollower::look(StreamTarget& target, TimeNs now) {
+void SegmentFollower::look(StreamTarget& target, TimeNs now) {
     look_due_ = false;
     looked_ = now;
     problems_.clear();
@@ -155,7 +155,7 @@ void SpoolFollower::look(StreamTarget& target, TimeNs now) {
     }
 }
 
-void SpoolFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
+void SegmentFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return; // gone again
     const auto [entry, is_new] = files_.try_emplace(placeOf(path));
@@ -179,7 +179,7 @@ void SpoolFollower::lookAt(const std::filesystem::path& path, StreamTarget& targ
     }
 }
 
-void SpoolFollower::openFile(File& file) {
+void SegmentFollower::openFile(File& file) {
     file.offset = 0;
     file.descriptor = Descriptor();
     file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -191,7 +191,7 @@ void SpoolFollower::openFile(File& file) {
     file.inode = status.st_ino;
 }
 
-SpoolFollower::Reached SpoolFollower::readFile(File& file, StreamTarget& target, TimeNs now) {
+SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& target, TimeNs now) {
     if (const auto rewind = target.takeRewind(file.stream)) file.offset = *rewind;
     for (int i = 0; i < kReadsInTurn && file.descriptor.isOpen(); ++i) {
         const std::size_t room = std::min(buffer_.size(), target.room(file.stream));
@@ -220,7 +220,7 @@ SpoolFollower::Reached SpoolFollower::readFile(File& file, StreamTarget& target,
 }
 
 /// Whether all of it has arrived.
-bool SpoolFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
+bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     Reached reached = Reached::More;
     while (reached == Reached::More)
         reached = readFile(file, target, now);
@@ -228,7 +228,7 @@ bool SpoolFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
 }
 
 /// Where the writer is a process of this machine, the kernel says when it ends.
-void SpoolFollower::watchWriter(File& file, const StreamTarget& target) {
+void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     const auto statement = target.statementOf(file.stream);
     if (!statement || statement->pid <= 0) return;
     const bool here = statement->clock == own_clock_ && statement->pids == own_pids_ && !own_pids_.empty();
@@ -246,7 +246,7 @@ void SpoolFollower::watchWriter(File& file, const StreamTarget& target) {
     }
 }
 
-void SpoolFollower::tellGone(StreamTarget& target, TimeNs now) {
+void SegmentFollower::tellGone(StreamTarget& target, TimeNs now) {
     for (const std::int64_t pid : std::exchange(ended_, {})) {
         // All that it wrote first: any of its files may say that it ended.
         for (auto& [place, file] : files_) {
