@@ -3,8 +3,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 
 #include <fmt/format.h>

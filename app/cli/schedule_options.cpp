@@ -6,7 +6,7 @@
 #include "core/optimize/overlap/study.h"
 #include "core/recognise/match_schedule.h"
 #include "core/schedule/families/registry.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/transfer_options.h"
 #include "core/graph/validate.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 

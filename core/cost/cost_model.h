@@ -5,6 +5,7 @@
 #include "core/cost/transfer_model.h"
 #include "core/schedule/op.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,6 +23,14 @@ struct OpTimes {
     TimeNs optimizer{0};   ///< O
 
     [[nodiscard]] TimeNs of(OpKind kind) const;
+};
+
+/// What the ops of one chunk take of a rank's memory and free again, in any one unit: bytes, or halves of an
+/// activation as by default. What a forward takes, its input gradient and its weight gradient free together.
+struct ActivationSizes {
+    std::int64_t forward = 2;     ///< taken by a forward
+    std::int64_t input_grad = 1;  ///< freed by its input gradient
+    std::int64_t weight_grad = 1; ///< freed by its weight gradient
 };
 
 /// What a schedule's ops and transfers cost. simulate() states how the parts work together.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/schedule/activation_sizes.h"
+#include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/schedule/placement.h"
+#include "core/schedule/schedule.h"
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/recognise/trace_share.h"
-#include "core/schedule/op_wire.h"
+#include "core/schedule/op.h"
 #include "core/timeline/check_log.h"
 
 #include <string_view>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bubblescope {
 
@@ -49,5 +50,20 @@ struct Op {
 
 /// Inverse of opName, except for `overlapped`, which is no part of the name; also accepts "F3" for chunk 0.
 [[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
+
+/// How an op is serialised: see core/base/wire.h.
+template <class Wire>
+void fields(Wire& wire, Op& value) {
+    auto& [kind, microbatch, chunk, sequence, overlapped] = value;
+    // A byte off the wire that is neither 0 nor 1 must never become a bool.
+    auto pair = static_cast<std::uint8_t>(overlapped ? 1 : 0);
+    wire(kind, microbatch, chunk, sequence, pair);
+    overlapped = pair != 0;
+}
+
+/// Whether a schedule may hold it; one read off a wire need not be such.
+[[nodiscard]] constexpr bool isSane(const Op& op) {
+    return op.kind <= OpKind::Optimizer && op.microbatch.value >= 0 && op.chunk.value >= 0 && op.sequence >= 0;
+}
 
 } // namespace bubblescope

@@ -1,12 +1,43 @@
 #pragma once
 
+#include "core/base/ids.h"
 #include "core/schedule/op.h"
-#include "core/schedule/placement.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
+
+/// Which stages a rank holds. p = pp degree, v = chunks per rank.
+enum class Placement : std::uint8_t {
+    Loop, ///< stage = chunk·p + rank
+    V,    ///< even chunks ascend, odd chunks descend: rank r holds r, 2p−1−r, 2p+r, …
+    /// Two pipelines over the same ranks, the second from the last rank to the first, each with weights of
+    /// its own: even chunks belong to the first, odd chunks to the second; within one, V. Stages of the two
+    /// alternate in number: stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).
+    Bidirectional,
+};
+
+/// How many pipelines run side by side. The neighbours of a stage in its pipeline are this far apart.
+[[nodiscard]] constexpr int routes(Placement placement) {
+    return placement == Placement::Bidirectional ? 2 : 1;
+}
+
+struct Location {
+    Rank rank;
+    Chunk chunk;
+    friend constexpr bool operator==(Location, Location) = default;
+};
+
+[[nodiscard]] Stage stageOf(Placement placement, int pp, Rank rank, Chunk chunk);
+[[nodiscard]] Location locate(Placement placement, int pp, Stage stage);
+
+[[nodiscard]] std::string_view placementName(Placement placement); ///< "loop", "v", "bidirectional"
+[[nodiscard]] std::optional<Placement> placementFromName(std::string_view name);
 
 /// The order in which each rank executes its ops in one step. Nothing here carries times.
 /// A Schedule may be invalid (it may come from a file): validate() judges it.

@@ -1,9 +1,8 @@
-#include "core/schedule/schedule_json.h"
+
+#include "core/schedule/schedule_files.h"
 
 #include "core/base/input_file.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/size_check.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -186,6 +185,16 @@ Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
     const bool csv =
         first != std::string::npos && (content[first] == '(' || (content[first] >= '0' && content[first] <= '9'));
     return csv ? scheduleFromCsv(content, file.string()) : scheduleFromJson(content, file.string());
+}
+
+Status checkSizes(const Schedule& schedule, int slices, const std::string& where) {
+    constexpr double kSlack = 100'000;
+    const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches * slices;
+    if (wanted <= 4.0 * static_cast<double>(schedule.opCount()) + kSlack) return {};
+    return inputError(where,
+                      fmt::format("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops", wanted,
+                                  schedule.opCount()),
+                      "correct the sizes");
 }
 
 } // namespace bubblescope

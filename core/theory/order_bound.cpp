@@ -21,7 +21,7 @@
 #include "core/theory/order_bound.h"
 
 #include "core/graph/validate.h"
-#include "core/theory/form_builder.h"
+#include "core/theory/forms/form_builder.h"
 
 #include <fmt/format.h>
 

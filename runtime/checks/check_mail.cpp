@@ -2,7 +2,7 @@
 
 #include "core/aadiff/digest.h"
 #include "core/base/wire.h"
-#include "core/schedule/op_wire.h"
+#include "core/schedule/op.h"
 #include "runtime/comm/mail.h"
 #include "runtime/model/gpt_replay.h"
 

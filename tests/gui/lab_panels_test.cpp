@@ -4,7 +4,7 @@
 #include "app/gui/language/format.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/whatif_panel.h"
-#include "core/schedule/schedule_csv.h"
+#include "core/schedule/schedule_files.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 

@@ -7,7 +7,7 @@
 #include "app/gui/panels/message_bar.h"
 #include "core/cost/transfer_model.h"
 #include "core/demo/demo_traces.h"
-#include "core/schedule/placement.h"
+#include "core/schedule/schedule.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 

@@ -1,8 +1,7 @@
 // PyTorch's own schedule files, cells and verdicts on files.
 
 #include "core/graph/validate.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "tests/oracle/oracle_file.h"
 #include "tests/support/shared_data.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/graph/simulate.h"
 #include "core/schedule/dependency.h"
+#include "core/theory/forms/family_theory.h"
 #include "core/theory/order_bound.h"
 #include "tests/property/form_check.h"
 
@@ -244,7 +245,8 @@ std::vector<CostModel> quoteCosts() {
 TEST(QuotedForms, HoldJustWhereTheySay) {
     int compared = 0;
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        if (family.quoted_forms == nullptr) continue;
+        const FamilyTheory* const theory = findFamilyTheory(family.name);
+        if (theory == nullptr || theory->quoted_forms == nullptr) continue;
         std::vector<std::string> flavors(family.flavors.begin(), family.flavors.end());
         if (flavors.empty()) flavors.emplace_back();
         for (const std::string& flavor : flavors)

@@ -1,7 +1,7 @@
 #include "app/gui/lab/lab_result.h"
 
 #include "core/graph/simulate.h"
-#include "core/schedule/schedule_csv.h"
+#include "core/schedule/schedule_files.h"
 
 #include <algorithm>
 

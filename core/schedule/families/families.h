@@ -1,10 +1,13 @@
 #pragma once
 
+#include "core/base/result.h"
 #include "core/schedule/families/registry.h"
+
+#include <string_view>
 
 namespace bubblescope {
 
-// Each is defined in the file of its name; the registry lists them in the order people should see.
+// The registry lists them in the order people should see.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
@@ -28,5 +31,16 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily bitPipeFamily();
 [[nodiscard]] ScheduleFamily hanayoFamily();
 [[nodiscard]] ScheduleFamily zbAutoFamily();
+
+// Limits that closed forms share with the orders. Errors: Usage, with sizes that would do.
+
+[[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
+[[nodiscard]] Status checkDualPipeV(int p, int m);
+[[nodiscard]] Status checkDualPipe(int p, int m);
+/// Of Chimera and BitPipe, whose `name` the error gives.
+[[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
+
+/// The flavors of interleaved 1F1B whose backwards are split: "sail-sg" and "paddle-static-split".
+[[nodiscard]] bool isSplitInterleaved(std::string_view flavor);
 
 } // namespace bubblescope

@@ -15,21 +15,34 @@
 //   balanced            m div p groups as equal as can be, N the largest
 //   merged              the last group takes the remainder and is N
 //   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
-//   sail-sg, paddle-static-split   with split backwards: interleaved_split.cpp
+//   sail-sg, paddle-static-split   with split backwards, see below
 //
-// Closed forms: interleaved_forms.cpp.
+// With split backwards:
+//   sail-sg              Groups of N micro-batches, 1 ≤ N ≤ p, on a clock with three units a turn: in each turn a
+//                        rank does one forward, then one input gradient and its weight gradient. Rank s does its
+//                        part s units after rank 0, so that forwards travel in one unit a hop and gradients in
+//                        two. A micro-batch is back at a rank for its next chunk K·N turns later, K the least
+//                        that gives p units of forwards and 2p of gradients their time: ⌈D/N⌉ with D = ⌈p/2⌉, or
+//                        more where one of t_f and t_i is longer than the rest. Where that meets another group's
+//                        turn, because v and K have a common factor, chunks wait one group more. The smaller N,
+//                        the fewer activations; N = p is Megatron's order but for a warm-up shorter by p−1−s.
+//   paddle-static-split  what Paddle's static pass does with split_backward: where m = p, and it orders all
+//                        forwards first, weight gradients follow after all input gradients, in their order. With
+//                        other m it ignores the option.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/interleaved_split.h"
 #include "core/schedule/families/phase_order.h"
-#include "core/theory/interleaved_forms.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -163,9 +176,87 @@ std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vect
     return out;
 }
 
-Result<Schedule> generate(const ScheduleSpec& spec) {
+using Turns = std::vector<std::optional<Op>>;
+
+/// Forwards by turn, counted from a rank's first; backwards are the same with the chunks reversed.
+Turns turnsOf(int m, int v, int group, int distance) {
+    const int chunks_in_step = v / std::gcd(v, distance);
+    const auto turnOf = [&](int microbatch, int chunk) {
+        return group * (distance * chunk + chunk / chunks_in_step + microbatch / group * v) + microbatch % group;
+    };
+    Turns turns;
+    for (int microbatch = 0; microbatch < m; ++microbatch) {
+        for (int chunk = 0; chunk < v; ++chunk) {
+            const auto turn = static_cast<std::size_t>(turnOf(microbatch, chunk));
+            if (turns.size() <= turn) turns.resize(turn + 1);
+            turns[turn] = Op{OpKind::Forward, Microbatch{microbatch}, Chunk{chunk}};
+        }
+    }
+    return turns;
+}
+
+/// Least number of turns between a micro-batch's chunks.
+int leastDistance(const ScheduleSpec& spec) {
+    const OpTimes& t = spec.times;
+    int least = (spec.pp + 1) / 2;
+    while (least < spec.pp && least * (t.forward + t.backward) < spec.pp * std::max(t.forward, t.input_grad))
+        ++least;
+    return least;
+}
+
+Result<Schedule> sailSg(const ScheduleSpec& spec) {
+    const int least = leastDistance(spec);
+    const int group = spec.group_size == 0 ? least : spec.group_size;
+    if (group > spec.pp) {
+        return usageError(
+            fmt::format("interleaved (sail-sg) takes groups of up to p = {} micro-batches, not {}", spec.pp, group),
+            "change or leave out --group-size");
+    }
+    const int v = spec.vpp;
+    const Turns turns = turnsOf(spec.microbatches, v, group, (least + group - 1) / group);
+    const auto last_chunk = std::ranges::find_if(turns, [&](const auto& op) { return op && op->chunk.value == v - 1; });
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    for (int s = 0; s < spec.pp; ++s) {
+        const std::size_t lead = static_cast<std::size_t>(last_chunk - turns.begin() + spec.pp - 1 - s);
+        std::vector<Op>& ops = schedule.ranks.emplace_back();
+        for (std::size_t turn = 0; turn < turns.size() + lead; ++turn) {
+            if (turn < turns.size() && turns[turn]) ops.push_back(*turns[turn]);
+            if (turn < lead || !turns[turn - lead]) continue;
+            const Op& forward = *turns[turn - lead];
+            const Chunk chunk{v - 1 - forward.chunk.value};
+            ops.push_back({OpKind::BackwardInput, forward.microbatch, chunk});
+            ops.push_back({OpKind::BackwardWeight, forward.microbatch, chunk});
+        }
+    }
+    return schedule;
+}
+
+Result<Schedule> paddleStaticSplit(const ScheduleSpec& spec) {
+    if (spec.group_size != 0) {
+        return usageError("interleaved (paddle-static-split) takes no group size", "leave --group-size out");
+    }
+    if (spec.microbatches != spec.pp) {
+        return usageError(fmt::format("Paddle's static pass splits backwards only with as many micro-batches as "
+                                      "ranks, not with {} on {}",
+                                      spec.microbatches, spec.pp),
+                          fmt::format("give --microbatches {}, or flavor paddle-static", spec.pp));
+    }
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    std::vector<Op> ops;
+    for (const OpKind kind : {OpKind::Forward, OpKind::BackwardInput, OpKind::BackwardWeight}) {
+        for (int pass = 0; pass < spec.vpp; ++pass) {
+            const Chunk chunk{kind == OpKind::Forward ? pass : spec.vpp - 1 - pass};
+            for (int microbatch = 0; microbatch < spec.microbatches; ++microbatch)
+                ops.push_back({kind, Microbatch{microbatch}, chunk});
+        }
+    }
+    schedule.ranks.assign(static_cast<std::size_t>(spec.pp), ops);
+    return schedule;
+}
+
+Result<Schedule> generateInterleaved1F1B(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkChunks(spec));
-    if (isSplitInterleaved(spec.flavor)) return splitInterleaved(spec);
+    if (isSplitInterleaved(spec.flavor)) return spec.flavor == "sail-sg" ? sailSg(spec) : paddleStaticSplit(spec);
     BUBBLESCOPE_ASSIGN(const Grouping grouping, groupingOf(spec));
     const int v = spec.vpp;
     const int count = spec.microbatches * v;
@@ -186,42 +277,25 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    return isSplitInterleaved(schedule.flavor) ? splitInterleavedForm(schedule, costs)
-                                               : interleavedForm(schedule, costs);
-}
-
-Result<ClosedForm> generalForm(const Schedule& schedule, const CostModel& costs) {
-    if (!isSplitInterleaved(schedule.flavor)) return interleavedForm(schedule, costs);
-    return usageError("with split backwards, interleaved has a closed form where stages are equal and transfers free");
-}
-
-PeakForm peaks(const Schedule& schedule) {
-    if (schedule.flavor == "sail-sg") return {};
-    return interleavedPeaks(schedule);
-}
-
-std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs) {
-    return isSplitInterleaved(schedule.flavor) ? std::vector<QuotedForm>{} : interleavedQuotes(schedule, costs);
-}
-
 } // namespace
 
+bool isSplitInterleaved(std::string_view flavor) {
+    return flavor == "sail-sg" || flavor == "paddle-static-split";
+}
+
 ScheduleFamily interleaved1F1BFamily() {
-    return {"interleaved",
-            "Interleaved 1F1B (VPP)",
-            {"vpp", "interleaved-1f1b"},
-            {"megatron", "torch", "paddle-static", "paddle-dynamic", "paddle-dynamic-best-unbalanced", "balanced",
-             "merged", "unbalanced", "sail-sg", "paddle-static-split"},
-            Placement::Loop,
+    return {
+        .name = "interleaved",
+        .title = "Interleaved 1F1B (VPP)",
+        .aliases = {"vpp", "interleaved-1f1b"},
+        .flavors = {"megatron", "torch", "paddle-static", "paddle-dynamic", "paddle-dynamic-best-unbalanced",
+                    "balanced", "merged", "unbalanced", "sail-sg", "paddle-static-split"},
+        .placement = Placement::Loop,
+        .limits =
             "v ≥ 2; megatron: m divisible by p, or a group size that leaves no group below p; torch: m divisible by "
             "m div p; paddle-dynamic: p > 2, m ≥ 2p; sail-sg: any m, group size up to p; paddle-static-split: "
             "m = p; others: m ≥ p",
-            generate,
-            familyForm,
-            peaks,
-            generalForm,
-            quotes};
+        .generate = generateInterleaved1F1B};
 }
 
 } // namespace bubblescope

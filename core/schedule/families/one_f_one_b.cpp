@@ -1,42 +1,33 @@
-// 1F1B (PipeDream-Flush, DAPPLE): rank s runs min(m, p−s−1) warm-up forwards, then one forward and one
-// backward in turn, then the backwards that are left.
+// 1F1B and its relatives: a rank runs some warm-up forwards, then one forward and one backward in turn, then the
+// backwards that are left. They differ in how long the warm-up is and in what a unit is.
 //
-// Closed form, on the consolidated timeline, where the steady part of each rank is contiguous. Let X(s)
-// be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b after
-// rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which
-// allows no more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so
-// X(s) = (p−s−1)·t_b. The rank's total is (p−1)(t_f+t_b), of which s·t_f lie before its first forward
-// and s·t_b after its last backward, as in F-then-B; what is left, (p−s−1)·t_f, lies between the steady
-// part and cool-down. (Put the other way round, as it is sometimes drawn, the forms contradict the
-// dependencies whenever t_f ≠ t_b.) As executed without consolidation the latter are p−s−1 single gaps
-// of t_f in front of the cool-down backwards.
+// 1F1B (PipeDream-Flush, DAPPLE): rank s runs min(m, p−s−1) warm-up forwards.
 //
-// With latency c the step takes (p−1)·2·c more for filling and draining, and 2·c for each border that it passes
-// while it turns round (latency.h): steady parts are no longer contiguous, only the outer positions are stated.
+// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are on their way before
+// they are needed. It costs memory (2(p−s)−1 activations) and hides transfers up to (t_f+t_b)/2 long.
 //
-// Unequal stages, t_i = t_f+t_b of stage i. One micro-batch passes all stages down and up, which takes Σt; rank s
-// needs m·t_s after the forwards and before the backwards of the stages above it. No more is known in general.
-// Where the last stage is the slowest, it never waits between its first op and its last: the ranks above
-// it bring a forward at least every t_last. Then the second bound, with s = p−1, is attained.
+// Seq1F1B: 1F1B whose unit is a slice of a micro-batch's sequence. Slices of a micro-batch go forward in order,
+// since attention looks back, and their gradients come in the reverse order, since a slice's gradient
+// gathers what later slices did with its keys and values. With k slices a micro-batch, rank s runs
+// min(m·k, p−s−1 + k−1) warm-up forwards: the last rank can turn around only when it has the last slice.
 //
-// A rank with m ≤ p−s has all forwards before all backwards and no steady part; its two middle bubbles
-// are one.
+// VPP in balanced memory, Paddle's order for p ≤ m < 2p when it is asked for the best unbalanced schedule: all
+// micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk
+// runs in the steady part of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here
+// rank s holds m(v−1) + p−s.
 
+#include "core/schedule/dependency.h"
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"
-#include "core/theory/form_builder.h"
-#include "core/theory/latency.h"
-#include "core/theory/quotes.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 namespace bubblescope {
 namespace {
 
-Result<Schedule> generate(const ScheduleSpec& spec) {
+Result<Schedule> generate1F1B(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
@@ -48,98 +39,89 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<ClosedForm> unequalForm(const Schedule& schedule, const CostModel& costs) {
-    const std::int64_t m = schedule.microbatches;
-    TimeNs before{0};
-    TimeNs bound{0};
-    TimeNs longest{0};
-    for (const OpTimes& stage : costs.stages) {
-        const TimeNs t = stage.forward + stage.backward;
-        bound = std::max(bound, before + m * t);
-        longest = std::max(longest, t);
-        before += t;
+Result<Schedule> generateEager1F1B(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
+    const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
+    for (int s = 0; s < spec.pp; ++s) {
+        schedule.ranks.push_back(
+            phaseOrder(spec.microbatches, std::min(spec.microbatches, 2 * (spec.pp - s - 1)), forward, backward));
     }
-    const TimeNs last = costs.stages.back().forward + costs.stages.back().backward;
-    if (last == longest && costs.comm.count() == 0) {
-        ClosedForm form = makespanForm(schedule, costs, before + (m - 1) * last, "Σt + (m−1)·t_last − m·t of the rank",
-                                       "Σt + (m−1)·t_last, t = t_f+t_b",
-                                       "every m, the last stage's t_f+t_b the largest; transfers free");
-        return withSpan(std::move(form), form.bubble.front(), form.makespan - form.bubble.front());
+    return schedule;
+}
+
+Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
+    const int k = spec.sequence_slices;
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out"));
+    if (k < 1 || k > kMaxSequenceSlices) {
+        return usageError(fmt::format("{} is not a number of sequence slices", k),
+                          fmt::format("give 1 to {}", kMaxSequenceSlices));
     }
-    ClosedForm form =
-        makespanForm(schedule, costs, std::max(before, bound), "the bound − m·t of the rank",
-                     "max(Σt, max_s(Σ_{i<s} t_i + m·t_s)), t = t_f+t_b", "every m, any times per stage, every c");
-    form.kind = FormKind::LowerBound;
-    form.note = "on unequal stages 1f1b has an exact form where transfers are free and the last stage is the slowest";
-    return form;
-}
-
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    if (!costs.stages.empty()) return unequalForm(schedule, costs);
-    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
-    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
-    if (costs.comm.count() == 0) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
-    const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
-    return form.addEnds()
-        .withTotal(fill + turning)
-        .finish("(p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋)", "(m+p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋)");
-}
-
-PeakForm peaks(const Schedule& schedule) {
-    return peakForm(schedule, "min(m, p−s)", "every p and m",
-                    [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
-}
-
-/// The deck's split of the middle, where there is a rank that it speaks of.
-std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) {
-    if (schedule.pp < 2 || schedule.microbatches < 3) return {};
-    const auto below = [&](TimeNs op) { // ranks without a steady part have neither position
-        return [&schedule, op](int s) {
-            const int left = schedule.pp - s - 1;
-            return schedule.microbatches > left + 1 ? left * op : TimeNs{0};
-        };
+    constexpr int kMaxUnits = 100'000'000; // as many as any schedule's ops on all ranks may be
+    if (spec.microbatches > kMaxUnits / k / spec.pp)
+        return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
+    const auto forward = [&](int unit) { return Op{OpKind::Forward, Microbatch{unit / k}, Chunk{0}, unit % k}; };
+    const auto backward = [&](int unit) {
+        return Op{OpKind::Backward, Microbatch{unit / k}, Chunk{0}, k - 1 - unit % k};
     };
-    const std::string swapped =
-        "It has the two middle bubbles the wrong way round, which contradicts the dependencies unless t_f = t_b. Right "
-        "are (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it; the total is the same.";
-    const bool alike = t.forward == t.backward;
-    return {positionQuote(schedule,
-                          {"inner split of 1F1B, before the steady part", "seed deck", "(p−s−1)·t_f", swapped},
-                          Position::WarmupToSteady, below(t.forward), alike),
-            positionQuote(schedule, {"inner split of 1F1B, after the steady part", "seed deck", "(p−s−1)·t_b", swapped},
-                          Position::SteadyToCooldown, below(t.backward), alike)};
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const int units = spec.microbatches * k;
+    for (int s = 0; s < spec.pp; ++s)
+        schedule.ranks.push_back(phaseOrder(units, std::min(units, spec.pp - s - 1 + k - 1), forward, backward));
+    return schedule;
 }
 
-std::vector<QuotedForm> quotes(const Schedule& schedule, const CostModel& costs) {
-    const int p = schedule.pp;
-    const OpTimes& t = costs.times;
-    const bool free = costs.comm.count() == 0;
-    auto list = free ? splitQuotes(schedule, t) : std::vector<QuotedForm>{};
-    list.push_back(
-        bubbleQuote(schedule,
-                    {"1F1B changes memory, not time", "seed deck", "(p−1)·(t_f+t_b+2·c), as F-then-B",
-                     "It holds where transfers are free. With latency c 1F1B is slower than F-then-B by "
-                     "2·c·⌊(m−1)·(p−1)/p⌋, since every turn from forward to backward waits for a round trip."},
-                    (p - 1) * (t.forward + t.backward + 2 * costs.comm),
-                    turningLoss(p, schedule.microbatches, 1, costs).count() == 0));
-    list.push_back(overIdealQuote(schedule, costs, 1));
-    return list;
+Result<Schedule> generateVppBalancedMemory(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    const int m = spec.microbatches;
+    const int v = spec.vpp;
+    if (p < 3 || v < 2 || m < p || m >= 2 * p) {
+        return usageError(
+            fmt::format("vpp-balanced-memory needs p > 2, v > 1 and p ≤ m < 2p, not p = {}, v = {}, m = {}", p, v, m),
+            "use interleaved for more micro-batches");
+    }
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [m](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
+    const auto backward = [m, v](int k) { return Op{OpKind::Backward, Microbatch{k % m}, Chunk{v - 1 - k / m}}; };
+    for (int s = 0; s < p; ++s)
+        schedule.ranks.push_back(phaseOrder(m * v, m * (v - 1) + p - s - 1, forward, backward));
+    return schedule;
 }
 
 } // namespace
 
 ScheduleFamily oneFOneBFamily() {
-    return {"1f1b",
-            "1F1B (PipeDream-Flush, DAPPLE)",
-            {},
-            {},
-            Placement::Loop,
-            "m ≥ 1, v = 1",
-            generate,
-            familyForm,
-            peaks,
-            familyForm,
-            quotes};
+    return {.name = "1f1b",
+            .title = "1F1B (PipeDream-Flush, DAPPLE)",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generate1F1B};
+}
+
+ScheduleFamily eager1F1BFamily() {
+    return {.name = "eager-1f1b",
+            .title = "Eager 1F1B",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateEager1F1B};
+}
+
+ScheduleFamily seq1F1BFamily() {
+    return {.name = "seq1f1b",
+            .title = "Seq1F1B (sequence slices)",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateSeq1F1B};
+}
+
+ScheduleFamily vppBalancedMemoryFamily() {
+    return {.name = "vpp-balanced-memory",
+            .title = "VPP in balanced memory",
+            .flavors = {"paddle"},
+            .placement = Placement::Loop,
+            .limits = "p > 2, v ≥ 2, p ≤ m < 2p",
+            .generate = generateVppBalancedMemory};
 }
 
 } // namespace bubblescope

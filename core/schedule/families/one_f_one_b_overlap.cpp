@@ -7,52 +7,24 @@
 // late: each border costs two micro-batches, and rank s warms up with 2(p−s−1)+1. With chunks Megatron's
 // warm-up already grows by 2 a rank, and one is added to it.
 //
-// Closed form, with t_fb the time of a pair and c a transfer's latency. The last rank has the smallest warm-up,
-// n = p(v−1)+1 forwards, hence as many backwards alone and m·v−n pairs. Its first forward comes (p−1)(t_f+c)
-// after the start, and (p−1)(t_b+c) of backwards follow its last op on the ranks above it. In between, with c = 0,
-// it never waits: what it needs next is always two micro-batches or a whole group behind. The step takes
-// (p−1)(t_f+t_b) + n(t_f+t_b) + (m·v−n)·t_fb. Ranks above it run fewer pairs, so they are busier, as long as
-// a pair takes no longer than its halves, and idle less. A pair shorter than its longer half, which no hardware
-// gives, would leave the last rank waiting.
-//
-// Positions. Rank s starts s·(t_f+c) late and ends s·(t_b+c) early. Its first gradient has been through the first
-// pairs of the p−s−1 ranks below, while it ran a forward for each of them: (p−s−1)(t_fb−t_f+2·c) before the
-// steady part, where a border adds c each way. In cool-down it needs t_b a turn, and the rank below, still in
-// pairs, gives a gradient every t_fb: (p−s−1)(t_fb−t_b+2·c). A rank whose forwards end before its first pair would
-// begin has no steady part, and both are one.
-//
-// Slow transfers in the steady part. Pair j of rank s and pair j+2 of rank s+1 exchange a micro-batch, and pair
-// j+2 of rank s waits for the answer: two pairs take 2·c more. So of the last rank's m·v−n pairs every second
-// waits 2·c, rank s of which spends 2(p−s−1)·c before and behind its steady part. With chunks a micro-batch also
-// goes round through all p borders between two chunks, so that no pair but the first starts on time, c each;
-// and warm-up and cool-down pass the p borders once more for each chunk but one.
-//
 // Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (which
 // core/optimize/overlap looks into): plain 1F1B with p−s warm-up forwards, whose backward and next forward become the
-// pair. Its halves do not depend on each other either, but neighbours now run their pairs in turn. Rank s's
-// i-th pair needs the gradient of rank s+1's i-th, and rank s+1's next pair needs the activation that comes out
-// of rank s's. So the last rank, which starts its first pair after p·t_f, starts one every 2·t_fb; the m−1
-// pairs take (2m−3)·t_fb, and p backwards follow the last one: p(t_f+t_b) + (2m−3)·t_fb. A lone rank waits for
-// nobody, and its pairs follow each other. So every rank waits t_fb+2·c, for its neighbour's pair there and back,
-// before each of its pairs but the last rank before its first, and rank s p−s−1 times as long before its first and
-// p−s−2 times in cool-down.
+// pair. Its halves do not depend on each other either, but neighbours now run their pairs in turn.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"
-#include "core/theory/form_builder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
 namespace {
 
-constexpr std::string_view kCombinedName = "1f1b-overlap";
 constexpr std::string_view kPaddleFlavor = "paddle-mp";
 
 /// phaseOrder() whose forwards and backwards in turn are pairs.
@@ -64,7 +36,7 @@ std::vector<Op> pairedOrder(int count, std::int64_t warmup, Forward forward, Bac
     return ops;
 }
 
-Schedule paddleOrder(const ScheduleSpec& spec) {
+Schedule paddleMpOrder(const ScheduleSpec& spec) {
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     for (int s = 0; s < spec.pp; ++s) {
         const int warmup = std::min(spec.microbatches, spec.pp - s);
@@ -86,7 +58,7 @@ Schedule paddleOrder(const ScheduleSpec& spec) {
 
 Result<Schedule> generateCombined(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-overlap"));
-    if (spec.flavor == kPaddleFlavor) return paddleOrder(spec);
+    if (spec.flavor == kPaddleFlavor) return paddleMpOrder(spec);
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -95,22 +67,10 @@ Result<Schedule> generateCombined(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Status checkInterleaved(int p, int m, int v) {
-    if (v < 2) {
-        return usageError(fmt::format("interleaved-overlap needs at least 2 chunks a rank, not {}", v),
-                          "give --vpp 2, or use 1f1b-overlap");
-    }
-    if (m % p != 0) {
-        return usageError(fmt::format("interleaved-overlap needs m divisible by p: {} micro-batches, {} ranks", m, p),
-                          fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
-    }
-    return {};
-}
-
-Result<Schedule> generateInterleaved(const ScheduleSpec& spec) {
+Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
     const int p = spec.pp;
     const int v = spec.vpp;
-    BUBBLESCOPE_TRY(checkInterleaved(p, spec.microbatches, v));
+    BUBBLESCOPE_TRY(checkInterleavedOverlap(p, spec.microbatches, v));
     if (spec.group_size != 0 && spec.group_size != p) {
         return usageError(
             fmt::format("interleaved-overlap takes groups of p = {} micro-batches, not {}", p, spec.group_size),
@@ -130,173 +90,35 @@ Result<Schedule> generateInterleaved(const ScheduleSpec& spec) {
     return schedule;
 }
 
-/// Sizes and times in short. n forwards run alone on the last rank, its other forwards in pairs.
-struct Case {
-    Case(const Schedule& schedule, const CostModel& costs)
-        : p(schedule.pp), m(schedule.microbatches), v(schedule.vpp), n(p * (v - 1) + 1), pairs(m * v - n),
-          forward(costs.times.forward), backward(costs.times.backward), both(forward + backward),
-          pair(costs.overlapped.value_or(both)), c(p > 1 ? costs.comm : TimeNs{0}) {}
-
-    [[nodiscard]] bool slow() const { return c.count() > 0; }
-    [[nodiscard]] bool oneGroup() const { return v == 1 || m == p; }
-    /// How often c the last rank waits between its pairs.
-    [[nodiscard]] std::int64_t late() const {
-        return std::max<std::int64_t>(0, oneGroup() ? (pairs - 1) / 2 * 2 : pairs - 1);
-    }
-    /// The passes of all borders from chunk to chunk, in warm-up and again in cool-down.
-    [[nodiscard]] TimeNs turns() const { return (v - 1) * p * c; }
-    [[nodiscard]] TimeNs makespan() const {
-        return (p - 1) * (both + 2 * c) + n * both + pairs * pair + late() * c + 2 * turns();
-    }
-    [[nodiscard]] std::string domain() const {
-        return fmt::format("{}, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b (of one chunk){}; equal stages{}",
-                           v == 1 ? "every m" : "m divisible by p, v ≥ 2", slow() ? ", every c" : "",
-                           slow() ? "" : ", transfers free");
-    }
-    [[nodiscard]] std::string transfers() const {
-        if (!slow()) return "";
-        return fmt::format(" + (2·(p−1) + 2·p·(v−1) + {})·c", oneGroup() ? "2·⌊(m·v−n−1)/2⌋" : "m·v−n−1");
-    }
-    [[nodiscard]] std::string bubbleText() const {
-        return fmt::format("(p−1)·(t_f+t_b){} on the last rank, less on the others{}", transfers(),
-                           slow() ? ", n = p·(v−1)+1" : "");
-    }
-    [[nodiscard]] std::string makespanText() const {
-        return fmt::format("(p−1+n)·(t_f+t_b) + (m·v−n)·t_fb{}, n = p·(v−1)+1", transfers());
-    }
-
-    std::int64_t p;
-    std::int64_t m;
-    std::int64_t v;
-    std::int64_t n;
-    std::int64_t pairs;
-    TimeNs forward;
-    TimeNs backward;
-    TimeNs both;
-    TimeNs pair;
-    TimeNs c;
-};
-
-std::vector<PositionTerm> rankTerms(const Case& x, int s) {
-    const std::int64_t below = x.p - s - 1;
-    const TimeNs start = s * (x.forward + x.c);
-    const TimeNs end = s * (x.backward + x.c);
-    const std::string border = x.slow() ? "+2·c" : "";
-    std::vector<PositionTerm> terms{{Position::BeforeWarmup, x.slow() ? "s·(t_f+c)" : "s·t_f", start},
-                                    {Position::AfterCooldown, x.slow() ? "s·(t_b+c)" : "s·t_b", end}};
-    if (x.pairs <= 2 * below) { // no steady part
-        terms.push_back({Position::ForwardToBackward, "T − (m·v+s)·(t_f+t_b), T the makespan",
-                         x.makespan() - x.m * x.v * x.both - start - end});
-        return terms;
-    }
-    terms.push_back({Position::WarmupToSteady, fmt::format("(p−s−1)·(t_fb−t_f{})", border),
-                     below * (x.pair - x.forward + 2 * x.c)});
-    terms.push_back({Position::SteadyToCooldown, fmt::format("(p−s−1)·(t_fb−t_b{})", border),
-                     below * (x.pair - x.backward + 2 * x.c)});
-    if (!x.slow()) return terms;
-    terms.push_back({Position::InsideSteady,
-                     fmt::format("({} − 2·(p−s−1))·c", x.oneGroup() ? "2·⌊(m·v−n−1)/2⌋" : "m·v−n−1"),
-                     (x.late() - 2 * below) * x.c});
-    if (x.v > 1) {
-        terms.push_back({Position::InsideWarmup, "(v−1)·p·c", x.turns()});
-        terms.push_back({Position::InsideCooldown, "(v−1)·p·c", x.turns()});
-    }
-    return terms;
-}
-
-ClosedForm combinedForm(const Schedule& schedule, const CostModel& costs, const Case& x) {
-    // With slow transfers the gaps of ranks with fewer than two pairs are not known one by one.
-    if (x.slow() && x.pairs - 2 * (x.p - 1) < 2)
-        return makespanForm(schedule, costs, x.makespan(), x.bubbleText(), x.makespanText(), x.domain());
-    FormBuilder form(schedule, costs, x.domain());
-    for (int s = 0; s < schedule.pp; ++s)
-        form.addRank(s, rankTerms(x, s));
-    return form.finish(x.bubbleText(), x.makespanText());
-}
-
-ClosedForm paddleForm(const Schedule& schedule, const CostModel& costs, const Case& x) {
-    const TimeNs hop = x.pair + 2 * x.c; // a neighbour's pair, there and back
-    const std::int64_t turns = std::max<std::int64_t>(0, x.m - 2);
-    const TimeNs pairs = x.p == 1 || x.m == 1 ? (x.m - 1) * x.pair : x.pair + turns * (x.pair + hop);
-    const TimeNs makespan = x.p * x.both + 2 * (x.p - 1) * x.c + pairs;
-    const std::string turn = x.slow() ? "(t_fb+2·c)" : "t_fb";
-    FormBuilder form(schedule, costs,
-                     fmt::format("every m, max(t_f, t_b) ≤ t_fb ≤ t_f+t_b{}; a pair hands on its results at its end; "
-                                 "equal stages{}",
-                                 x.slow() ? ", every c" : "", x.slow() ? "" : ", transfers free"));
-    for (int s = 0; s < schedule.pp; ++s) {
-        const std::int64_t below = x.p - s - 1;
-        const std::int64_t drain = std::max<std::int64_t>(0, below - 1);
-        const TimeNs start = s * (x.forward + x.c);
-        const TimeNs end = s * (x.backward + x.c);
-        std::vector<PositionTerm> terms{{Position::BeforeWarmup, x.slow() ? "s·(t_f+c)" : "s·t_f", start},
-                                        {Position::AfterCooldown, x.slow() ? "s·(t_b+c)" : "s·t_b", end}};
-        if (x.m <= x.p - s && below > 0) { // no pairs
-            terms.push_back({Position::ForwardToBackward, "T − m·(t_f+t_b) − what is outside, T the makespan",
-                             makespan - x.m * x.both - start - end});
-        } else if (below > 0 || x.p > 1) {
-            terms.push_back({Position::WarmupToSteady, "(p−s−1)·" + turn, below * hop});
-            terms.push_back({Position::InsideSteady, "max(0, m−2−max(0, p−s−2))·" + turn,
-                             std::max<std::int64_t>(0, turns - drain) * hop});
-            terms.push_back({Position::SteadyToCooldown, "max(0, p−s−2)·" + turn, drain * hop});
-        }
-        form.addRank(s, std::move(terms));
-    }
-    const std::string text = x.p == 1   ? "t_f+t_b + (m−1)·t_fb"
-                             : x.slow() ? "p·(t_f+t_b) + (2·m−3)·t_fb + 2·(p+m−3)·c for m ≥ 2"
-                                        : "p·(t_f+t_b) + (2·m−3)·t_fb for m ≥ 2";
-    return form.finish("what the ops leave of the makespan", text);
-}
-
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    BUBBLESCOPE_TRY(requireEqualStages(costs));
-    if (schedule.vpp > 1) BUBBLESCOPE_TRY(checkInterleaved(schedule.pp, schedule.microbatches, schedule.vpp));
-    const Case x(schedule, costs);
-    if (x.pair < std::max(x.forward, x.backward) || x.pair > x.both) {
-        return usageError("the form holds for pairs that take at least their longer half and at most both halves",
-                          "give such a time, or use `bubblescope simulate`");
-    }
-    return schedule.flavor == kPaddleFlavor ? paddleForm(schedule, costs, x) : combinedForm(schedule, costs, x);
-}
-
-PeakForm peaks(const Schedule& schedule) {
-    const int p = schedule.pp;
-    if (schedule.flavor == kPaddleFlavor) {
-        return peakForm(schedule, "min(m, p−s)", "every m",
-                        [=, m = schedule.microbatches](int s) { return std::min(m, p - s); });
-    }
-    const int units = schedule.microbatches * schedule.vpp;
-    const int chunks = (schedule.vpp - 1) * p;
-    return peakForm(schedule, schedule.vpp == 1 ? "min(m, 2·(p−s))" : "min(m·v, 2·(p−s) + (v−1)·p)", "every m",
-                    [=](int s) { return std::min(units, 2 * (p - s) + chunks); });
-}
-
 } // namespace
 
+Status checkInterleavedOverlap(int p, int m, int v) {
+    if (v < 2) {
+        return usageError(fmt::format("interleaved-overlap needs at least 2 chunks a rank, not {}", v),
+                          "give --vpp 2, or use 1f1b-overlap");
+    }
+    if (m % p != 0) {
+        return usageError(fmt::format("interleaved-overlap needs m divisible by p: {} micro-batches, {} ranks", m, p),
+                          fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));
+    }
+    return {};
+}
+
 ScheduleFamily oneFOneBOverlapFamily() {
-    return {kCombinedName,
-            "1F1B, forward and backward overlapped",
-            {},
-            {"combined", kPaddleFlavor},
-            Placement::Loop,
-            "m ≥ 1, v = 1",
-            generateCombined,
-            familyForm,
-            peaks,
-            familyForm};
+    return {.name = "1f1b-overlap",
+            .title = "1F1B, forward and backward overlapped",
+            .flavors = {"combined", kPaddleFlavor},
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateCombined};
 }
 
 ScheduleFamily interleavedOverlapFamily() {
-    return {"interleaved-overlap",
-            "Interleaved 1F1B, forward and backward overlapped",
-            {},
-            {},
-            Placement::Loop,
-            "m divisible by p, v ≥ 2",
-            generateInterleaved,
-            familyForm,
-            peaks,
-            familyForm};
+    return {.name = "interleaved-overlap",
+            .title = "Interleaved 1F1B, forward and backward overlapped",
+            .placement = Placement::Loop,
+            .limits = "m divisible by p, v ≥ 2",
+            .generate = generateInterleavedOverlap};
 }
 
 } // namespace bubblescope

@@ -2,7 +2,6 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
-#include "core/schedule/activation_sizes.h"
 #include "core/schedule/schedule.h"
 
 #include <span>
@@ -11,11 +10,6 @@
 #include <vector>
 
 namespace bubblescope {
-
-// core/theory/closed_form.h
-struct ClosedForm;
-struct PeakForm;
-struct QuotedForm;
 
 /// Which schedule is wanted.
 struct ScheduleSpec {
@@ -35,28 +29,18 @@ struct ScheduleSpec {
     TimeNs loss{0}; ///< of the last stage's forward and of either half of its backward, beside `times`
 };
 
-/// A family of schedules: its names, its limits, how its orders are made and what bubbles theory gives
-/// them. One file in this folder each.
+/// A family of schedules: its names, its limits and how its orders are made. Theory keeps what it knows of their
+/// bubbles beside it (core/theory/forms/family_theory.h).
 struct ScheduleFamily {
     std::string_view name;
     std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
-    std::vector<std::string_view> aliases;
-    std::vector<std::string_view> flavors; ///< first = default; empty where there is only one order
+    std::vector<std::string_view> aliases = {};
+    std::vector<std::string_view> flavors = {}; ///< first = default; empty where there is only one order
     Placement placement = Placement::Loop;
     std::string_view limits; ///< on m and v, in words
-    /// The order; `spec` has positive sizes, a flavor of this family, and p, m, v are still to be checked.
-    Result<Schedule> (*generate)(const ScheduleSpec& spec);
-    // What theory says; closedForm() puts it together. Each may be null, and is called with a schedule that this
-    // family generated, or one equal to it. An error says outside which domain the schedule or the costs are.
-
-    /// Bubbles per position or in total, for equal stages and free transfers.
-    Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs);
-    /// Peak activations; they do not depend on times. Without values where none are known.
-    PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
-    /// The same for transfers with latency or unequal stages: called with all costs that `closed_form` is not.
-    Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// What others state of this family, evaluated for a schedule on equal stages, with a verdict each.
-    std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
+    /// Makes the order. `spec` has positive sizes and a flavor of this family; errors (Usage) name the limit on p, m or
+    /// v that it breaks.
+    Result<Schedule> (*generate)(const ScheduleSpec& spec) = nullptr;
 };
 
 [[nodiscard]] std::span<const ScheduleFamily> scheduleFamilies();

@@ -28,20 +28,20 @@ namespace {
 
 using Time = std::int64_t;
 
-struct Choice {
+struct FillChoice {
     bool overrun_first_gradient = false; ///< warm-up's last forward may end after the first gradient's arrival
     bool gradient_before_forward = false;
     bool leave_short_gaps = false;
 };
 
-struct Trial {
+struct AutoTrial {
     std::vector<std::vector<Op>> ranks;
     Time longest_span = 0;
 };
 
 class AutoRun {
 public:
-    AutoRun(const ScheduleSpec& spec, std::int64_t memory_limit, Choice choice)
+    AutoRun(const ScheduleSpec& spec, std::int64_t memory_limit, FillChoice choice)
         : p_(spec.pp), m_(spec.microbatches), f_(spec.times.forward.count()), i_(spec.times.input_grad.count()),
           w_(spec.times.weight_grad.count()), comm_(spec.comm.count()), sizes_(spec.sizes), limit_(memory_limit),
           choice_(choice), ranks_(static_cast<std::size_t>(p_)) {
@@ -52,14 +52,14 @@ public:
         }
     }
 
-    Trial play() {
+    AutoTrial play() {
         warmUp();
         for (int round = 1; round < m_; ++round) {
             forwards();
             for (int r = p_ - 1; r >= 0; --r)
                 gradient(r);
         }
-        Trial trial;
+        AutoTrial trial;
         for (RankState& state : ranks_) {
             while (state.hasWeights())
                 putWeight(state);
@@ -213,13 +213,13 @@ private:
     Time comm_;
     ActivationSizes sizes_;
     std::int64_t limit_; ///< most that a rank may hold, in the unit of the sizes
-    Choice choice_;
+    FillChoice choice_;
     std::vector<RankState> ranks_;
     std::vector<int> takes_; ///< 1 for ranks that take a forward in this round
     Time worst_ = 0;         ///< largest bubble of all ranks; bubbles only grow
 };
 
-Result<Schedule> generate(const ScheduleSpec& spec) {
+Result<Schedule> generateZbAuto(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use zb-v"));
     const std::int64_t limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * std::int64_t{spec.pp};
     Schedule schedule = emptySchedule(spec, Placement::Loop);
@@ -230,11 +230,11 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
 } // namespace
 
 std::vector<std::vector<Op>> zbAutoOrder(const ScheduleSpec& spec, std::int64_t memory_limit) {
-    std::optional<Trial> best;
+    std::optional<AutoTrial> best;
     for (const bool overrun : {false, true}) {
         for (const bool gradient_first : {true, false}) {
             for (const bool leave : {false, true}) {
-                Trial trial = AutoRun(spec, memory_limit, {overrun, gradient_first, leave}).play();
+                AutoTrial trial = AutoRun(spec, memory_limit, {overrun, gradient_first, leave}).play();
                 if (!best || trial.longest_span < best->longest_span) best = std::move(trial);
             }
         }
@@ -243,8 +243,12 @@ std::vector<std::vector<Op>> zbAutoOrder(const ScheduleSpec& spec, std::int64_t 
 }
 
 ScheduleFamily zbAutoFamily() {
-    return {"zb-auto",       "Zero bubble within a memory limit (ZB-1p, ZB-2p)",    {},       {"heuristic"},
-            Placement::Loop, "m ≥ 1, v = 1; --memory-limit 1 or more (default 2p)", generate, nullptr};
+    return {.name = "zb-auto",
+            .title = "Zero bubble within a memory limit (ZB-1p, ZB-2p)",
+            .flavors = {"heuristic"},
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1; --memory-limit 1 or more (default 2p)",
+            .generate = generateZbAuto};
 }
 
 } // namespace bubblescope

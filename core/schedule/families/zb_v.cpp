@@ -9,44 +9,18 @@
 // F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 go on), s times I0 I1,
 // p−s times I0 W0, and the weight gradients that are left, chunk 1's before chunk 0's. With fewer than 2p−1
 // micro-batches the order is that of 2p−1 without the ops of the missing ones.
-//
-// Its bubble, for m ≥ 2p−1. Take t_w ≤ t_f ≤ t_i first. Rank s starts s·t_f late, and its first gradient needs p
-// stages' forwards twice and the p−1 ranks' input gradients before it, so that rank s waits for s input
-// gradients where it has only s forwards of its own to run: s·(t_i−t_f). The last rank never waits again. Rank 0
-// never waits for a forward, but a gradient of chunk 0 takes t_i for the hop from its neighbour, against which
-// it has only a weight gradient to set in the rounds in which the V fills and empties: p−1 gaps of t_i−t_w at
-// either end, p−s−1 on rank s. Every rank has the same work, so the larger of the two lengthens the step for all:
-// (p−1)·max(t_i, 2(t_i−t_w)). Behind its last input gradient rank s has 2s weight gradients more to run than
-// rank 0 has, against s·t_i on the way up. At t_f = t_i = t_w no rank waits between its first and its last op
-// ("zero bubble"), and what is left is that the last rank starts late. Counted on the span of the rank that takes
-// longest from its first op to its last, the bubble is 2(p−1)(t_i−t_w).
-//
-// With t_w ≤ t_i < t_f it is the forwards that hold up the V: every rank further in makes rank s wait t_f−t_i before
-// its first gradient and t_f−t_w in the rounds that fill the V, every rank further out t_f−t_i in those that empty
-// it, less min(t_f−t_i, t_w) once, which the last round's weight gradient hides:
-// (p−1)(2·t_f − t_i + max(0, t_i−2·t_w)) − min(t_f−t_i, t_w).
-//
-// Longer weight gradients hold up other rounds. With k = p−1 the bubble is the largest of seven terms: 2k(t_i−t_w)
-// and k·t_i from above, (2k−1)·t_f + t_i − 2k·t_w, (2k−1)·t_f − (k−1)·t_i, 2k·t_f − k·t_i − t_w and
-// 2k·t_f − (2k+1)·t_w where forwards are slow and hidden in turn by what is there, and max(t_f, t_i) + (k−1)·t_w
-// where each rank has one weight gradient less than its neighbour. They hold for all times; where the gaps then
-// lie is not known, and only totals are given.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"
 #include "core/schedule/families/zb_v_greedy.h"
 #include "core/schedule/families/zb_v_paddle.h"
-#include "core/theory/form_builder.h"
-#include "core/theory/zero_bubble_quotes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -142,7 +116,7 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     return schedule;
 }
 
-Result<Schedule> generate(const ScheduleSpec& spec) {
+Result<Schedule> generateZbV(const ScheduleSpec& spec) {
     if (spec.flavor == "paddle") return generatePaddle(spec);
     if (spec.vpp != 2) return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp), "give --vpp 2");
     if (spec.flavor == "greedy") return generateGreedy(spec);
@@ -156,114 +130,17 @@ Result<Schedule> generate(const ScheduleSpec& spec) {
     return schedule;
 }
 
-/// Whether this is the fixed pattern.
-bool isFixed(const Schedule& schedule) {
-    return schedule.flavor == "handcrafted" || schedule.flavor == "torch";
-}
-
-constexpr std::string_view kFixedBubble =
-    "max(2·k·(t_i−t_w), k·t_i, max(t_f, t_i)+(k−1)·t_w, (2·k−1)·t_f−(k−1)·t_i, (2·k−1)·t_f+t_i−2·k·t_w, "
-    "2·k·t_f−k·t_i−t_w, 2·k·t_f−(2·k+1)·t_w), k = p−1";
-
-TimeNs fixedBubble(std::int64_t k, const OpTimes& t) {
-    if (k == 0) return TimeNs{0};
-    const TimeNs f = t.forward;
-    const TimeNs i = t.input_grad;
-    const TimeNs w = t.weight_grad;
-    return std::max({2 * k * (i - w), k * i, std::max(f, i) + (k - 1) * w, (2 * k - 1) * f - (k - 1) * i,
-                     (2 * k - 1) * f + i - 2 * k * w, 2 * k * f - k * i - w, 2 * k * f - (2 * k + 1) * w});
-}
-
-/// For m ≥ 2p−1 and t_w ≤ min(t_f, t_i).
-ClosedForm positions(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    const std::int64_t p = schedule.pp;
-    const TimeNs none{0};
-    const TimeNs slow = t.forward - t.input_grad;
-    const TimeNs hidden = p > 1 ? std::min(slow, t.weight_grad) : none;
-    const TimeNs gap = t.input_grad - t.weight_grad;
-    FormBuilder form(schedule, costs,
-                     fmt::format("m ≥ 2p−1, {} (of one chunk); equal stages, transfers free",
-                                 slow <= none ? "t_w ≤ t_f ≤ t_i" : "t_w ≤ t_i < t_f"));
-    for (int s = 0; s < schedule.pp; ++s) {
-        const std::int64_t below = p - s - 1;
-        PositionTerm drain{s == 0 ? Position::SteadyToCooldown : Position::InsideCooldown, "(p−s−1)·max(t_w, t_i−t_w)",
-                           below * std::max(t.weight_grad, gap)};
-        std::vector<PositionTerm> terms{
-            {Position::BeforeWarmup, "s·t_f", s * t.forward},
-            {Position::AfterCooldown, "s·max(0, t_i−2·t_w)", s * std::max(none, gap - t.weight_grad)}};
-        if (slow <= none) {
-            terms.push_back({Position::WarmupToSteady, "s·(t_i−t_f)", -s * slow});
-            terms.push_back({Position::InsideSteady, "(p−s−1)·(t_i−t_w)", below * gap});
-        } else {
-            terms.push_back({Position::WarmupToSteady, "(p−s−1)·(t_f−t_i)", below * slow});
-            terms.push_back({Position::InsideSteady, "(p−s−1)·(t_f−t_w)", below * (slow + gap)});
-            if (s == 0) {
-                drain.expression += " − min(t_f−t_i, t_w)";
-                drain.value -= hidden;
-            } else {
-                terms.push_back({Position::SteadyToCooldown, "s·(t_f−t_i) − min(t_f−t_i, t_w)", s * slow - hidden});
-            }
-        }
-        terms.push_back(std::move(drain));
-        form.addRank(s, std::move(terms));
-    }
-    const std::string total =
-        slow <= none ? "(p−1)·max(t_i, 2·(t_i−t_w))" : "(p−1)·(2·t_f−t_i + max(0, t_i−2·t_w)) − min(t_f−t_i, t_w)";
-    ClosedForm result = form.finish(total, "2·m·(t_f+t_i+t_w) + " + total);
-    const TimeNs work = 2 * std::int64_t{schedule.microbatches} * (t.forward + t.input_grad + t.weight_grad);
-    const TimeNs on_span =
-        slow <= none ? 2 * (p - 1) * gap : (p - 1) * (2 * slow + gap) + std::max(none, (p - 1) * gap - hidden);
-    return withSpan(std::move(result), on_span, work);
-}
-
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
-    const OpTimes& t = costs.times;
-    const std::int64_t p = schedule.pp;
-    const std::int64_t m = schedule.microbatches;
-    if (!isFixed(schedule)) {
-        return usageError("the greedy orders of zb-v follow the times and have no closed form",
-                          "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
-    }
-    if (m < 2 * p - 1) {
-        return usageError("the closed form of zb-v holds for m ≥ 2p−1",
-                          "`bubblescope simulate` gives the bubbles for any m");
-    }
-    if (t.weight_grad <= std::min(t.forward, t.input_grad)) return positions(schedule, costs);
-    const TimeNs work = 2 * m * (t.forward + t.input_grad + t.weight_grad);
-    return makespanForm(schedule, costs, work + fixedBubble(p - 1, t), std::string(kFixedBubble),
-                        "2·m·(t_f+t_i+t_w) + R, R the bubble",
-                        "m ≥ 2p−1, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
-}
-
-PeakForm peaks(const Schedule& schedule) {
-    const int p = schedule.pp;
-    const int m = schedule.microbatches;
-    const int v = schedule.vpp;
-    if (isFixed(schedule)) {
-        return peakForm(schedule, "min(m+1+s, 2·m, 2·p)", "every m", [=](int s) {
-            return std::min({m + 1 + s, 2 * m, 2 * p});
-        });
-    }
-    return peakForm(
-        schedule, "v·m", "any order of zb-v; its memory limit is no part of the order", [=](int) { return v * m; },
-        FormKind::UpperBound);
-}
-
 } // namespace
 
 ScheduleFamily zbVFamily() {
-    return {"zb-v",
-            "ZB-V",
-            {},
-            {"greedy", "handcrafted", "torch", "paddle"},
-            Placement::V,
+    return {
+        .name = "zb-v",
+        .title = "ZB-V",
+        .flavors = {"greedy", "handcrafted", "torch", "paddle"},
+        .placement = Placement::V,
+        .limits =
             "m ≥ 1, v = 2 (paddle: 2 or more); greedy: --memory-limit 2p (default) or more; paddle: any that suffices",
-            generate,
-            familyForm,
-            peaks,
-            nullptr,
-            zbVQuotes};
+        .generate = generateZbV};
 }
 
 } // namespace bubblescope

@@ -25,12 +25,12 @@ namespace {
 using Time = std::int64_t;
 constexpr Time kNoInput = -1; ///< arrival of an input that is not waited for
 
-struct Fill {
+struct GreedyFill {
     bool before_forward = true;
     bool before_input_grad_1 = true; ///< before chunk 0's a short gap is always filled when the bubbles say so
 };
 
-struct Run {
+struct GreedyRun {
     std::vector<Pass> passes;  ///< 6·m per rank, in the order of execution
     std::vector<Time> bubbles; ///< idle time since the first forward, per rank
     Time worst = 0;            ///< the largest of them
@@ -73,14 +73,14 @@ private:
 };
 
 /// Plays runs, one at a time.
-class Greedy {
+class GreedyPlayer {
 public:
-    explicit Greedy(const ZbVGreedyInput& in)
+    explicit GreedyPlayer(const ZbVGreedyInput& in)
         : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
           comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), ends_(4 * static_cast<std::size_t>(p_)) {}
 
     /// False when memory did not suffice, or when the run that this one is to improve on was no worse.
-    bool play(Fill fill, const Run* before, Run& out) {
+    bool play(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
         start(fill, before, out);
         fillDown();
         if (going()) fillUp();
@@ -107,10 +107,10 @@ private:
         std::int64_t held = 0;
         std::array<int, 4> done{}; ///< by pass
         int pending = 0;           ///< input gradients done whose weight gradients are not
-        Pass* next = nullptr;      ///< where the next pass goes in Run::passes
+        Pass* next = nullptr;      ///< where the next pass goes in GreedyRun::passes
     };
 
-    void start(Fill fill, const Run* before, Run& out) {
+    void start(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
         fill_ = fill;
         worst_ = 0;
         fits_ = true;
@@ -295,7 +295,7 @@ private:
     Time comm_;
     ActivationSizes sizes_;
     std::int64_t limit_;
-    Fill fill_;
+    GreedyFill fill_;
     std::vector<RankState> ranks_;
     EndTimes ends_;
     std::vector<int> towards_first_;
@@ -306,7 +306,7 @@ private:
 };
 
 /// A weight gradient is that of the oldest input gradient without.
-std::vector<Op> opsOf(const Pass* passes, int microbatches) {
+std::vector<Op> greedyOps(const Pass* passes, int microbatches) {
     const Pass* const end = passes + 6 * static_cast<std::size_t>(microbatches);
     const Pass* input_grad = passes;
     std::vector<Op> ops;
@@ -329,14 +329,14 @@ std::vector<Op> opsOf(const Pass* passes, int microbatches) {
 }
 
 /// The best run of all ways to fill.
-std::optional<Run> bestRun(const ZbVGreedyInput& input) {
-    Greedy greedy(input);
-    std::optional<Run> best;
-    Run run;
-    Run next;
+std::optional<GreedyRun> bestRun(const ZbVGreedyInput& input) {
+    GreedyPlayer greedy(input);
+    std::optional<GreedyRun> best;
+    GreedyRun run;
+    GreedyRun next;
     for (const bool before_input_grad : {true, false}) {
         for (const bool before_forward : {true, false}) {
-            const Fill fill{before_forward, before_input_grad};
+            const GreedyFill fill{before_forward, before_input_grad};
             if (!greedy.play(fill, nullptr, run)) continue;
             while (run.worst > 0 && greedy.play(fill, &run, next))
                 std::swap(run, next);
@@ -359,7 +359,7 @@ std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput&
     std::vector<std::vector<Op>> ranks;
     const std::size_t stride = 6 * static_cast<std::size_t>(input.microbatches);
     for (std::size_t r = 0; r < static_cast<std::size_t>(input.pp); ++r)
-        ranks.push_back(opsOf(best->passes.data() + r * stride, input.microbatches));
+        ranks.push_back(greedyOps(best->passes.data() + r * stride, input.microbatches));
     return ranks;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/time.h"
-#include "core/schedule/activation_sizes.h"
+#include "core/cost/cost_model.h"
 #include "core/schedule/op.h"
 
 #include <cstdint>

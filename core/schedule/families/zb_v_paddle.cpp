@@ -24,32 +24,32 @@
 namespace bubblescope {
 namespace {
 
-struct Fill {
+struct PaddleFill {
     bool before_input_grad = true;
     bool before_forward = true;
     bool on_loss_rank = true;
 };
 
-struct Step {
+struct PaddleStep {
     OpKind kind;
     int chunk;
 };
 
-struct Run {
-    std::vector<std::vector<Step>> ranks;
+struct PaddleRun {
+    std::vector<std::vector<PaddleStep>> ranks;
     std::vector<TimeNs> bubbles; ///< idle time since the first forward, per rank
     TimeNs worst{0};             ///< the largest of them
     TimeNs end{0};
 };
 
-class Player {
+class PaddlePlayer {
 public:
-    explicit Player(const ZbVPaddleInput& in)
+    explicit PaddlePlayer(const ZbVPaddleInput& in)
         : in_(in), p_(in.pp), m_(in.microbatches), v_(in.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
           ends_(2 * cells() * static_cast<std::size_t>(m_)) {}
 
     /// The best of a run and its repetitions; nothing where memory does not suffice.
-    std::optional<Run> best(Fill fill, const Run* before = nullptr) {
+    std::optional<PaddleRun> best(PaddleFill fill, const PaddleRun* before = nullptr) {
         auto run = play(fill, before);
         if (!run || (before != nullptr && run->worst >= before->worst)) return run;
         auto next = best(fill, &*run);
@@ -59,7 +59,7 @@ public:
 
 private:
     struct RankState {
-        std::vector<Step> steps;
+        std::vector<PaddleStep> steps;
         std::size_t next_weight = 0;  ///< in input_grads
         std::vector<int> input_grads; ///< their chunks in the order done; weight gradients follow in it
         TimeNs now{0};
@@ -71,7 +71,7 @@ private:
 
     [[nodiscard]] std::size_t cells() const { return static_cast<std::size_t>(v_) * static_cast<std::size_t>(p_); }
 
-    std::optional<Run> play(Fill fill, const Run* before) {
+    std::optional<PaddleRun> play(PaddleFill fill, const PaddleRun* before) {
         fill_ = fill;
         fits_ = true;
         worst_ = TimeNs{0};
@@ -84,7 +84,7 @@ private:
         while (fits_ && rank(loss_rank_).input_grads.size() < all)
             round();
         if (!fits_) return std::nullopt;
-        Run run;
+        PaddleRun run;
         run.worst = worst_;
         for (int r = 0; r < p_; ++r) {
             while (rank(r).hasWeights())
@@ -279,7 +279,7 @@ private:
     int m_;
     int v_;
     int loss_rank_;
-    Fill fill_;
+    PaddleFill fill_;
     std::vector<RankState> ranks_;
     std::vector<int> done_;    ///< forwards and input gradients, by kind, chunk and rank
     std::vector<TimeNs> ends_; ///< of those done, by kind, chunk, rank and micro-batch
@@ -287,12 +287,12 @@ private:
     bool fits_ = true;
 };
 
-std::vector<Op> opsOf(const std::vector<Step>& steps, int v) {
+std::vector<Op> paddleOps(const std::vector<PaddleStep>& steps, int v) {
     std::vector<Op> ops;
     ops.reserve(steps.size());
     std::array<std::vector<int>, 4> done;
     done.fill(std::vector<int>(static_cast<std::size_t>(v)));
-    for (const Step& step : steps) {
+    for (const PaddleStep& step : steps) {
         int& count = done[static_cast<std::size_t>(step.kind)][static_cast<std::size_t>(step.chunk)];
         ops.push_back({step.kind, Microbatch{count++}, Chunk{step.chunk}});
     }
@@ -302,8 +302,8 @@ std::vector<Op> opsOf(const std::vector<Step>& steps, int v) {
 } // namespace
 
 std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput& input) {
-    Player player(input);
-    std::optional<Run> best;
+    PaddlePlayer player(input);
+    std::optional<PaddleRun> best;
     for (const bool before_input_grad : {true, false}) {
         for (const bool before_forward : {true, false}) {
             for (const bool on_loss_rank : {true, false}) {
@@ -315,7 +315,7 @@ std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput&
     }
     std::vector<std::vector<Op>> ranks;
     for (const auto& steps : best->ranks)
-        ranks.push_back(opsOf(steps, input.vpp));
+        ranks.push_back(paddleOps(steps, input.vpp));
     return ranks;
 }
 

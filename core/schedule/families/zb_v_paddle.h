@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/cost/cost_model.h"
-#include "core/schedule/activation_sizes.h"
 
 #include <cstdint>
 #include <limits>

@@ -2,8 +2,7 @@
 
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"

@@ -3,8 +3,7 @@
 
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "runtime/run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/runtime/engine_run.h"

@@ -4,7 +4,7 @@
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
-#include "core/schedule/schedule_csv.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "core/schedule/families/registry.h"
-#include "core/schedule/schedule_json.h"
+#include "core/schedule/schedule_files.h"
 
 #include <gtest/gtest.h>
 

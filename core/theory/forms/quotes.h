@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
-#include "core/theory/closed_form.h"
+#include "core/theory/forms/form.h"
 
 #include <functional>
 #include <string>
@@ -30,6 +30,12 @@ struct QuoteText {
 
 /// Of one of the rates.
 [[nodiscard]] QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool holds);
+
+/// The share of the span that sail-sg's README (zero-bubble-pipeline-parallelism, 2024) gives an order, in sixths of
+/// 1F1B's B = (p−1)/(m+p−1); `expression` is its wording. The order really idles `units` ops beside the 3·m·v of its
+/// work, t_f = t_i = t_w; a limit may meet that at single sizes.
+[[nodiscard]] QuotedForm sailSgShareQuote(const Schedule& schedule, int sixths, int units, std::string name,
+                                          std::string expression);
 
 /// The "bubble fraction" (p−1)/(m·v) of the Megatron-LM papers, which divides by the ideal time. Right on equal stages
 /// with free transfers where m ≥ p or v = 1.

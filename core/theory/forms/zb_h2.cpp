@@ -1,9 +1,5 @@
-// ZB-H2, zero bubble at twice the memory of 1F1B: rank s runs 2(p−s)−1 warm-up forwards, so many that they
-// fill its wait for the first input gradient; then input gradients and forwards in turn, the weight
-// gradients 2s behind, so that on every rank the last work ends shortly after the last rank's.
-//
-// Closed form, for m ≥ 2p−1; c is a transfer's latency. Rank s starts s·(t_f+c) late. From the last rank's first
-// input gradient to rank s's it takes p−s−1 borders, t_i+c each, after as many for the forward, c each; rank s
+// Closed form of ZB-H2, for m ≥ 2p−1; c is a transfer's latency. Rank s starts s·(t_f+c) late. From the last rank's
+// first input gradient to rank s's it takes p−s−1 borders, t_i+c each, after as many for the forward, c each; rank s
 // meanwhile runs the forwards that it has more than the last rank, of which p−s−1 are not needed for the last
 // rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is more than nothing. Rank 0 runs a weight gradient after
 // every input gradient, the last rank is 2(p−1) of them behind by the end, so that input gradients come up
@@ -26,10 +22,10 @@
 // m−1−k input gradients and m−max(0, k−2j) weight gradients still to run behind its own: E(k) before the end. What
 // lies between those of the first and the last input gradient of the cool-down, work aside, is the bubble inside.
 
-#include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
-#include "core/theory/form_builder.h"
-#include "core/theory/zero_bubble_quotes.h"
+#include "core/theory/forms/family_theory.h"
+
+#include "core/theory/forms/form_builder.h"
+#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 
@@ -42,32 +38,7 @@
 namespace bubblescope {
 namespace {
 
-std::vector<Op> rankOrder(int p, int m, int s) {
-    const auto op = [](OpKind kind, int k) { return Op{kind, Microbatch{k}, Chunk{0}}; };
-    const int warmup = std::min(m, 2 * (p - s) - 1);
-    const int lag = 2 * s;
-    std::vector<Op> ops;
-    for (int k = 0; k < warmup; ++k)
-        ops.push_back(op(OpKind::Forward, k));
-    for (int k = 0; k < m; ++k) {
-        ops.push_back(op(OpKind::BackwardInput, k));
-        if (k >= lag) ops.push_back(op(OpKind::BackwardWeight, k - lag));
-        if (warmup + k < m) ops.push_back(op(OpKind::Forward, warmup + k));
-    }
-    for (int k = std::max(0, m - lag); k < m; ++k)
-        ops.push_back(op(OpKind::BackwardWeight, k));
-    return ops;
-}
-
-Result<Schedule> generate(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
-    Schedule schedule = emptySchedule(spec, Placement::Loop);
-    for (int s = 0; s < spec.pp; ++s)
-        schedule.ranks.push_back(rankOrder(spec.pp, spec.microbatches, s));
-    return schedule;
-}
-
-ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
+ClosedForm manyH2(const Schedule& schedule, const CostModel& costs) {
     const OpTimes& t = costs.times;
     const TimeNs c = costs.comm;
     const std::int64_t p = schedule.pp;
@@ -104,8 +75,8 @@ ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
 }
 
 /// Fewer than 2p−1 micro-batches: sizes and times in short.
-struct FewCase {
-    FewCase(const Schedule& schedule, const CostModel& costs)
+struct FewH2Case {
+    FewH2Case(const Schedule& schedule, const CostModel& costs)
         : p(schedule.pp), m(schedule.microbatches), f(costs.times.forward), i(costs.times.input_grad),
           w(costs.times.weight_grad) {}
 
@@ -135,7 +106,7 @@ struct FewCase {
     TimeNs w;
 };
 
-std::vector<PositionTerm> fewTerms(const FewCase& x, std::int64_t s, TimeNs bubble) {
+std::vector<PositionTerm> fewH2Terms(const FewH2Case& x, std::int64_t s, TimeNs bubble) {
     const TimeNs start = s * x.f;
     std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start}};
     if (s == x.p - 1) {
@@ -165,8 +136,8 @@ std::vector<PositionTerm> fewTerms(const FewCase& x, std::int64_t s, TimeNs bubb
     return terms;
 }
 
-ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
-    const FewCase x(schedule, costs);
+ClosedForm fewH2(const Schedule& schedule, const CostModel& costs) {
+    const FewH2Case x(schedule, costs);
     TimeNs makespan{0};
     TimeNs span{0};
     for (std::int64_t s = 0; s < x.p; ++s) {
@@ -175,7 +146,7 @@ ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
     }
     FormBuilder form(schedule, costs, "m < 2p−1, every t_f, t_i and t_w; equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s)
-        form.addRank(s, fewTerms(x, s, makespan - x.work()));
+        form.addRank(s, fewH2Terms(x, s, makespan - x.work()));
     return withSpan(form.finish("T − m·(t_f+t_i+t_w), T the makespan",
                                 "T = max over s of max((s+w)·t_f, p·t_f+(p−s−1)·t_i) + (m−w)·t_f + m·(t_i+t_w), "
                                 "(m+p−1)·t_f + (m+p−s−1)·t_i + (l+1)·t_w and (p+l)·t_f + (m+p−s−1)·t_i + m·t_w, "
@@ -183,39 +154,54 @@ ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
                     span - x.work(), x.work());
 }
 
-Result<ClosedForm> familyForm(const Schedule& schedule, const CostModel& costs) {
+Result<ClosedForm> zbH2Form(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
     const OpTimes& t = costs.times;
     const TimeNs c = schedule.pp > 1 ? costs.comm : TimeNs{0};
     const bool many = schedule.microbatches >= 2 * schedule.pp - 1;
-    if (c.count() == 0) return many ? manyMicrobatches(schedule, costs) : fewMicrobatches(schedule, costs);
+    if (c.count() == 0) return many ? manyH2(schedule, costs) : fewH2(schedule, costs);
     const bool hidden =
         2 * c <= t.forward || (c <= t.weight_grad && t.weight_grad <= std::min(t.forward, t.input_grad));
-    if (many && hidden) return manyMicrobatches(schedule, costs);
+    if (many && hidden) return manyH2(schedule, costs);
     return usageError("with slow transfers the closed form of zb-h2 holds for m ≥ 2p−1 and 2·c ≤ t_f or "
                       "c ≤ t_w ≤ min(t_f, t_i)",
                       "use `bubblescope simulate`");
 }
 
-PeakForm peaks(const Schedule& schedule) {
+PeakForm zbH2Peaks(const Schedule& schedule) {
     const int peak = std::min(schedule.microbatches, 2 * schedule.pp - 1);
     return peakForm(schedule, "min(m, 2·p−1)", "every m", [=](int) { return peak; });
 }
 
+std::vector<QuotedForm> zbH2Quotes(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    if (!freeTransfers(costs) || schedule.microbatches < 2 * p - 1) return {};
+    const TimeNs paper = t.forward + t.input_grad - 2 * t.weight_grad;
+    const TimeNs late = t.input_grad - t.forward;
+    const bool none = std::max(paper, late).count() <= 0;
+    return {
+        timeQuote(Quantity::SpanBubble,
+                  {"ZB-H2", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−2·t_w)",
+                   "It counts a rank's span and holds while t_w ≤ t_f and 2·t_w ≤ t_f+t_i; else the span's bubble is "
+                   "(p−1)·max(t_i−t_f, 0). From the step's start to its end ranks idle (p−1)·max(t_f, t_f+t_i−2·t_w, "
+                   "t_i−t_f)."},
+                  (p - 1) * paper, p == 1 || (paper >= late && paper.count() >= 0)),
+        ratioQuote(Quantity::SpanBubbleRate,
+                   {"ZB2P has no bubble", "sail-sg README", "0",
+                    "It counts a rank's span, from its first op to its last, and holds only where t_f+t_i ≤ 2·t_w and "
+                    "t_i ≤ t_f. From the step's start to its end each rank still idles at least (p−1)·t_f."},
+                   0, p == 1 || none)};
+}
+
 } // namespace
 
-ScheduleFamily zbH2Family() {
-    return {"zb-h2",
-            "ZB-H2 (zero bubble, twice the memory)",
-            {},
-            {},
-            Placement::Loop,
-            "m ≥ 1, v = 1",
-            generate,
-            familyForm,
-            peaks,
-            familyForm,
-            zbH2Quotes};
+FamilyTheory zbH2Theory() {
+    return {.family = "zb-h2",
+            .closed_form = zbH2Form,
+            .peak_form = zbH2Peaks,
+            .general_form = zbH2Form,
+            .quoted_forms = zbH2Quotes};
 }
 
 } // namespace bubblescope

@@ -16,13 +16,20 @@
 //
 // Several groups of which one is smaller than p make every rank wait at each of its wrap-arounds, by how much depends
 // on what surrounds it. No form is known; order_bound.h bounds them.
+//
+// Split backwards (flavors sail-sg and paddle-static-split). A rank never waits in the steady turns. Rank 0's last
+// input gradient comes p−1 forwards and as many
+// input gradients later than its own work would let it; weight gradients delay nobody, and at the end there is
+// one for every rank to do. That is all for paddle-static-split and for sail-sg with N = p. With smaller groups
+// the first group's forwards are back (p−N)·t_f late for each further chunk, and the last group's gradients
+// p·t_i−N·t_b if that is more than 0. A weight gradient longer than t_f+t_i may delay more.
 
-#include "core/theory/interleaved_forms.h"
+#include "core/theory/forms/family_theory.h"
 
-#include "core/schedule/families/looped_bfs.h"
-#include "core/theory/form_builder.h"
-#include "core/theory/latency.h"
-#include "core/theory/quotes.h"
+#include "core/schedule/families/families.h"
+#include "core/theory/forms/form_builder.h"
+#include "core/theory/forms/latency.h"
+#include "core/theory/forms/quotes.h"
 #include "core/timeline/phases.h"
 
 #include <algorithm>
@@ -30,6 +37,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -68,16 +76,14 @@ ClosedForm wrappingForm(const Schedule& schedule, const CostModel& costs, int gr
                           wrapLoss(schedule.pp, schedule.vpp, group, costs).both();
     std::string expression = "(p−1)·(t_f+t_b+2·c) + (v−1)·(max(0, p·(t_f+c)−N·t_f) + max(0, p·(t_b+c)−N·t_b))";
     if (group == schedule.pp) expression = "(p−1)·(t_f+t_b) + 2·c·(v·p−1)";
-    if (costs.comm.count() == 0) expression = "(p−1 + (v−1)·(p−m))·(t_f+t_b)";
+    if (freeTransfers(costs)) expression = "(p−1 + (v−1)·(p−m))·(t_f+t_b)";
     return FormBuilder(schedule, costs, std::move(domain))
         .addEnds()
         .withTotal(bubble)
         .finish(expression, "m·v·(t_f+t_b) + " + expression);
 }
 
-} // namespace
-
-Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& costs) {
+Result<ClosedForm> wholeForm(const Schedule& schedule, const CostModel& costs) {
     const int p = schedule.pp;
     BUBBLESCOPE_TRY(requireEqualStages(costs));
     const Groups groups(schedule);
@@ -112,7 +118,7 @@ Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& co
     return form.finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
 }
 
-PeakForm interleavedPeaks(const Schedule& schedule) {
+PeakForm wholePeaks(const Schedule& schedule) {
     const int p = schedule.pp;
     const int v = schedule.vpp;
     const int all = schedule.microbatches * v;
@@ -121,8 +127,6 @@ PeakForm interleavedPeaks(const Schedule& schedule) {
     return peakForm(schedule, "min(m·v, 2·(p−s−1) + (v−1)·N + 1)", "every p, m and v, N the largest group",
                     [&](int s) { return std::min(all, 2 * (p - s - 1) + (v - 1) * largest + 1); });
 }
-
-namespace {
 
 /// The deck's split of the middle, for groups of p and more than one of them.
 void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t) {
@@ -169,14 +173,12 @@ void addDeckNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, con
                    0.14, groups.wide));
 }
 
-} // namespace
-
-std::vector<QuotedForm> interleavedQuotes(const Schedule& schedule, const CostModel& costs) {
+std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t p = schedule.pp;
     const std::int64_t v = schedule.vpp;
     const TimeNs both = costs.times.forward + costs.times.backward;
     const Groups groups(schedule);
-    const bool free = costs.comm.count() == 0;
+    const bool free = freeTransfers(costs);
     const bool groups_of_p = groups.equal && groups.sizes.front() == p && v > 1;
     std::vector<QuotedForm> list;
     if (free && groups_of_p && groups.sizes.size() > 1 && p > 1) addSplitQuotes(list, schedule, costs.times);
@@ -199,6 +201,79 @@ std::vector<QuotedForm> interleavedQuotes(const Schedule& schedule, const CostMo
     list.push_back(overIdealQuote(schedule, costs, schedule.vpp));
     list.back().holds = free && groups.wide;
     return list;
+}
+
+/// N where all forwards of the first rank come in runs of N of one chunk, as they do for D ≤ N and m divisible by
+/// N; 0 elsewhere.
+int groupOf(const Schedule& schedule) {
+    std::vector<int> runs;
+    int chunk = -1;
+    for (const Op& op : schedule.ranks.front()) {
+        if (op.kind != OpKind::Forward) continue;
+        if (op.chunk.value != std::exchange(chunk, op.chunk.value)) runs.push_back(0);
+        ++runs.back();
+    }
+    const int n = runs.front();
+    return 2 * n >= schedule.pp && std::ranges::count(runs, n) == std::ssize(runs) ? n : 0;
+}
+
+Result<ClosedForm> sailSgForm(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    const std::int64_t v = schedule.vpp;
+    const std::int64_t n = groupOf(schedule);
+    if (n == 0 || n * (t.forward + t.backward) < p * std::max(t.forward, t.input_grad) ||
+        t.weight_grad > t.forward + t.input_grad) {
+        return usageError("the form of interleaved (sail-sg) holds for m divisible by the group size N ≥ p/2, "
+                          "N·(t_f+t_b) ≥ p·max(t_f, t_i) and t_w ≤ t_f+t_i",
+                          "use `bubblescope simulate`");
+    }
+    const TimeNs wrap = (p - n) * t.forward + std::max(TimeNs{0}, p * t.input_grad - n * t.backward);
+    const TimeNs bubble = (p - 1) * (t.forward + t.input_grad) + (v - 1) * wrap;
+    const std::string expression =
+        n == p ? "(p−1)·(t_f+t_i)" : "(p−1)·(t_f+t_i) + (v−1)·((p−N)·t_f + max(0, p·t_i−N·t_b))";
+    return makespanForm(schedule, costs, schedule.microbatches * v * (t.forward + t.backward) + bubble, expression,
+                        "m·v·(t_f+t_b) + " + expression,
+                        "N divides m, N ≥ p/2, N·(t_f+t_b) ≥ p·max(t_f, t_i), t_w ≤ t_f+t_i (of one chunk); equal "
+                        "stages, transfers free");
+}
+
+Result<ClosedForm> splitForm(const Schedule& schedule, const CostModel& costs) {
+    if (schedule.flavor == "sail-sg") return sailSgForm(schedule, costs);
+    const OpTimes& t = costs.times;
+    const std::int64_t count = std::int64_t{schedule.microbatches} * schedule.vpp;
+    const TimeNs bubble = (schedule.pp - 1) * (t.forward + t.input_grad);
+    return makespanForm(schedule, costs, count * (t.forward + t.input_grad + t.weight_grad) + bubble, "(p−1)·(t_f+t_i)",
+                        "m·v·(t_f+t_i+t_w) + (p−1)·(t_f+t_i)",
+                        "m = p, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
+}
+
+Result<ClosedForm> interleavedForm(const Schedule& schedule, const CostModel& costs) {
+    return isSplitInterleaved(schedule.flavor) ? splitForm(schedule, costs) : wholeForm(schedule, costs);
+}
+
+Result<ClosedForm> interleavedGeneralForm(const Schedule& schedule, const CostModel& costs) {
+    if (!isSplitInterleaved(schedule.flavor)) return wholeForm(schedule, costs);
+    return usageError("with split backwards, interleaved has a closed form where stages are equal and transfers free");
+}
+
+PeakForm interleavedPeaks(const Schedule& schedule) {
+    if (schedule.flavor == "sail-sg") return {};
+    return wholePeaks(schedule);
+}
+
+std::vector<QuotedForm> interleavedQuotes(const Schedule& schedule, const CostModel& costs) {
+    return isSplitInterleaved(schedule.flavor) ? std::vector<QuotedForm>{} : wholeQuotes(schedule, costs);
+}
+
+} // namespace
+
+FamilyTheory interleaved1F1BTheory() {
+    return {.family = "interleaved",
+            .closed_form = interleavedForm,
+            .peak_form = interleavedPeaks,
+            .general_form = interleavedGeneralForm,
+            .quoted_forms = interleavedQuotes};
 }
 
 } // namespace bubblescope

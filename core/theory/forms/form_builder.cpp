@@ -1,4 +1,4 @@
-#include "core/theory/form_builder.h"
+#include "core/theory/forms/form_builder.h"
 
 #include "core/timeline/phases.h"
 

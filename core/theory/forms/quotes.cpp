@@ -1,4 +1,4 @@
-#include "core/theory/quotes.h"
+#include "core/theory/forms/quotes.h"
 
 #include <utility>
 
@@ -43,6 +43,19 @@ QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool hold
     QuotedForm form = quote(quantity, std::move(text), holds);
     form.ratio = ratio;
     return form;
+}
+
+QuotedForm sailSgShareQuote(const Schedule& schedule, int sixths, int units, std::string name, std::string expression) {
+    const int p = schedule.pp;
+    const int m = schedule.microbatches;
+    const int work = 3 * m * schedule.vpp;
+    const double b = (p - 1.0) / (m + p - 1.0);
+    const bool met = 6 * units * (m + p - 1) == sixths * (p - 1) * (work + units);
+    return ratioQuote(Quantity::SpanBubbleRate,
+                      {std::move(name), "sail-sg README", std::move(expression),
+                       "It is a limit for t_f = t_i = t_w, many ranks and m much larger than p. What the order "
+                       "idles at a given size is in its own form."},
+                      sixths * b / 6, met);
 }
 
 QuotedForm overIdealQuote(const Schedule& schedule, const CostModel& costs, int v) {

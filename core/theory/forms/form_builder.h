@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/theory/closed_form.h"
+#include "core/base/result.h"
+#include "core/theory/forms/form.h"
 
 #include <functional>
 #include <string>
@@ -13,6 +14,16 @@ namespace bubblescope {
 
 /// Refuses times per stage: for families with a form for slow transfers, but equal stages only.
 [[nodiscard]] Status requireEqualStages(const CostModel& costs);
+
+/// Whether transfers take no time at all.
+[[nodiscard]] inline bool freeTransfers(const CostModel& costs) {
+    return costs.comm.count() == 0;
+}
+
+/// Whether F, I and W take the same time.
+[[nodiscard]] inline bool equalTimes(const OpTimes& times) {
+    return times.forward == times.input_grad && times.input_grad == times.weight_grad;
+}
 
 /// A rank's bubble at one position.
 struct PositionTerm {

@@ -28,10 +28,25 @@
 // a rank's first gradient and once in its cool-down, (p−1)·4·c on every rank; ranks below wait for the same in
 // their steady part. All else that comes late by 2·c hides behind the weight gradient that could follow first,
 // while 2·c ≤ t_w. With chunks the warm-up passes all p borders once more for each chunk but one.
+//
+// ZB-H1 in Paddle's order, for m ≥ p: as long as the last rank
+// splits its backwards, p−1 of them, it is t_w a turn faster than the ranks above and gains (p−1)·t_w; but it
+// lives on the forwards that the ranks above send at their pace, and of its lead it can keep no more than
+// the one forward it has in stock, t_f. What lies between is (p−1)·t_i before rank 0's first backward and, in
+// its cool-down, t_f for each of p−1 backwards less that lead: (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last
+// rank, which starts (p−1)·t_f late and ends with p weight gradients, takes over as the longest where both
+// t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. So the gain over 1F1B does not grow
+// with p as that of the paper's order does.
+//
+// Its positions: before the first op and before the first backward as in the paper's order. A rank's last
+// backward is split and leaves its weight gradient for later, as do those above it but rank 0: it can wait
+// s·min(t_i, t_w) longer than the backward before it. Behind it lie s more weight gradients than rank 0 has,
+// against s·t_i on the way up to rank 0. The rest of the total lies between steady and cool-down.
 
-#include "core/schedule/families/delayed_weights.h"
+#include "core/theory/forms/family_theory.h"
 
-#include "core/theory/form_builder.h"
+#include "core/theory/forms/form_builder.h"
+#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 
@@ -44,11 +59,11 @@
 namespace bubblescope {
 namespace {
 
-constexpr TimeNs kNone{0};
+constexpr TimeNs kNoTime{0};
 
 /// Sizes and times in short.
-struct Case {
-    Case(const Schedule& schedule, const CostModel& costs)
+struct DelayedCase {
+    DelayedCase(const Schedule& schedule, const CostModel& costs)
         : p(schedule.pp), m(schedule.microbatches), v(schedule.vpp), f(costs.times.forward), i(costs.times.input_grad),
           w(costs.times.weight_grad), c(costs.comm) {}
 
@@ -64,20 +79,20 @@ struct Case {
     TimeNs c;
 };
 
-ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
-    const Case x(schedule, costs);
+ClosedForm manyDelayed(const Schedule& schedule, const CostModel& costs) {
+    const DelayedCase x(schedule, costs);
     const TimeNs after_forward = x.f - std::min(x.i, x.w);
     FormBuilder form(schedule, costs, "m ≥ p, every t_f, t_i and t_w (of one chunk); equal stages, transfers free");
     for (int s = 0; s < schedule.pp; ++s) {
         const std::int64_t below = x.p - s - 1;
-        const TimeNs behind = s * std::max(kNone, x.i - x.w);
-        const TimeNs slack = s * std::max(kNone, -after_forward);
+        const TimeNs behind = s * std::max(kNoTime, x.i - x.w);
+        const TimeNs slack = s * std::max(kNoTime, -after_forward);
         std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", s * x.f},
                                         {Position::WarmupToSteady, "(p−s−1)·t_i", below * x.i}};
         if (below > 0 || x.v > 1) {
             terms.push_back({Position::SteadyToCooldown,
                              "(p−s−1)·max(0, t_f−min(t_i, t_w)) + s·max(0, min(t_i, t_w)−t_f)",
-                             below * std::max(kNone, after_forward) + slack});
+                             below * std::max(kNoTime, after_forward) + slack});
             terms.push_back({Position::AfterCooldown, "s·max(0, t_i−t_w)", behind});
         } else { // its cool-down holds nothing but weight gradients
             terms.push_back(
@@ -87,11 +102,11 @@ ClosedForm manyMicrobatches(const Schedule& schedule, const CostModel& costs) {
     }
     return withSpan(
         form.finish("(p−1)·max(t_f+t_i−t_w, t_f, t_i)", "m·v·(t_f+t_i+t_w) + (p−1)·max(t_f+t_i−t_w, t_f, t_i)"),
-        (x.p - 1) * (x.i + std::max(kNone, x.f - x.w)), x.work());
+        (x.p - 1) * (x.i + std::max(kNoTime, x.f - x.w)), x.work());
 }
 
-ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
-    const Case x(schedule, costs);
+ClosedForm fewDelayed(const Schedule& schedule, const CostModel& costs) {
+    const DelayedCase x(schedule, costs);
     const TimeNs rank_zero =
         std::max((x.m + x.p - 1) * (x.f + x.i) + x.w, x.p * x.f + (x.p - 1) * x.i + x.m * (x.i + x.w));
     const TimeNs bubble = std::max(rank_zero - x.work(), (x.p - 1) * x.f + (x.p - x.m) * x.i);
@@ -127,8 +142,8 @@ ClosedForm fewMicrobatches(const Schedule& schedule, const CostModel& costs) {
                     rank_zero - x.work(), x.work());
 }
 
-ClosedForm slowTransfers(const Schedule& schedule, const CostModel& costs) {
-    const Case x(schedule, costs);
+ClosedForm slowDelayed(const Schedule& schedule, const CostModel& costs) {
+    const DelayedCase x(schedule, costs);
     const TimeNs turn = x.p * x.c;
     FormBuilder form(schedule, costs,
                      x.v == 1 ? "m ≥ 2p−1, 2·c ≤ t_w ≤ min(t_f, t_i); equal stages"
@@ -153,21 +168,19 @@ ClosedForm slowTransfers(const Schedule& schedule, const CostModel& costs) {
     return form.finish(bubble, "m·v·(t_f+t_i+t_w) + " + bubble);
 }
 
-} // namespace
-
 Result<ClosedForm> delayedWeightForm(const Schedule& schedule, const CostModel& costs) {
     BUBBLESCOPE_TRY(requireEqualStages(costs));
-    const Case x(schedule, costs);
-    if (x.c > kNone && x.p > 1) {
+    const DelayedCase x(schedule, costs);
+    if (x.c > kNoTime && x.p > 1) {
         const bool enough = x.v == 1 ? x.m >= 2 * x.p - 1 : x.m % x.p == 0 && x.m >= 2 * x.p;
-        if (enough && x.shortWeights() && 2 * x.c <= x.w) return slowTransfers(schedule, costs);
+        if (enough && x.shortWeights() && 2 * x.c <= x.w) return slowDelayed(schedule, costs);
         return usageError(fmt::format("with slow transfers the closed form of {} holds for {} and 2·c ≤ t_w ≤ "
                                       "min(t_f, t_i)",
                                       schedule.name, x.v == 1 ? "m ≥ 2p−1" : "m = 2p, 3p, …"),
                           "use `bubblescope simulate`");
     }
-    if (x.m >= x.p) return manyMicrobatches(schedule, costs);
-    if (x.v == 1) return fewMicrobatches(schedule, costs);
+    if (x.m >= x.p) return manyDelayed(schedule, costs);
+    if (x.v == 1) return fewDelayed(schedule, costs);
     return usageError("with fewer micro-batches than ranks the closed form holds for one chunk a rank",
                       "use `bubblescope simulate`");
 }
@@ -180,6 +193,111 @@ PeakForm delayedWeightPeaks(const Schedule& schedule) {
     if (schedule.vpp == 1) return peakForm(schedule, "min(m, p)", "every m", [=](int) { return peak; });
     return peakForm(schedule, "(v−1)·N + min(m, p), groups of N = m/max(1, m div p)", "every m and v",
                     [=](int) { return peak; });
+}
+
+/// By the order itself, since a trace of it may not say whose it is: Paddle's rank 0 runs whole backwards.
+bool isPaddles(const Schedule& schedule) {
+    return std::ranges::find(schedule.ranks.front(), OpKind::Backward, &Op::kind) != schedule.ranks.front().end();
+}
+
+Result<ClosedForm> paddleH1Form(const Schedule& schedule, const CostModel& costs) {
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    const TimeNs gain = std::min((p - 1) * t.weight_grad, t.forward);
+    const TimeNs on_span = (p - 1) * (t.forward + t.input_grad) - gain;
+    const TimeNs bubble = std::max(on_span, (p - 1) * t.forward);
+    const std::string total = "max((p−1)·(t_f+t_i) − min((p−1)·t_w, t_f), (p−1)·t_f)";
+    FormBuilder form(schedule, costs, "m ≥ p, every t_f, t_i and t_w; equal stages, transfers free");
+    for (int s = 0; s < schedule.pp; ++s) {
+        const TimeNs start = s * t.forward;
+        const TimeNs wait = (p - s - 1) * t.input_grad;
+        const TimeNs late = s * std::min(t.input_grad, t.weight_grad);
+        const TimeNs end = s * std::max(TimeNs{0}, t.input_grad - t.weight_grad);
+        std::vector<PositionTerm> terms{{Position::BeforeWarmup, "s·t_f", start},
+                                        {Position::WarmupToSteady, "(p−s−1)·t_i", wait}};
+        if (s == p - 1) {
+            terms.push_back({Position::AfterCooldown, total + " − s·t_f", bubble - start});
+        } else {
+            // Rank p−2's cool-down begins with its last input gradient, so that what is before it is one bubble.
+            const TimeNs inside = s == p - 2 ? TimeNs{0} : late;
+            const std::string rest = s == p - 2 ? "(p−s−1)·t_i − s·max(0, t_i−t_w)" : "(p−1)·t_i";
+            terms.push_back(
+                {Position::SteadyToCooldown, total + " − s·t_f − " + rest, bubble - start - wait - inside - end});
+            if (s < p - 2) terms.push_back({Position::InsideCooldown, "s·min(t_i, t_w)", inside});
+            terms.push_back({Position::AfterCooldown, "s·max(0, t_i−t_w)", end});
+        }
+        form.addRank(s, std::move(terms));
+    }
+    return withSpan(form.finish(total, "m·(t_f+t_i+t_w) + " + total), on_span,
+                    std::int64_t{schedule.microbatches} * (t.forward + t.backward));
+}
+
+Result<ClosedForm> zbH1Form(const Schedule& schedule, const CostModel& costs) {
+    return isPaddles(schedule) ? paddleH1Form(schedule, costs) : delayedWeightForm(schedule, costs);
+}
+
+Result<ClosedForm> zbH1GeneralForm(const Schedule& schedule, const CostModel& costs) {
+    if (!isPaddles(schedule)) return delayedWeightForm(schedule, costs);
+    return usageError("the closed form of zb-h1 (paddle) holds for equal stages and transfers that take no time",
+                      "use `bubblescope simulate`");
+}
+
+std::vector<QuotedForm> paddleH1Quotes(const Schedule& schedule, const OpTimes& t) {
+    const std::int64_t p = schedule.pp;
+    const bool holds = p == 1 || ((p - 1) * t.weight_grad <= t.forward && t.weight_grad <= t.input_grad);
+    return {
+        bubbleQuote(schedule,
+                    {"ZB-H1 as the paper has it", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
+                     "Paddle's order splits only the first s backwards and the last one, so its gain over 1F1B is no "
+                     "more than one forward, min((p−1)·t_w, t_f). The paper's (p−1)·t_w is reached where (p−1)·t_w ≤ "
+                     "t_f and t_w ≤ t_i."},
+                    (p - 1) * (t.forward + t.input_grad - t.weight_grad), holds)};
+}
+
+std::vector<QuotedForm> zbH1Quotes(const Schedule& schedule, const CostModel& costs) {
+    if (!freeTransfers(costs)) return {};
+    const OpTimes& t = costs.times;
+    const std::int64_t p = schedule.pp;
+    const int m = schedule.microbatches;
+    if (isPaddles(schedule)) return paddleH1Quotes(schedule, t);
+
+    const bool short_weights = t.weight_grad <= std::min(t.forward, t.input_grad);
+    if (m < p && !short_weights) return {};
+    const bool holds = p == 1 || (short_weights && (m >= p || t.weight_grad.count() == 0));
+    const TimeNs bubble = (p - 1) * (t.forward + t.input_grad - t.weight_grad);
+    std::vector<QuotedForm> list{
+        bubbleQuote(
+            schedule,
+            {"ZB-H1", "zero-bubble paper (ICLR)", "(p−1)·(t_f+t_i−t_w)",
+             "It holds for m ≥ p while t_w is no longer than t_f and t_i. With longer weight gradients the bubble is "
+             "(p−1)·max(t_f, t_i)."},
+            bubble, holds),
+        bubbleQuote(
+            schedule,
+            {"ZB1P", "DeepSeek-V3 report and DualPipe README", "(p−1)·(t_f+t_b−2·t_w)",
+             "Its B is the whole backward, so this is the paper's (p−1)·(t_f+t_i−t_w) in other letters, with the same "
+             "domain. Read with B as the input gradient it would be too small by (p−1)·t_w."},
+            bubble, holds)};
+    if (equalTimes(t) && m >= p)
+        list.push_back(sailSgShareQuote(schedule, 2, schedule.pp - 1, "ZB1P", "B/3, B = (p−1)/(m+p−1)"));
+    return list;
+}
+
+} // namespace
+
+FamilyTheory zbH1Theory() {
+    return {.family = "zb-h1",
+            .closed_form = zbH1Form,
+            .peak_form = delayedWeightPeaks,
+            .general_form = zbH1GeneralForm,
+            .quoted_forms = zbH1Quotes};
+}
+
+FamilyTheory interleavedZbTheory() {
+    return {.family = "interleaved-zb",
+            .closed_form = delayedWeightForm,
+            .peak_form = delayedWeightPeaks,
+            .general_form = delayedWeightForm};
 }
 
 } // namespace bubblescope

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/schedule/schedule.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// The command line's schedule document: {"schedule","flavor","pp","microbatches","vpp","placement",
+/// "ranks":[[["F",microbatch,chunk],…],…]}, one list per rank in execution order, one rank a line. Where the
+/// sequence is split an entry ends with the slice's number; half of an overlapped pair ends with "o".
+[[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
+
+/// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may
+/// be left out where the lists give them; whether the order makes sense is for validate() to say.
+[[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
+
+/// PyTorch's schedule files: one line per rank, cells "<stage><F|B|I|W><micro-batch>" in execution order,
+/// "(<cell>;<cell>)OVERLAP_F_B" for an overlapped pair. Optimizer ops have no cell and are left out, a
+/// sequence split cannot be written. Lines end as PyTorch's do, with CR LF.
+[[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
+
+/// Reads such a file. Empty cells (bubble slots) and what concerns a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD)
+/// are passed over. What a rank sends and receives follows from the order; where the file has SEND and RECV cells
+/// nevertheless, they must agree with it. Stages become chunks by the
+/// placement, loop or V, that the lines show. Stricter than PyTorch, which drops what follows a cell's
+/// beginning ("0F0x"), takes ops without a micro-batch, and does not look for lost transfers. Errors (Input) name
+/// `where`, line and column of the cell; whether the order makes sense is for validate() to say.
+[[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
+
+/// A schedule document or PyTorch's CSV, told apart by content.
+[[nodiscard]] Result<Schedule> readScheduleFile(const std::filesystem::path& file);
+
+// Shared by the readers.
+
+/// Of a schedule from a file, whose ops name micro-batches and chunks as they like: what is missing is for validate()
+/// to list, but not hundreds of thousands because a number is mistyped. `slices` are those of a sequence. Errors:
+/// Input.
+[[nodiscard]] Status checkSizes(const Schedule& schedule, int slices, const std::string& where);
+
+} // namespace bubblescope

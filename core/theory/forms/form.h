@@ -1,0 +1,99 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/position.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a form's value says of the true one.
+enum class FormKind : std::uint8_t {
+    Exact,
+    LowerBound, ///< the true value is this or more
+    UpperBound, ///< the true value is this or less
+};
+
+/// "exact", "lower bound", "upper bound"; also the JSON value.
+[[nodiscard]] std::string_view formKindName(FormKind kind);
+
+/// A closed form's value at one rank and position, with the text it came from.
+struct PositionForm {
+    Rank rank;
+    Position position = Position::BeforeWarmup;
+    std::string expression; ///< such as "(p−s−1)·t_b"; s is the rank
+    TimeNs value{0};
+    FormKind kind = FormKind::Exact;
+    std::string domain; ///< where the form is exact or bounds, in words
+};
+
+/// Activations that each rank holds at most, in forward ops of one chunk, as peakActivations() counts. They
+/// follow from the order alone, so they hold for all times and transfers.
+struct PeakForm {
+    std::string expression;  ///< such as "min(m, p−s)"; s is the rank
+    std::vector<int> values; ///< per rank
+    FormKind kind = FormKind::Exact;
+    std::string domain;
+};
+
+/// What a quoted form is said to give.
+enum class Quantity : std::uint8_t {
+    PositionBubble, ///< a rank's bubble at one position
+    Bubble,         ///< a rank's bubble in all
+    SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count
+    Makespan,
+    BubbleRate, ///< the three of BubbleRates
+    SpanBubbleRate,
+    OverIdeal,
+};
+
+[[nodiscard]] std::string_view quantityName(Quantity quantity);
+
+/// A form as others state it, kept under its own name because it is wrong, incomplete or easily misread.
+struct QuotedForm {
+    std::string name;   ///< "inner split of 1F1B, before the steady part"
+    std::string source; ///< where it stands
+    Quantity quantity = Quantity::Bubble;
+    Position position = Position::BeforeWarmup; ///< of a PositionBubble
+    std::string expression;                     ///< in this house's symbols
+    std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
+    double ratio = 0;
+    bool holds = false;  ///< whether it is right for these sizes and times
+    std::string verdict; ///< two sentences: what is wrong or easily misread, and what is right
+};
+
+/// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
+struct ClosedForm {
+    /// By rank, then position; positions whose form is 0 for every rank are left out. Empty where only the
+    /// totals are known; where some positions are known, those, and positionsKnown() is false.
+    std::vector<PositionForm> positions;
+    std::vector<TimeNs> bubble;    ///< total per rank
+    std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"
+    TimeNs makespan{0};
+    std::string makespan_expression;
+    FormKind kind = FormKind::Exact; ///< of makespan, totals and rates
+    std::string domain;              ///< where makespan and totals are exact or bound, in words
+    std::string note;                ///< why there is no exact form; empty where there is one
+    /// The three meanings of "bubble rate", see BubbleRates.
+    double bubble_rate = 0;                 ///< idle over makespan
+    std::optional<double> span_bubble_rate; ///< none where the forms do not say when ranks start and end
+    double over_ideal = 0;
+    std::optional<PeakForm> peaks;  ///< none where no form is known
+    std::vector<QuotedForm> quoted; ///< what others say of this schedule, with verdicts
+    bool f_then_b = false;          ///< positions are worded for F-then-B
+
+    [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
+    /// Every position is listed with its exact value, so that 0 stands wherever none is.
+    [[nodiscard]] bool positionsKnown() const;
+    /// 0 where no form is listed.
+    [[nodiscard]] TimeNs at(Rank rank, Position position) const;
+    /// The forms between warm-up and steady, per rank: what consolidate() takes.
+    [[nodiscard]] std::vector<TimeNs> beforeSteady() const;
+};
+
+} // namespace bubblescope

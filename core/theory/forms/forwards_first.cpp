@@ -1,0 +1,134 @@
+// Closed forms of the orders that run all forwards before all backwards.
+//
+// F-then-B. Micro-batches leave stage 0 at 0, t_f, 2·t_f, …, so stage s starts at s·t_f and, since no
+// stage is slower than another, runs its m forwards without a gap until (s+m)·t_f. The last stage turns
+// around at (p−1+m)·t_f and each stage above it starts its backwards t_b later: stage s at
+// (p−1+m)·t_f + (p−1−s)·t_b. Between the two it idles (p−1−s)·t_f + (p−1−s)·t_b. Its last backward ends
+// at (p−1+m)·t_f + (p−1−s)·t_b + m·t_b, which is s·t_b before rank 0 ends the step. A latency c delays each stage by
+// one more c on the way down and on the way up.
+//
+// Unequal stages: of equal jobs that pass machines in a row, the last leaves Σf + (m−1)·max f after the first entered,
+// since behind the slowest machine nobody waits and before it nothing is held up. The last stage has all
+// forwards by then, and the backwards do the same in the other direction.
+//
+// Looped breadth-first, with t_f and t_b of one chunk. A rank can start chunk c+1 once the first micro-batch has
+// come round the loop, p·t_f after it started chunk c; it is busy with chunk c for m·t_f of them. With
+// m ≥ p nothing is lost and the bubble is that of F-then-B in chunk times, (p−1)(t_f+t_b). With m < p each
+// of the v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back. Latency lengthens the round as it
+// lengthens filling and draining (latency.h).
+// Descending backwards change the micro-batches' names only: each stage still gets one gradient every t_b.
+// Interleaved F-then-B is the same order within narrower limits; as m ≥ p, nothing is lost there.
+
+#include "core/theory/forms/family_theory.h"
+
+#include "core/theory/forms/form_builder.h"
+#include "core/theory/forms/latency.h"
+#include "core/theory/forms/quotes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+Result<ClosedForm> unequalFThenBForm(const Schedule& schedule, const CostModel& costs) {
+    TimeNs sum{0};
+    TimeNs longest_forward{0};
+    TimeNs longest_backward{0};
+    for (const OpTimes& stage : costs.stages) {
+        sum += stage.forward + stage.backward;
+        longest_forward = std::max(longest_forward, stage.forward);
+        longest_backward = std::max(longest_backward, stage.backward);
+    }
+    const TimeNs makespan =
+        sum + (schedule.microbatches - 1) * (longest_forward + longest_backward) + 2 * (schedule.pp - 1) * costs.comm;
+    const std::string expression = "Σt_f + Σt_b + (m−1)·(max t_f + max t_b) + 2·(p−1)·c";
+    ClosedForm form = makespanForm(schedule, costs, makespan, expression + " − m·(t_f+t_b) of the rank", expression,
+                                   "every m, any times per stage, every c");
+    form.f_then_b = true;
+    return withSpan(std::move(form), form.bubble.front(), makespan - form.bubble.front());
+}
+
+Result<ClosedForm> fThenBForm(const Schedule& schedule, const CostModel& costs) {
+    if (!costs.stages.empty()) return unequalFThenBForm(schedule, costs);
+    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    form.addFillAndDrain();
+    if (freeTransfers(costs)) return form.finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)", true);
+    return form.finish("(p−1)·(t_f+t_b+2·c)", "(m+p−1)·(t_f+t_b) + 2·(p−1)·c", true);
+}
+
+PeakForm fThenBPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "m", "every p and m", [&](int) { return schedule.microbatches; });
+}
+
+std::vector<QuotedForm> fThenBQuotes(const Schedule& schedule, const CostModel& costs) {
+    return {overIdealQuote(schedule, costs, 1)};
+}
+
+Result<ClosedForm> loopedBfsForm(const Schedule& schedule, const CostModel& costs) {
+    return breadthFirstForm(schedule, costs, "every m and v, every t_f, t_b and c (of one chunk); equal stages");
+}
+
+PeakForm loopedBfsPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "m·v", "every p, m and v", [&](int) { return schedule.microbatches * schedule.vpp; });
+}
+
+std::vector<QuotedForm> loopedBfsQuotes(const Schedule& schedule, const CostModel& costs) {
+    return {overIdealQuote(schedule, costs, schedule.vpp)};
+}
+
+Result<ClosedForm> interleavedFThenBForm(const Schedule& schedule, const CostModel& costs) {
+    return breadthFirstForm(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+}
+
+PeakForm interleavedFThenBPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "m·v", "p ≤ m < 2p", [&](int) { return schedule.microbatches * schedule.vpp; });
+}
+
+} // namespace
+
+Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    const WrapLoss wrap = wrapLoss(schedule.pp, schedule.vpp, schedule.microbatches, costs);
+    FormBuilder form(schedule, costs, std::move(domain));
+    form.addFillAndDrain();
+    if (freeTransfers(costs)) {
+        return form.add(Position::InsideWarmup, "(v−1)·max(0, p−m)·t_f", [&](int) { return wrap.forward; })
+            .add(Position::InsideCooldown, "(v−1)·max(0, p−m)·t_b", [&](int) { return wrap.backward; })
+            .finish("((p−1) + (v−1)·max(0, p−m))·(t_f+t_b)", "(m·v+p−1 + (v−1)·max(0, p−m))·(t_f+t_b)", true);
+    }
+    const std::string forward = "(v−1)·max(0, p·(t_f+c)−m·t_f)";
+    const std::string backward = "(v−1)·max(0, p·(t_b+c)−m·t_b)";
+    const std::string bubble = fmt::format("(p−1)·(t_f+t_b+2·c) + {} + {}", forward, backward);
+    return form.add(Position::InsideWarmup, forward, [&](int) { return wrap.forward; })
+        .add(Position::InsideCooldown, backward, [&](int) { return wrap.backward; })
+        .finish(bubble, "m·v·(t_f+t_b) + " + bubble, true);
+}
+
+FamilyTheory fThenBTheory() {
+    return {.family = "fthenb",
+            .closed_form = fThenBForm,
+            .peak_form = fThenBPeaks,
+            .general_form = fThenBForm,
+            .quoted_forms = fThenBQuotes};
+}
+
+FamilyTheory loopedBfsTheory() {
+    return {.family = "looped-bfs",
+            .closed_form = loopedBfsForm,
+            .peak_form = loopedBfsPeaks,
+            .general_form = loopedBfsForm,
+            .quoted_forms = loopedBfsQuotes};
+}
+
+FamilyTheory interleavedFThenBTheory() {
+    return {.family = "interleaved-fthenb",
+            .closed_form = interleavedFThenBForm,
+            .peak_form = interleavedFThenBPeaks,
+            .general_form = interleavedFThenBForm};
+}
+
+} // namespace bubblescope

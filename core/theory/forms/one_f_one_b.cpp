@@ -1,0 +1,211 @@
+// Closed forms of 1F1B and of the orders whose ranks run one forward and one backward in turn as it does.
+//
+// 1F1B, on the consolidated timeline, where the steady part of each rank is contiguous. Let X(s)
+// be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b after
+// rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which
+// allows no more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so
+// X(s) = (p−s−1)·t_b. The rank's total is (p−1)(t_f+t_b), of which s·t_f lie before its first forward
+// and s·t_b after its last backward, as in F-then-B; what is left, (p−s−1)·t_f, lies between the steady
+// part and cool-down. (Put the other way round, as it is sometimes drawn, the forms contradict the
+// dependencies whenever t_f ≠ t_b.) As executed without consolidation the latter are p−s−1 single gaps
+// of t_f in front of the cool-down backwards.
+//
+// A rank with m ≤ p−s has all forwards before all backwards and no steady part; its two middle bubbles
+// are one.
+//
+// With latency c the step takes (p−1)·2·c more for filling and draining, and 2·c for each border that it passes
+// while it turns round (latency.h): steady parts are no longer contiguous, only the outer positions are stated.
+//
+// Unequal stages, t_i = t_f+t_b of stage i. One micro-batch passes all stages down and up, which takes Σt; rank s
+// needs m·t_s after the forwards and before the backwards of the stages above it. No more is known in general.
+// Where the last stage is the slowest, it never waits between its first op and its last: the ranks above
+// it bring a forward at least every t_last. Then the second bound, with s = p−1, is attained.
+//
+// Eager 1F1B. The argument of 1F1B needs only that a rank's forwards are never late, and here they are earlier. The
+// middle bubble can then be split in more than one way; the forms give the split of 1F1B, which stays possible.
+// With latency c a turn from forward to backward has two micro-batches of work for each border instead of one: it
+// costs nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
+//
+// Seq1F1B, with t_f and t_b the times of one slice. All ranks run the same list of units and differ
+// in warm-up by one a rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part
+// without waiting: the argument of 1F1B holds word for word with m·k units. So the bubble is
+// (p−1)(t_f+t_b) in times of a slice, a k-th of what 1F1B loses.
+//
+// VPP in balanced memory, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
+// micro-batches keep a rank busy until the first is back; what follows is 1F1B on the
+// last chunk, with its positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where
+// m micro-batches are too few for the round, and the 1F1B of the last chunk turn round as in 1F1B (latency.h).
+
+#include "core/theory/forms/family_theory.h"
+
+#include "core/theory/forms/form_builder.h"
+#include "core/theory/forms/latency.h"
+#include "core/theory/forms/quotes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+Result<ClosedForm> unequal1F1BForm(const Schedule& schedule, const CostModel& costs) {
+    const std::int64_t m = schedule.microbatches;
+    TimeNs before{0};
+    TimeNs bound{0};
+    TimeNs longest{0};
+    for (const OpTimes& stage : costs.stages) {
+        const TimeNs t = stage.forward + stage.backward;
+        bound = std::max(bound, before + m * t);
+        longest = std::max(longest, t);
+        before += t;
+    }
+    const TimeNs last = costs.stages.back().forward + costs.stages.back().backward;
+    if (last == longest && freeTransfers(costs)) {
+        ClosedForm form = makespanForm(schedule, costs, before + (m - 1) * last, "Σt + (m−1)·t_last − m·t of the rank",
+                                       "Σt + (m−1)·t_last, t = t_f+t_b",
+                                       "every m, the last stage's t_f+t_b the largest; transfers free");
+        return withSpan(std::move(form), form.bubble.front(), form.makespan - form.bubble.front());
+    }
+    ClosedForm form =
+        makespanForm(schedule, costs, std::max(before, bound), "the bound − m·t of the rank",
+                     "max(Σt, max_s(Σ_{i<s} t_i + m·t_s)), t = t_f+t_b", "every m, any times per stage, every c");
+    form.kind = FormKind::LowerBound;
+    form.note = "on unequal stages 1f1b has an exact form where transfers are free and the last stage is the slowest";
+    return form;
+}
+
+Result<ClosedForm> oneFOneBForm(const Schedule& schedule, const CostModel& costs) {
+    if (!costs.stages.empty()) return unequal1F1BForm(schedule, costs);
+    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
+    if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
+    const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
+    return form.addEnds()
+        .withTotal(fill + turning)
+        .finish("(p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋)", "(m+p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋)");
+}
+
+PeakForm oneFOneBPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "min(m, p−s)", "every p and m",
+                    [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
+}
+
+/// The deck's split of the middle, where there is a rank that it speaks of.
+std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) {
+    if (schedule.pp < 2 || schedule.microbatches < 3) return {};
+    const auto below = [&](TimeNs op) { // ranks without a steady part have neither position
+        return [&schedule, op](int s) {
+            const int left = schedule.pp - s - 1;
+            return schedule.microbatches > left + 1 ? left * op : TimeNs{0};
+        };
+    };
+    const std::string swapped =
+        "It has the two middle bubbles the wrong way round, which contradicts the dependencies unless t_f = t_b. Right "
+        "are (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it; the total is the same.";
+    const bool alike = t.forward == t.backward;
+    return {positionQuote(schedule,
+                          {"inner split of 1F1B, before the steady part", "seed deck", "(p−s−1)·t_f", swapped},
+                          Position::WarmupToSteady, below(t.forward), alike),
+            positionQuote(schedule, {"inner split of 1F1B, after the steady part", "seed deck", "(p−s−1)·t_b", swapped},
+                          Position::SteadyToCooldown, below(t.backward), alike)};
+}
+
+std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel& costs) {
+    const int p = schedule.pp;
+    const OpTimes& t = costs.times;
+    const bool free = freeTransfers(costs);
+    auto list = free ? splitQuotes(schedule, t) : std::vector<QuotedForm>{};
+    list.push_back(
+        bubbleQuote(schedule,
+                    {"1F1B changes memory, not time", "seed deck", "(p−1)·(t_f+t_b+2·c), as F-then-B",
+                     "It holds where transfers are free. With latency c 1F1B is slower than F-then-B by "
+                     "2·c·⌊(m−1)·(p−1)/p⌋, since every turn from forward to backward waits for a round trip."},
+                    (p - 1) * (t.forward + t.backward + 2 * costs.comm),
+                    turningLoss(p, schedule.microbatches, 1, costs).count() == 0));
+    list.push_back(overIdealQuote(schedule, costs, 1));
+    return list;
+}
+
+Result<ClosedForm> eager1F1BForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    FormBuilder form(schedule, costs, "every m, every t_f, t_b and c; equal stages");
+    if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m+p−1)·(t_f+t_b)");
+    const TimeNs both = costs.times.forward + costs.times.backward;
+    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 2, costs);
+    form.addEnds().withTotal((schedule.pp - 1) * (both + 2 * costs.comm) + turning);
+    if (2 * costs.comm <= both) return form.finish("(p−1)·(t_f+t_b+2·c)", "(m+p−1)·(t_f+t_b) + 2·(p−1)·c");
+    return form.finish("(p−1)·(t_f+t_b+2·c) + (2·c−t_f−t_b)·⌊(m−1)·(p−1)/(2·p−1)⌋",
+                       "(m+p−1)·(t_f+t_b) + 2·(p−1)·c + (2·c−t_f−t_b)·⌊(m−1)·(p−1)/(2·p−1)⌋");
+}
+
+PeakForm eager1F1BPeaks(const Schedule& schedule) {
+    return peakForm(schedule, "min(m, 2·(p−s)−1)", "every p and m",
+                    [&](int s) { return std::min(schedule.microbatches, 2 * (schedule.pp - s) - 1); });
+}
+
+Result<ClosedForm> seq1F1BForm(const Schedule& schedule, const CostModel& costs) {
+    return FormBuilder(schedule, costs,
+                       "every m, every number of slices, every t_f and t_b (of one slice); equal slices and stages, "
+                       "transfers free")
+        .addFillAndDrain()
+        .finish("(p−1)·(t_f+t_b)", "(m·k+p−1)·(t_f+t_b), k slices a micro-batch");
+}
+
+PeakForm seq1F1BPeaks(const Schedule& schedule) {
+    int slices = 1;
+    for (const Op& op : schedule.ranks.front())
+        slices = std::max(slices, op.sequence + 1);
+    const int units = schedule.microbatches * slices;
+    return peakForm(schedule, "min(m·k, p−s−1+k) slices", "every m and k",
+                    [=, p = schedule.pp](int s) { return std::min(units, p - s - 1 + slices); });
+}
+
+Result<ClosedForm> vppBalancedMemoryForm(const Schedule& schedule, const CostModel& costs) {
+    BUBBLESCOPE_TRY(requireEqualStages(costs));
+    FormBuilder form(schedule, costs, "p ≤ m < 2p, every t_f, t_b and c (of one chunk); equal stages");
+    if (freeTransfers(costs)) return form.addFillAndDrain().finish("(p−1)·(t_f+t_b)", "(m·v+p−1)·(t_f+t_b)");
+    const TimeNs fill = (schedule.pp - 1) * (costs.times.forward + costs.times.backward + 2 * costs.comm);
+    const TimeNs turning = turningLoss(schedule.pp, schedule.microbatches, 1, costs);
+    const TimeNs wraps = wrapLoss(schedule.pp, schedule.vpp, schedule.microbatches, costs).both();
+    const std::string bubble = "(p−1)·(t_f+t_b) + 2·c·(p−1 + ⌊(m−1)·(p−1)/p⌋) + "
+                               "(v−1)·(max(0, p·(t_f+c)−m·t_f) + max(0, p·(t_b+c)−m·t_b))";
+    return form.addEnds().withTotal(fill + turning + wraps).finish(bubble, "m·v·(t_f+t_b) + " + bubble);
+}
+
+PeakForm vppBalancedMemoryPeaks(const Schedule& schedule) {
+    const int whole = schedule.microbatches * (schedule.vpp - 1);
+    return peakForm(schedule, "m·(v−1) + p−s", "p ≤ m < 2p", [&](int s) { return whole + schedule.pp - s; });
+}
+
+} // namespace
+
+FamilyTheory oneFOneBTheory() {
+    return {.family = "1f1b",
+            .closed_form = oneFOneBForm,
+            .peak_form = oneFOneBPeaks,
+            .general_form = oneFOneBForm,
+            .quoted_forms = oneFOneBQuotes};
+}
+
+FamilyTheory eager1F1BTheory() {
+    return {.family = "eager-1f1b",
+            .closed_form = eager1F1BForm,
+            .peak_form = eager1F1BPeaks,
+            .general_form = eager1F1BForm};
+}
+
+FamilyTheory seq1F1BTheory() {
+    return {.family = "seq1f1b", .closed_form = seq1F1BForm, .peak_form = seq1F1BPeaks};
+}
+
+FamilyTheory vppBalancedMemoryTheory() {
+    return {.family = "vpp-balanced-memory",
+            .closed_form = vppBalancedMemoryForm,
+            .peak_form = vppBalancedMemoryPeaks,
+            .general_form = vppBalancedMemoryForm};
+}
+
+} // namespace bubblescope
