@@ -1,6 +1,6 @@
 #pragma once
 
-#include "profiler/events/latest_ring.h"
+#include "profiler/events/overwriting_ring.h"
 
 #include <array>
 #include <cstddef>
@@ -43,9 +43,9 @@ struct HostRecord {
     std::string_view bytes; ///< of a payload with a schema; of NCCL's events see profiler/nccl/events.h
 };
 
-using HostWords = std::array<std::uint64_t, LatestRing::kMaxWords>;
+using HostWords = std::array<std::uint64_t, EventRing::kMaxWords>;
 
-/// Puts a record into words, for LatestRing::push(). Inline, since it is most of what a recorded range costs.
+/// Puts a record into words, for EventRing::push(). Inline, since it is most of what a recorded range costs.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
 /// What encode() made. The record views `words`. Nothing where they are no record.
@@ -57,7 +57,7 @@ constexpr std::size_t kFixedWords = 6;
 /// a name of forty letters.
 constexpr std::size_t kShortWords = 2;
 constexpr std::uint64_t kShort = 0x80; ///< in the byte of the type
-constexpr std::size_t kMaxShortText = (LatestRing::kSlotWords - kShortWords) * sizeof(std::uint64_t);
+constexpr std::size_t kMaxShortText = (EventRing::kSlotWords - kShortWords) * sizeof(std::uint64_t);
 
 constexpr std::uint64_t shortHead(HostRecord::Type type, std::size_t text, std::uint16_t depth, std::uint16_t domain) {
     return static_cast<std::uint64_t>(type) | kShort | static_cast<std::uint64_t>(text) << 16 |
@@ -83,7 +83,7 @@ inline std::uint64_t lettersAt(std::string_view text, std::size_t at) noexcept {
     }
     return word;
 }
-static_assert(kFixedWords * 8 + HostRecord::kMaxText + HostRecord::kMaxBytes + 16 <= LatestRing::kMaxWords * 8);
+static_assert(kFixedWords * 8 + HostRecord::kMaxText + HostRecord::kMaxBytes + 16 <= EventRing::kMaxWords * 8);
 } // namespace host_record
 
 inline std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept {

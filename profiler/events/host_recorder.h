@@ -1,7 +1,7 @@
 #pragma once
 
 #include "profiler/events/host_record.h"
-#include "profiler/events/latest_ring.h"
+#include "profiler/events/overwriting_ring.h"
 #include "profiler/events/tick_clock.h"
 
 #include <algorithm>
@@ -103,7 +103,7 @@ public:
 private:
     struct Thread {
         Thread(std::size_t slots, std::uint32_t id) : ring(slots), tid(id) {}
-        LatestRing ring;
+        EventRing ring;
         std::uint32_t tid;
         std::atomic<bool> ended{false};
         std::array<std::uint16_t, kDomains> depth{};
@@ -167,7 +167,7 @@ HostRecorder::Drained HostRecorder::drain(const Take& take) {
     std::vector<std::shared_ptr<Thread>> gone;
     for (const std::shared_ptr<Thread>& thread : threads) {
         const bool ended = thread->ended.load(std::memory_order_acquire); // before its last records are drained
-        LatestRing& ring = thread->ring;
+        EventRing& ring = thread->ring;
         drained.fullest =
             std::max(drained.fullest, static_cast<double>(ring.waiting()) / static_cast<double>(ring.capacity()));
         drained.lost += ring.drain([&](std::span<const std::uint64_t> words, bool after_gap) {

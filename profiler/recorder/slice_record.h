@@ -12,18 +12,19 @@ namespace bubblescope::profiler {
 
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
+///
+/// A record fills one cache line. So two values of eight bytes and one of four are shared by the categories, each of
+/// which has names of its own for them: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks
+/// and digests, peer() of transfers, layer() of checks and digests.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
 
     TimeNs start{0};
     TimeNs end{0};
-    TimeNs lateness{0};     ///< of checks the bits of the first digest, of digests those of the digest
-    TimeNs exposed_comm{0}; ///< of ops, see TimelineOp; of checks the bits of the second digest
     std::int32_t step = 0;
     Microbatch microbatch;
     Chunk chunk; ///< not of transfers
     Stage stage; ///< an op's or a collective's own; of a transfer the one that consumes it
-    Rank peer;   ///< of transfers and waits; of checks and digests the layer
     std::int32_t sequence = 0;
     Category category = Category::Op;
     OpKind kind = OpKind::Forward;         ///< not of transfers
@@ -35,12 +36,22 @@ struct SliceRecord {
     Verdict verdict = Verdict::Open;
     CheckedTensor tensor = CheckedTensor::Output;
 
+    /// Only for records of category Op, see TimelineOp.
+    [[nodiscard]] TimeNs lateness() const { return TimeNs{std::bit_cast<std::int64_t>(first_value_)}; }
+    [[nodiscard]] TimeNs exposedComm() const { return TimeNs{std::bit_cast<std::int64_t>(second_value_)}; }
+    /// Only for records of category Check and Digest; the second only for Check.
+    [[nodiscard]] std::uint64_t firstDigest() const { return first_value_; }
+    [[nodiscard]] std::uint64_t secondDigest() const { return second_value_; }
+    [[nodiscard]] int layer() const { return peer_or_layer_; }
+    /// Only for transfers, waits and collectives.
+    [[nodiscard]] Rank peer() const { return Rank{peer_or_layer_}; }
+
     [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
         SliceRecord record;
         record.start = op.start;
         record.end = op.end;
-        record.lateness = op.lateness;
-        record.exposed_comm = op.exposed_comm;
+        record.first_value_ = bitsOf(op.lateness);
+        record.second_value_ = bitsOf(op.exposed_comm);
         record.step = step;
         record.microbatch = op.op.microbatch;
         record.chunk = op.op.chunk;
@@ -58,7 +69,7 @@ struct SliceRecord {
         record.step = step;
         record.microbatch = span.microbatch;
         record.stage = span.stage;
-        record.peer = span.peer;
+        record.peer_or_layer_ = span.peer.value;
         record.category = categoryOf(span.kind);
         record.payload = span.payload;
         record.sequence = span.sequence;
@@ -71,8 +82,8 @@ struct SliceRecord {
         record.category = Category::Check;
         record.start = check.start;
         record.end = check.end;
-        record.lateness = TimeNs{std::bit_cast<std::int64_t>(check.first)};
-        record.exposed_comm = TimeNs{std::bit_cast<std::int64_t>(check.second)};
+        record.first_value_ = check.first;
+        record.second_value_ = check.second;
         record.check = check.kind;
         record.outcome = check.outcome;
         record.verdict = check.verdict;
@@ -83,7 +94,7 @@ struct SliceRecord {
         SliceRecord record = named(digest.op, digest.step, digest.layer, tensor, stage);
         record.category = Category::Digest;
         record.start = record.end = digest.time;
-        record.lateness = TimeNs{std::bit_cast<std::int64_t>(digest.digest)};
+        record.first_value_ = digest.digest;
         return record;
     }
 
@@ -95,10 +106,10 @@ struct SliceRecord {
         out.verdict = verdict;
         out.step = step;
         out.op = {kind, microbatch, chunk, sequence};
-        out.layer = peer.value;
+        out.layer = layer();
         out.tensor = tensorName(tensor);
-        out.first = std::bit_cast<std::uint64_t>(lateness.count());
-        out.second = std::bit_cast<std::uint64_t>(exposed_comm.count());
+        out.first = firstDigest();
+        out.second = secondDigest();
         out.start = start;
         out.end = end;
         return out;
@@ -109,24 +120,25 @@ struct SliceRecord {
         DigestRecord out;
         out.step = step;
         out.op = {kind, microbatch, chunk, sequence};
-        out.layer = peer.value;
+        out.layer = layer();
         out.tensor = tensorName(tensor);
-        out.digest = std::bit_cast<std::uint64_t>(lateness.count());
+        out.digest = firstDigest();
         out.time = start;
         return out;
     }
 
     /// Only for records of category Op.
     [[nodiscard]] TimelineOp asOp() const {
-        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness, TimeNs{0}, exposed_comm};
+        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness(), TimeNs{0}, exposedComm()};
     }
 
     /// Only for transfers, waits and collectives.
     [[nodiscard]] CommSpan asComm() const {
-        return {commKind(), payload, microbatch, stage, peer, start, end, sequence};
+        return {commKind(), payload, microbatch, stage, peer(), start, end, sequence};
     }
 
 private:
+    [[nodiscard]] static std::uint64_t bitsOf(TimeNs time) { return std::bit_cast<std::uint64_t>(time.count()); }
     [[nodiscard]] static SliceRecord named(const Op& op, int step, int layer, CheckedTensor tensor, Stage stage) {
         SliceRecord record;
         record.step = step;
@@ -135,7 +147,7 @@ private:
         record.sequence = op.sequence;
         record.kind = op.kind;
         record.stage = stage;
-        record.peer = Rank{layer};
+        record.peer_or_layer_ = layer;
         record.tensor = tensor;
         return record;
     }
@@ -160,6 +172,10 @@ private:
         }
         return CommKind::Wait;
     }
+
+    std::int32_t peer_or_layer_ = 0;
+    std::uint64_t first_value_ = 0;
+    std::uint64_t second_value_ = 0;
 };
 
 static_assert(std::is_trivially_copyable_v<SliceRecord>);

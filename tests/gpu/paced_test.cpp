@@ -53,7 +53,7 @@ std::vector<std::string> opsAndSums(const EngineRun& run) {
             rows.push_back(fmt::format("rank {} step {} {} {} to {}, waited {}", r, record.step,
                                        record.category == Category::Op ? opName(record.asOp().op) : "sum",
                                        (record.start - origin).count(), (record.end - origin).count(),
-                                       record.exposed_comm.count()));
+                                       record.exposedComm().count()));
         }
     }
     std::ranges::sort(rows);

@@ -112,7 +112,7 @@ private:
 
     /// What lies in a ring, be it a record or not.
     void takeWords(Portions& from) {
-        std::array<std::uint64_t, LatestRing::kMaxWords> words{};
+        std::array<std::uint64_t, EventRing::kMaxWords> words{};
         const std::size_t count = from.number() % (words.size() + 1);
         for (std::size_t w = 0; w < count; ++w)
             words[w] = from.number<std::uint64_t>();

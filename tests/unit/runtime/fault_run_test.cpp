@@ -97,7 +97,7 @@ TEST(PlantedFaults, ASlowLinkDelaysTransfersOfItsDirectionAlone) {
     for (std::size_t r = 0; r < run->records.size(); ++r) {
         for (const SliceRecord& record : run->records[r]) {
             if (record.category != SliceRecord::Category::Receive) continue;
-            const bool struck = r == 1 && record.peer == Rank{0};
+            const bool struck = r == 1 && record.peer() == Rank{0};
             EXPECT_EQ(record.end - record.start, struck ? 3ms : 1ms);
             slow += struck ? 1 : 0;
         }
@@ -109,7 +109,7 @@ TEST(PlantedFaults, AStalledLinkHoldsBackWhatIsRightBehind) {
     const auto run = runWith({"stall:0>1,step=1,for=50ms"});
     std::map<int, std::vector<SliceRecord>> received;
     for (const SliceRecord& record : run->records[1]) {
-        if (record.category == SliceRecord::Category::Receive && record.peer == Rank{0})
+        if (record.category == SliceRecord::Category::Receive && record.peer() == Rank{0})
             received[record.step].push_back(record);
     }
     EXPECT_EQ(received[0][0].end - received[0][0].start, 1ms);

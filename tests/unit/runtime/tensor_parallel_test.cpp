@@ -334,7 +334,7 @@ TEST(TensorParallelTimes, SumsMakeOpsLongerByATransferEach) {
             const TimeNs nominal = run.costs.times.of(record.kind);
             const bool adds = record.kind != OpKind::BackwardWeight;
             EXPECT_EQ(record.end - record.start, nominal + (adds ? 4ms : 0ms)) << opName(record.asOp().op);
-            EXPECT_EQ(record.exposed_comm, adds ? 4ms : 0ms);
+            EXPECT_EQ(record.exposedComm(), adds ? 4ms : 0ms);
             if (!adds) continue;
             const auto& own = sums[{record.step, record.kind, record.microbatch}];
             ASSERT_EQ(own.size(), 4U) << "two for each block";
@@ -362,7 +362,7 @@ TEST(TensorParallelTimes, AllWaitForTheSlowestOfThem) {
             if (record.category != profiler::SliceRecord::Category::Op || record.kind == OpKind::Optimizer) continue;
             const TimeNs nominal = run.costs.times.of(record.kind);
             EXPECT_EQ(record.end - record.start, rank >= 2 ? 2 * nominal : nominal);
-            EXPECT_EQ(record.exposed_comm, rank == 3 ? nominal : 0ms) << "who is slow waits for nobody";
+            EXPECT_EQ(record.exposedComm(), rank == 3 ? nominal : 0ms) << "who is slow waits for nobody";
         }
     }
 }

@@ -109,7 +109,7 @@ TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
             record.text = std::string_view(letters).substr(0, size);
             HostWords words;
             const auto written = encode(record, words);
-            EXPECT_EQ(written.size() <= LatestRing::kSlotWords, size <= (id == 0 ? 40U : 8U)) << size;
+            EXPECT_EQ(written.size() <= EventRing::kSlotWords, size <= (id == 0 ? 40U : 8U)) << size;
             const auto again = decodeHostRecord(written);
             ASSERT_TRUE(again) << size;
             EXPECT_EQ(again->type, record.type);

@@ -1,4 +1,4 @@
-#include "profiler/events/latest_ring.h"
+#include "profiler/events/overwriting_ring.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Drained {
     std::int64_t lost = 0;
 };
 
-Drained drain(LatestRing& ring) {
+Drained drain(EventRing& ring) {
     Drained out;
     out.lost = ring.drain([&](std::span<const std::uint64_t> words, bool after_gap) {
         out.records.emplace_back(words.begin(), words.end());
@@ -33,12 +33,12 @@ Drained drain(LatestRing& ring) {
     return out;
 }
 
-TEST(LatestRing, GivesBackRecordsOfAnyLengthInOrder) {
-    LatestRing ring(64);
+TEST(OverwritingRing, GivesBackRecordsOfAnyLengthInOrder) {
+    EventRing ring(64);
     std::uint64_t next = 1;
     for (int round = 0; round < 20; ++round) {
         const std::uint64_t first = next;
-        for (const std::size_t words : {std::size_t{1}, LatestRing::kSlotWords, LatestRing::kSlotWords + 1})
+        for (const std::size_t words : {std::size_t{1}, EventRing::kSlotWords, EventRing::kSlotWords + 1})
             ring.push(numbered(next++, words));
         const Drained got = drain(ring);
         ASSERT_EQ(got.records.size(), 3U);
@@ -47,13 +47,13 @@ TEST(LatestRing, GivesBackRecordsOfAnyLengthInOrder) {
             EXPECT_EQ(got.records[i].front(), first + i);
             EXPECT_FALSE(got.after_gap[i]);
         }
-        EXPECT_EQ(got.records[2].size(), 2 * LatestRing::kSlotWords);
-        EXPECT_EQ(got.records[2][LatestRing::kSlotWords], first + 2);
+        EXPECT_EQ(got.records[2].size(), 2 * EventRing::kSlotWords);
+        EXPECT_EQ(got.records[2][EventRing::kSlotWords], first + 2);
     }
 }
 
-TEST(LatestRing, KeepsTheNewestAndCountsTheRest) {
-    LatestRing ring(16);
+TEST(OverwritingRing, KeepsTheNewestAndCountsTheRest) {
+    EventRing ring(16);
     for (std::uint64_t i = 1; i <= 100; ++i)
         ring.push(numbered(i, 1));
     const Drained got = drain(ring);
@@ -69,9 +69,9 @@ TEST(LatestRing, KeepsTheNewestAndCountsTheRest) {
     EXPECT_FALSE(more.after_gap.front());
 }
 
-TEST(LatestRing, LosesLongRecordsAsAWhole) {
-    LatestRing ring(16);
-    const std::size_t words = 3 * LatestRing::kSlotWords;
+TEST(OverwritingRing, LosesLongRecordsAsAWhole) {
+    EventRing ring(16);
+    const std::size_t words = 3 * EventRing::kSlotWords;
     for (std::uint64_t i = 1; i <= 10; ++i)
         ring.push(numbered(i, words));
     const Drained got = drain(ring);
@@ -81,9 +81,9 @@ TEST(LatestRing, LosesLongRecordsAsAWhole) {
         EXPECT_EQ(got.records[i], numbered(6 + i, words));
 }
 
-TEST(LatestRing, LosesNothingUncountedAndTearsNothingBetweenTwoThreads) {
+TEST(OverwritingRing, LosesNothingUncountedAndTearsNothingBetweenTwoThreads) {
     constexpr std::uint64_t kRecords = 200'000;
-    LatestRing ring(64);
+    EventRing ring(64);
     std::atomic<bool> done{false};
     std::uint64_t seen = 0;
     std::uint64_t last = 0;
@@ -97,7 +97,7 @@ TEST(LatestRing, LosesNothingUncountedAndTearsNothingBetweenTwoThreads) {
             more = !done.load();
             lost += ring.drain([&](std::span<const std::uint64_t> words, bool after_gap) {
                 const std::uint64_t number = words[0];
-                const std::size_t filled = 1 + number % (2 * LatestRing::kSlotWords);
+                const std::size_t filled = 1 + number % (2 * EventRing::kSlotWords);
                 for (std::size_t w = 0; w < filled; ++w)
                     torn = torn || words[w] != number;
                 disordered = disordered || number <= last;
@@ -107,7 +107,7 @@ TEST(LatestRing, LosesNothingUncountedAndTearsNothingBetweenTwoThreads) {
             });
         }
     });
-    std::array<std::uint64_t, 2 * LatestRing::kSlotWords> words{};
+    std::array<std::uint64_t, 2 * EventRing::kSlotWords> words{};
     for (std::uint64_t i = 1; i <= kRecords; ++i) {
         words.fill(i);
         ring.push(std::span(words).first(1 + i % words.size()));
