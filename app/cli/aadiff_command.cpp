@@ -96,7 +96,7 @@ std::string planText(const AadiffStudy& study) {
 std::string compareText(const AadiffStudy& study) {
     const auto line = [&study](const char* name, const AadiffPlan& plan) {
         return fmt::format("  {:<16} {:.1f} % of a step's work twice, {:.0f} % of the units, {}\n", name,
-                           100 * study.share(plan), 100 * AadiffStudy::coverable(plan),
+                           100 * study.checkedFraction(plan), 100 * AadiffStudy::coverableFraction(plan),
                            plan.stepsToFull() ? fmt::format("all of them after {} step{}", *plan.stepsToFull(),
                                                             *plan.stepsToFull() == 1 ? "" : "s")
                                               : "others never");
@@ -193,8 +193,8 @@ Json toJson(const Schedule& schedule, const AadiffStudy& study, const AadiffArgu
         ranks.push_back(
             rankJson(plan.ranks[r], study.timeline(), study.counts ? &*study.counts : nullptr, Rank{r}, options.steps));
     const auto summary = [&study](const AadiffPlan& of) {
-        return Json{{"share_of_work", study.share(of)},
-                    {"coverable", AadiffStudy::coverable(of)},
+        return Json{{"share_of_work", study.checkedFraction(of)},
+                    {"coverable", AadiffStudy::coverableFraction(of)},
                     {"steps_to_full", of.stepsToFull() ? Json(*of.stepsToFull()) : Json()}};
     };
     return {{"schedule", schedule.name},

@@ -2,8 +2,8 @@
 
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
+#include "core/aadiff/coverage.h"
 #include "core/aadiff/mismatch.h"
-#include "core/aadiff/odds.h"
 
 #include <fmt/format.h>
 
@@ -92,15 +92,15 @@ std::string often(double per_day) {
 }
 
 std::string oddsText(const CheckCoverage& coverage) {
-    const FaultOdds odds = faultOdds(coverage.devices, coverage.share());
+    const FaultOdds odds = faultOdds(coverage.devices, coverage.replayedFraction());
     const auto range = [](const FaultRange& of) {
         return of.high <= 0 ? std::string("none") : often(of.low) + " to " + often(of.high);
     };
     return paragraph(
         "  ", fmt::format("{:.2f} % of the work was run again. At the published rates of silent faults ({} to {}) {} "
                           "devices meet {}; checks like these see {}.",
-                          100 * coverage.share(), publishedRates().front().source, publishedRates().back().source,
-                          coverage.devices, range(odds.faults), range(odds.caught)));
+                          100 * coverage.replayedFraction(), publishedRates().front().source,
+                          publishedRates().back().source, coverage.devices, range(odds.faults), range(odds.caught)));
 }
 
 std::string mismatchesText(const CheckLog& log) {
@@ -173,7 +173,7 @@ Json mismatchJson(const CheckRecord& check, const CheckedDevice& device) {
 }
 
 Json oddsJson(const CheckCoverage& coverage) {
-    const FaultOdds odds = faultOdds(coverage.devices, coverage.share());
+    const FaultOdds odds = faultOdds(coverage.devices, coverage.replayedFraction());
     Json sources = Json::array();
     for (const PublishedRate& rate : publishedRates()) {
         sources.push_back({{"source", rate.source}, {"faults", rate.faults}, {"device_hours", rate.device_hours}});
@@ -208,7 +208,7 @@ Json checksJson(const Run& run, const RunReport& report) {
               {"steps", coverage.steps},
               {"work_ns", coverage.work.count()},
               {"replayed_ns", coverage.replayed.count()},
-              {"share_of_work", coverage.share()}}},
+              {"share_of_work", coverage.replayedFraction()}}},
             {"odds", oddsJson(coverage)},
             {"units", units},
             {"digests", run.checks.digests.size()},

@@ -3,7 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/table.h"
 #include "core/schedule/schedule.h"
-#include "core/timeline/rates.h"
+#include "core/timeline/bubbles.h"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "app/cli/analysis_output.h"
 #include "app/cli/table.h"
-#include "core/aadiff/step_checks.h"
+#include "core/aadiff/coverage.h"
 #include "runtime/agree.h"
 #include "runtime/run_processes.h"
 

@@ -1,8 +1,8 @@
 #include "app/cli/run_comparison.h"
 
 #include "app/cli/comparison_table.h"
-#include "core/cost/recut.h"
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
+#include "core/cost/partition.h"
 
 #include <fmt/format.h>
 

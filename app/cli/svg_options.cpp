@@ -4,7 +4,7 @@
 #include "core/report/svg/axis.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/theory/closed_form.h"
-#include "core/timeline/rates.h"
+#include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "core/aadiff/compare.h"
 
-#include "core/timeline/checked_tensor.h"
+#include "core/timeline/check_record.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,15 @@
 #include "core/aadiff/coverage.h"
 
+#include "core/aadiff/delay.h"
+
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace bubblescope {
+
 namespace {
 
 /// A kind of op of a chunk, in all micro-batches and steps.
@@ -85,7 +91,7 @@ CheckCounts CheckCoverage::all() const {
     return sum;
 }
 
-double CheckCoverage::share() const {
+double CheckCoverage::replayedFraction() const {
     return work == TimeNs{0} ? 0 : static_cast<double>(replayed.count()) / static_cast<double>(work.count());
 }
 
@@ -142,6 +148,52 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
         numbers.insert(step.index);
     result.steps = static_cast<int>(numbers.size());
     return result;
+}
+
+std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps) {
+    std::vector<StepChecks> result;
+    if (log.checks.empty()) return result;
+    const std::vector<StepReplays> replays = replaysOf(log, steps);
+    std::map<std::pair<int, int>, std::vector<const CheckRecord*>> by_step; // and replica
+    for (const CheckRecord& check : log.checks)
+        by_step[{check.step, check.replica}].push_back(&check);
+    std::set<std::tuple<CheckPlace, Chunk, OpKind, int>> covered;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        StepChecks& step = result.emplace_back();
+        step.step = steps[i].index;
+        step.replica = steps[i].replica;
+        for (const CheckRecord* const check : by_step[{step.step, step.replica}]) {
+            step.counts.add(check->outcome);
+            const bool done = check->outcome == CheckOutcome::Equal || check->outcome == CheckOutcome::Mismatch;
+            if (check->kind == CheckKind::Replay && done)
+                covered.insert({placeOf(*check), check->op.chunk, check->op.kind, check->layer});
+        }
+        step.units = covered.size();
+        if (i < replays.size()) step.delay = delayByChecks(steps[i], replays[i]);
+    }
+    return result;
+}
+
+std::optional<int> stepsToCover(std::span<const StepChecks> steps) {
+    if (steps.empty() || steps.back().units == 0) return std::nullopt;
+    int count = 0;
+    for (const StepChecks& step : steps) {
+        ++count;
+        if (step.units == steps.back().units) break;
+    }
+    return count;
+}
+
+std::span<const PublishedRate> publishedRates() {
+    static constexpr std::array kRates{PublishedRate{"Llama 3", 6, 54.0 * 24 * 16'384},
+                                       PublishedRate{"AEGIS", 18, 3.5e7}};
+    return kRates;
+}
+
+FaultOdds faultOdds(int devices, double fraction) {
+    const double low = publishedRates().front().perDay(devices);
+    const double high = publishedRates().back().perDay(devices);
+    return {{low, high}, {fraction * low, fraction * high}};
 }
 
 } // namespace bubblescope

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -57,12 +58,62 @@ struct CheckCoverage {
     [[nodiscard]] const CheckCounts& of(CheckKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] CheckCounts all() const;
     /// `replayed` over `work`: the chance that a fault in a random piece of the run's work was seen.
-    [[nodiscard]] double share() const;
+    [[nodiscard]] double replayedFraction() const;
 };
 
 /// Units are the ops that the steps ran, cut into the layers that any record names for their stage, on this or another
-/// rank. A check counts for `replayed` with its layer's equal share of what its kind of op takes on its rank in the
+/// rank. A check counts for `replayed` with its layer's equal part of what its kind of op takes on its rank in the
 /// mean. `tensor_ranks`: ranks that share each stage; those beyond the first count as running what it runs.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
+
+/// What checks did in one step of one replica.
+struct StepChecks {
+    int step = 0;
+    int replica = 0;
+    CheckCounts counts;
+    std::size_t units = 0; ///< kinds of op of a layer of a rank that replays have covered up to and with this step
+    TimeNs delay{0};       ///< see delayByChecks()
+};
+
+/// One per step, in the order of `steps`; nothing where the log holds no checks.
+[[nodiscard]] std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps);
+
+/// How many steps it took until no further unit was covered; nothing where none was.
+[[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
+
+/// How often others have seen hardware compute wrongly without a word.
+struct PublishedRate {
+    std::string_view source;
+    double faults = 0;
+    double device_hours = 0; ///< in which they were seen
+
+    [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
+};
+
+/// Those that state both numbers, the rarest first:
+/// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found by
+///   whatever else went wrong, so rather too few;
+/// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by looking for them.
+[[nodiscard]] std::span<const PublishedRate> publishedRates();
+
+/// Faults a day at the lowest and at the highest of the published rates.
+struct FaultRange {
+    double low = 0;
+    double high = 0;
+};
+
+/// What to expect of a run on `devices`, and of checks that run `fraction` of its work twice.
+///
+/// Faults are taken to strike single ops, in proportion to compute time and independently of whether an op will be
+/// checked. Then one is seen with the chance that its op is run again, which is `fraction`:
+///
+///     faults a day = devices · 24 h · rate,    caught a day = fraction · faults a day
+///
+/// A device that fails again and again is met sooner, so for lasting faults `caught` is the lower end.
+struct FaultOdds {
+    FaultRange faults;
+    FaultRange caught;
+};
+[[nodiscard]] FaultOdds faultOdds(int devices, double fraction);
 
 } // namespace bubblescope

@@ -42,7 +42,7 @@ public:
             if (!fitsAnywhere(unit)) plan_.never.push_back(unit);
         }
         std::size_t open = plan_.units.size() - plan_.never.size();
-        for (int number = 0; open > 0 && number < limits_.most_steps; ++number) {
+        for (int number = 0; open > 0 && number < limits_.max_steps; ++number) {
             const std::size_t before = open;
             addStep(open);
             if (open == before) break; // memory has no room for what is left

@@ -1,4 +1,4 @@
-#include "core/aadiff/slots.h"
+#include "core/aadiff/plan.h"
 
 #include <algorithm>
 #include <map>
@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace bubblescope {
+
 namespace {
 
 std::vector<std::vector<Slot>> bubblesAsSlots(const StepTimeline& step) {

@@ -25,7 +25,7 @@ Status checkLimits(const Schedule& schedule, const PlanLimits& limits) {
 
 } // namespace
 
-double AadiffStudy::coverable(const AadiffPlan& plan) {
+double AadiffStudy::coverableFraction(const AadiffPlan& plan) {
     std::size_t units = 0;
     std::size_t never = 0;
     for (const RankPlan& rank : plan.ranks) {
@@ -35,7 +35,7 @@ double AadiffStudy::coverable(const AadiffPlan& plan) {
     return units == 0 ? 0 : static_cast<double>(units - never) / static_cast<double>(units);
 }
 
-double AadiffStudy::share(const AadiffPlan& plan) const {
+double AadiffStudy::checkedFraction(const AadiffPlan& plan) const {
     TimeNs compute{0};
     for (const auto& ops : executed.ranks) {
         for (const TimelineOp& op : ops)
@@ -49,7 +49,7 @@ double AadiffStudy::share(const AadiffPlan& plan) const {
 bool AadiffStudy::retiming() const {
     constexpr static int kNever = 1 << 30;
     const auto worth = [this](const AadiffPlan& plan) {
-        return std::tuple(coverable(plan), -plan.stepsToFull().value_or(kNever), share(plan));
+        return std::tuple(coverableFraction(plan), -plan.stepsToFull().value_or(kNever), checkedFraction(plan));
     };
     return worth(with_slack) > worth(as_executed);
 }

@@ -22,8 +22,8 @@ struct AadiffStudy {
     [[nodiscard]] const AadiffPlan& plan() const { return retiming() ? with_slack : as_executed; }
     [[nodiscard]] const StepTimeline& timeline() const { return retiming() ? retimed : executed; }
     /// Share of the units that `plan` covers at all, and of a step's compute time that it runs twice.
-    [[nodiscard]] static double coverable(const AadiffPlan& plan);
-    [[nodiscard]] double share(const AadiffPlan& plan) const;
+    [[nodiscard]] static double coverableFraction(const AadiffPlan& plan);
+    [[nodiscard]] double checkedFraction(const AadiffPlan& plan) const;
 };
 
 /// Errors: those of simulate(). Usage where `limits` do not name every stage or rank.

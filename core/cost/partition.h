@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 
 #include <vector>
@@ -23,5 +24,14 @@ struct Partition {
 /// As many layers on each rank as the user says (at least v), dealt to the rank's chunks in turn, so that
 /// a remainder goes to its first chunks: 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage.
 [[nodiscard]] Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement);
+
+/// Into how many pieces a rank's share of the model is cut: its chunks, of two pipelines those of one.
+[[nodiscard]] inline int chunksOfModel(const Schedule& schedule) {
+    return schedule.vpp / routes(schedule.placement);
+}
+
+/// What ops cost when the same layers on a rank are cut into `now` chunks instead of `before`: all op times scale,
+/// transfers do not. Usage error for times per stage, which say nothing of stages cut otherwise.
+[[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);
 
 } // namespace bubblescope

@@ -2,7 +2,7 @@
 
 #include "core/aadiff/digest.h"
 #include "core/aadiff/plan.h"
-#include "core/timeline/checked_tensor.h"
+#include "core/timeline/check_record.h"
 
 #include <algorithm>
 #include <tuple>

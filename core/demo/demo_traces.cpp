@@ -6,7 +6,7 @@
 #include "core/formats/perfetto/write_timeline.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/move.h"
+#include "core/timeline/step_timeline.h"
 
 #include <algorithm>
 #include <array>

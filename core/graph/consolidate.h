@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timeline/step_order.h"
+#include "core/timeline/bubbles.h"
 
 #include <cstdint>
 #include <span>

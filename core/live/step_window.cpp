@@ -1,7 +1,7 @@
 #include "core/live/step_window.h"
 
 #include "core/analysis/anomalies/input.h"
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 #include "core/recognise/match_schedule.h"
 
 #include <algorithm>

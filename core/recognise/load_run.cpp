@@ -1,4 +1,4 @@
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 #include "core/recognise/apply_rule.h"
 #include "core/recognise/assemble.h"
 #include "core/recognise/infer_ops.h"

@@ -1,7 +1,7 @@
 #include "core/report/checks_section.h"
 
+#include "core/aadiff/coverage.h"
 #include "core/aadiff/mismatch.h"
-#include "core/aadiff/odds.h"
 
 #include <fmt/format.h>
 
@@ -72,7 +72,7 @@ void addMismatches(html::Page& page, const CheckLog& log) {
 void addChecks(html::Page& page, const Run& run, const RunReport& report) {
     if (!report.coverage) return;
     const CheckCoverage& coverage = *report.coverage;
-    const FaultOdds odds = faultOdds(coverage.devices, coverage.share());
+    const FaultOdds odds = faultOdds(coverage.devices, coverage.replayedFraction());
     page.section(
         "Checks in bubbles",
         fmt::format("Work that was run a second time, compared bit by bit. {} of {} units of work (a kind of op "
@@ -85,8 +85,8 @@ void addChecks(html::Page& page, const Run& run, const RunReport& report) {
     page.paragraph(fmt::format(
         "{:.2f} % of the work was run again. At the published rates of silent faults ({} to {}) {} devices meet {:.3g} "
         "to {:.3g} of them a day; checks like these see {:.3g} to {:.3g} a day.",
-        100 * coverage.share(), publishedRates().front().source, publishedRates().back().source, coverage.devices,
-        odds.faults.low, odds.faults.high, odds.caught.low, odds.caught.high));
+        100 * coverage.replayedFraction(), publishedRates().front().source, publishedRates().back().source,
+        coverage.devices, odds.faults.low, odds.faults.high, odds.caught.low, odds.caught.high));
 }
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #include "core/theory/analysis.h"
 
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 
 #include <algorithm>
 

@@ -3,9 +3,8 @@
 #include "core/base/result.h"
 #include "core/graph/consolidate.h"
 #include "core/theory/closed_form.h"
+#include "core/timeline/bubbles.h"
 #include "core/timeline/check_log.h"
-#include "core/timeline/position.h"
-#include "core/timeline/rates.h"
 
 #include <optional>
 #include <vector>

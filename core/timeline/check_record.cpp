@@ -1,9 +1,11 @@
 #include "core/timeline/check_record.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
 namespace bubblescope {
+
 namespace {
 
 // In the order of the enumerators.
@@ -40,6 +42,49 @@ std::optional<CheckOutcome> parseCheckOutcome(std::string_view name) {
 }
 std::optional<Verdict> parseVerdict(std::string_view name) {
     return parse<Verdict>(kVerdicts, name);
+}
+
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 24> kTensorNames{"normalised",
+                                                        "deviations",
+                                                        "columns",
+                                                        "attention",
+                                                        "attended",
+                                                        "part",
+                                                        "hidden",
+                                                        "loss",
+                                                        "logits gradient",
+                                                        "output",
+                                                        "hidden gradient",
+                                                        "normalised gradient",
+                                                        "attended gradient",
+                                                        "columns gradient",
+                                                        "earlier gradient",
+                                                        "input gradient",
+                                                        "weight gradient",
+                                                        "weights",
+                                                        "gradient sum",
+                                                        "activation",
+                                                        "gradient",
+                                                        "product",
+                                                        "sums",
+                                                        "copy"};
+static_assert(kTensorNames.size() == static_cast<std::size_t>(CheckedTensor::Copy) + 1);
+
+} // namespace
+
+std::string_view tensorName(CheckedTensor tensor) {
+    return kTensorNames[static_cast<std::size_t>(tensor)];
+}
+
+std::optional<CheckedTensor> parseTensor(std::string_view name) {
+    const auto same = [](char a, char b) { return a == b || (a == ' ' && b == '-'); };
+    for (std::size_t i = 0; i < kTensorNames.size(); ++i) {
+        if (std::ranges::equal(kTensorNames[i], name, same)) return static_cast<CheckedTensor>(i);
+    }
+    return std::nullopt;
 }
 
 } // namespace bubblescope

@@ -11,6 +11,44 @@
 
 namespace bubblescope {
 
+/// What a check can find to differ, by the names that records carry. Of a layer's tensors those that an op computes, in
+/// the order in which it does: the first one that differs is nearest to the cause.
+enum class CheckedTensor : std::uint8_t {
+    // forward
+    Normalised, ///< what a normalisation makes of its input
+    Deviations, ///< by row, what it divided by
+    Columns,    ///< queries, keys and values
+    Attention,  ///< softmax weights
+    Attended,
+    Part,   ///< of a sum with the ranks that share the stage
+    Hidden, ///< the MLP's, before its GELU
+    Loss,
+    LogitsGradient,
+    Output,
+    // gradient for the input
+    HiddenGradient,
+    NormalisedGradient,
+    AttendedGradient, ///< for what attention's projection gives
+    ColumnsGradient,
+    EarlierGradient, ///< what falls on earlier slices of the sequence
+    InputGradient,
+    // gradient for the weights
+    WeightGradient,
+    // beside layers
+    Weights,
+    GradientSum,
+    Activation, ///< of transfers
+    Gradient,
+    Product, ///< of known answers: a product of matrices, sums, a copy
+    Sums,
+    Copy,
+};
+
+/// As records and messages have it: "output", "input gradient".
+[[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
+/// Words may be joined by a dash, too.
+[[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
+
 /// What a check compares.
 enum class CheckKind : std::uint8_t {
     Replay,      ///< an op of one layer, run again on the inputs of this step, with its first execution
@@ -57,7 +95,7 @@ struct CheckRecord {
     int tensor_rank = 0;
     Op op;                   ///< of a transfer the one that consumes it; of weights the optimizer
     int layer = 0;           ///< counted over the whole model
-    std::string tensor;      ///< see CheckedTensor; of a mismatch the first that differs
+    std::string tensor;      ///< a tensorName(); of a mismatch the first that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sender, the stored answer
     std::uint64_t second = 0;
     TimeNs start{0};

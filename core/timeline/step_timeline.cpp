@@ -1,6 +1,7 @@
 #include "core/timeline/step_timeline.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bubblescope {
 
@@ -31,6 +32,89 @@ Schedule executedOrder(const StepTimeline& step) {
         }
     }
     return order;
+}
+
+namespace {
+
+template <class Span>
+void shiftAll(std::vector<std::vector<Span>>& ranks, TimeNs by) {
+    for (auto& spans : ranks) {
+        for (Span& span : spans) {
+            span.start += by;
+            span.end += by;
+        }
+    }
+}
+
+} // namespace
+
+void moveTo(StepTimeline& step, TimeNs begin) {
+    const TimeNs by = begin - step.begin;
+    step.begin += by;
+    step.end += by;
+    shiftAll(step.ranks, by);
+    shiftAll(step.comm, by);
+}
+
+namespace {
+
+TimeNs between(TimeNs from, TimeNs to, double fraction) {
+    return from + TimeNs{std::llround(fraction * static_cast<double>((to - from).count()))};
+}
+
+/// An op with its place in the rank's list. Whether it is half of a pair may differ between the two.
+struct NamedOp {
+    Op op;
+    std::size_t place = 0;
+};
+
+std::vector<NamedOp> sortedByName(const std::vector<TimelineOp>& ops) {
+    std::vector<NamedOp> named;
+    named.reserve(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        named.push_back({ops[i].op, i});
+        named.back().op.overlapped = false;
+    }
+    std::stable_sort(named.begin(), named.end(), [](const NamedOp& a, const NamedOp& b) { return a.op < b.op; });
+    return named;
+}
+
+std::vector<TimelineOp> blendRank(const std::vector<TimelineOp>& from, const std::vector<TimelineOp>& to,
+                                  double fraction) {
+    const std::vector<NamedOp> before = sortedByName(from);
+    const std::vector<NamedOp> after = sortedByName(to);
+    std::vector<TimelineOp> out;
+    out.reserve(std::min(from.size(), to.size()));
+    std::size_t j = 0;
+    for (const NamedOp& named : before) {
+        while (j < after.size() && after[j].op < named.op)
+            ++j;
+        if (j == after.size()) break;
+        if (after[j].op != named.op) continue;
+        TimelineOp op = to[after[j].place];
+        op.start = between(from[named.place].start, op.start, fraction);
+        op.end = between(from[named.place].end, op.end, fraction);
+        out.push_back(op);
+        ++j; // each is matched once
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const TimelineOp& a, const TimelineOp& b) { return a.start < b.start; });
+    return out;
+}
+
+} // namespace
+
+StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction) {
+    if (fraction <= 0) return from;
+    if (fraction >= 1) return to;
+    StepTimeline out = to;
+    out.comm.assign(out.comm.size(), {});
+    out.begin = between(from.begin, to.begin, fraction);
+    out.end = between(from.end, to.end, fraction);
+    for (std::size_t rank = 0; rank < out.ranks.size(); ++rank)
+        out.ranks[rank] = rank < from.ranks.size() ? blendRank(from.ranks[rank], to.ranks[rank], fraction)
+                                                   : std::vector<TimelineOp>{};
+    return out;
 }
 
 } // namespace bubblescope

@@ -73,4 +73,13 @@ struct StepTimeline {
 /// The order in which the timeline's ops started, as a schedule named "custom".
 [[nodiscard]] Schedule executedOrder(const StepTimeline& step);
 
+/// Shifts a step so that it begins at `begin`: its window, ops and transfers alike.
+void moveTo(StepTimeline& step, TimeNs begin);
+
+/// A step between two timelines of it: each op that both have begins and ends at `fraction` of its way from where it is
+/// in `from` to where it is in `to`. 0 is `from` itself and 1 is `to`; in between, ops that only one of them has are
+/// left out, and so are transfers. Both must count time from the same origin. A rank's ops stay sorted by start, also
+/// where the two order them differently; they may overlap then. O(n log n) in the ops.
+[[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
+
 } // namespace bubblescope

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/aadiff/element_difference.h"
-#include "core/timeline/checked_tensor.h"
+#include "core/timeline/check_record.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "core/graph/simulate.h"
-#include "core/timeline/move.h"
+#include "core/timeline/step_timeline.h"
 #include "core/trace/trace_builder.h"
 
 #include <QApplication>

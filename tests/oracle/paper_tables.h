@@ -2,7 +2,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/rates.h"
+#include "core/timeline/bubbles.h"
 #include "core/timeline/step_timeline.h"
 #include "tests/oracle/oracle_file.h"
 

@@ -5,7 +5,7 @@
 #include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
 #include "core/theory/closed_form.h"
-#include "core/timeline/position.h"
+#include "core/timeline/bubbles.h"
 #include "tests/property/measured_steps.h"
 #include "tests/support/shared_data.h"
 

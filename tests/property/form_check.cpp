@@ -3,7 +3,7 @@
 #include "core/graph/consolidate.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/timeline/rates.h"
+#include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

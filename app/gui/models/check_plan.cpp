@@ -2,7 +2,7 @@
 
 #undef slots // a keyword of Qt's, and a name in core/aadiff
 #include "core/aadiff/study.h"
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 
 #include <algorithm>
 
@@ -72,7 +72,7 @@ Result<CheckPlan> planForRun(const Session& session, double margin) {
     const StepTimeline& last = steps.back();
     PlanLimits limits;
     limits.margin = margin;
-    limits.most_steps = kMaxSteps;
+    limits.max_steps = kMaxSteps;
     const AadiffPlan plan = planChecks(ObservedSlots(steps), last, typicalCosts(last), limits);
     addColumns(plan, out);
     out.ranks = plan.ranks.size();
@@ -84,7 +84,7 @@ Result<CheckPlan> planForRun(const Session& session, double margin) {
     }
     out.checked = plan.checkedPerStep();
     out.full = plan.stepsToFull();
-    out.coverable = AadiffStudy::coverable(plan);
+    out.coverable = AadiffStudy::coverableFraction(plan);
     return out;
 }
 

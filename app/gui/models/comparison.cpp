@@ -2,7 +2,7 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
-#include "core/timeline/phases.h"
+#include "core/timeline/bubbles.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>

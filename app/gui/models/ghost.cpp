@@ -1,7 +1,6 @@
 #include "app/gui/models/ghost.h"
 
-#include "core/timeline/blend.h"
-#include "core/timeline/move.h"
+#include "core/timeline/step_timeline.h"
 
 namespace bubblescope::gui {
 

@@ -1,7 +1,7 @@
 #include "app/gui/models/ideal_ghost.h"
 
 #include "core/analysis/accounting/plan.h"
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 
 namespace bubblescope::gui {

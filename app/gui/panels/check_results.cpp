@@ -73,7 +73,7 @@ QString CheckResults::headline() const {
                   tr("%1 of %2 units of work are covered, %3 of the work was run again.")
                       .arg(covered)
                       .arg(units)
-                      .arg(percent(coverage.share()));
+                      .arg(percent(coverage.replayedFraction()));
     if (covered < units) out += QLatin1Char(' ') + tr("Of the other %1 nothing is known.").arg(units - covered);
     return out;
 }

@@ -41,7 +41,7 @@ Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const Chec
                         {"layer", static_cast<double>(check.layer)},
                         {"tensor_rank", static_cast<double>(check.tensor_rank)},
                         {"checks_done", static_cast<double>(coverage.of(check.kind).done())},
-                        {"checked_share_ratio", coverage.share()}};
+                        {"checked_share_ratio", coverage.replayedFraction()}};
     if (check.difference) {
         anomaly.evidence.emplace_back("differing", static_cast<double>(check.difference->differing));
         anomaly.evidence.emplace_back("elements", static_cast<double>(check.difference->elements));

@@ -1,6 +1,6 @@
 #include "core/analysis/anomalies/input.h"
 #include "core/analysis/statistics/robust.h"
-#include "core/timeline/step_order.h"
+#include "core/timeline/bubbles.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "core/analysis/comparison/measures.h"
 
 #include "core/base/median.h"
-#include "core/timeline/phases.h"
+#include "core/timeline/bubbles.h"
 
 #include <algorithm>
 #include <tuple>

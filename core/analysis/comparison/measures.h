@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/op.h"
-#include "core/timeline/position.h"
+#include "core/timeline/bubbles.h"
 #include "core/timeline/step_timeline.h"
 
 #include <compare>

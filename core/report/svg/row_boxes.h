@@ -2,7 +2,7 @@
 
 #include "core/report/svg/document.h"
 #include "core/report/svg/palette.h"
-#include "core/timeline/position.h"
+#include "core/timeline/bubbles.h"
 #include "core/timeline/step_timeline.h"
 
 #include <optional>

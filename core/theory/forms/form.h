@@ -2,7 +2,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
-#include "core/timeline/position.h"
+#include "core/timeline/bubbles.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "core/theory/forms/form_builder.h"
 
-#include "core/timeline/phases.h"
+#include "core/timeline/bubbles.h"
 
 #include <fmt/format.h>
 

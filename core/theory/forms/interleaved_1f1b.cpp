@@ -30,7 +30,7 @@
 #include "core/theory/forms/form_builder.h"
 #include "core/theory/forms/latency.h"
 #include "core/theory/forms/quotes.h"
-#include "core/timeline/phases.h"
+#include "core/timeline/bubbles.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "core/aadiff/coverage.h"
 #include "core/aadiff/mismatch.h"
-#include "core/aadiff/odds.h"
 #include "core/analysis/report.h"
 #include "core/recognise/load_checks.h"
 #include "core/recognise/run.h"

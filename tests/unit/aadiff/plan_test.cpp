@@ -100,7 +100,8 @@ TEST(AadiffPlan, GathersIdleTimeWhereThatHelps) {
     const auto study = studyAadiff(schedule, costsOf(TimeNs{2'000'000}, TimeNs{2'000'000}), layered(schedule, 1));
     ASSERT_TRUE(study.ok());
     EXPECT_TRUE(study.value().retiming());
-    EXPECT_GT(study.value().share(study.value().with_slack), study.value().share(study.value().as_executed));
+    EXPECT_GT(study.value().checkedFraction(study.value().with_slack),
+              study.value().checkedFraction(study.value().as_executed));
 }
 
 TEST(AadiffPlan, CoversEverythingOldestFirst) {
@@ -122,7 +123,7 @@ TEST(AadiffPlan, CoversEverythingOldestFirst) {
     }
     ASSERT_TRUE(plan.stepsToFull());
     EXPECT_LE(*plan.stepsToFull(), 3);
-    EXPECT_GT(study.value().share(plan), 0.15);
+    EXPECT_GT(study.value().checkedFraction(plan), 0.15);
 }
 
 // Rank 0 has neither time before its first op nor behind its last; with whole chunks and a large margin nothing fits.
@@ -134,7 +135,7 @@ TEST(AadiffPlan, SaysWhatCanNeverBeChecked) {
     const auto study = studyAadiff(schedule, costs, limits);
     ASSERT_TRUE(study.ok());
     EXPECT_FALSE(study.value().plan().stepsToFull());
-    EXPECT_EQ(AadiffStudy::coverable(study.value().plan()), 0.0);
+    EXPECT_EQ(AadiffStudy::coverableFraction(study.value().plan()), 0.0);
     for (const RankPlan& rank : study.value().plan().ranks) {
         EXPECT_EQ(rank.never.size(), rank.units.size());
         EXPECT_TRUE(rank.steps.empty());

@@ -1,4 +1,4 @@
-#include "core/aadiff/slots.h"
+#include "core/aadiff/plan.h"
 
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"

@@ -1,4 +1,4 @@
-#include "core/timeline/blend.h"
+#include "core/timeline/step_timeline.h"
 
 #include <gtest/gtest.h>
 

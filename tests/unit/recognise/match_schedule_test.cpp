@@ -1,6 +1,6 @@
 #include "core/recognise/match_schedule.h"
 
-#include "core/cost/typical_costs.h"
+#include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 #include "tests/unit/recognise/step_maker.h"
 

@@ -1,7 +1,7 @@
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 #include "core/theory/analysis.h"
-#include "core/timeline/phases.h"
+#include "core/timeline/bubbles.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "core/graph/simulate.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/position.h"
+#include "core/timeline/bubbles.h"
 
 #include <gtest/gtest.h>
 

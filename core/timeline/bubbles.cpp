@@ -1,10 +1,9 @@
-#include "core/timeline/position.h"
-
-#include "core/timeline/step_order.h"
+#include "core/timeline/bubbles.h"
 
 #include <algorithm>
 
 namespace bubblescope {
+
 namespace {
 
 /// The position of a gap in front of the op at `index`.
@@ -66,6 +65,38 @@ Phases findPhases(const std::vector<Op>& ops) {
         ++phases.cooldown;
     phases.cooldown = std::min(phases.cooldown + 1, phases.end);
     return phases;
+}
+
+StepOrder::StepOrder(const StepTimeline& step) : schedule_(executedOrder(step)), graph_(schedule_) {
+    ops_.reserve(step.ranks.size());
+    phases_.reserve(step.ranks.size());
+    for (const auto& ran : step.ranks) {
+        auto& ops = ops_.emplace_back();
+        ops.reserve(ran.size());
+        for (const TimelineOp& op : ran)
+            ops.push_back(op.op);
+        phases_.push_back(findPhases(ops));
+    }
+}
+
+bool StepOrder::assign(const StepTimeline& step) {
+    if (isOf(step)) return true;
+    *this = StepOrder(step);
+    return false;
+}
+
+bool StepOrder::isOf(const StepTimeline& step) const {
+    if (step.pp != schedule_.pp || step.microbatches != schedule_.microbatches || step.vpp != schedule_.vpp)
+        return false;
+    if (step.placement != schedule_.placement || step.ranks.size() != ops_.size()) return false;
+    for (std::size_t r = 0; r < ops_.size(); ++r) {
+        const auto& ran = step.ranks[r];
+        if (ran.size() != ops_[r].size()) return false;
+        for (std::size_t i = 0; i < ran.size(); ++i) {
+            if (ran[i].op != ops_[r][i]) return false;
+        }
+    }
+    return true;
 }
 
 namespace {
@@ -138,6 +169,35 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
             [&](const Bubble& bubble) { result[r][positionIndex(bubble.position)] += bubble.duration(); });
     }
     return result;
+}
+
+BubbleRates bubbleRates(const StepTimeline& step) {
+    TimeNs busy_total{0};
+    TimeNs busiest{0};
+    TimeNs longest{0};
+    TimeNs longest_busy{0};
+    for (const auto& ops : step.ranks) {
+        TimeNs busy{0};
+        TimeNs covered = step.begin;
+        TimeNs first = step.end;
+        for (const TimelineOp& op : ops) {
+            if (op.start >= step.end) break;
+            first = std::min(first, op.start);
+            const TimeNs from = std::max(covered, op.start);
+            const TimeNs to = std::min(op.end, step.end);
+            if (to > from) busy += to - from;
+            covered = std::max(covered, to);
+        }
+        busy_total += busy;
+        busiest = std::max(busiest, busy);
+        if (covered - first > longest) {
+            longest = covered - first;
+            longest_busy = busy;
+        }
+    }
+    const TimeNs capacity = step.wall() * static_cast<std::int64_t>(step.ranks.size());
+    return {shareOf(capacity - busy_total, capacity), shareOf(longest - longest_busy, longest),
+            shareOf(step.wall() - busiest, busiest)};
 }
 
 } // namespace bubblescope

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "core/base/time.h"
+#include "core/schedule/dependency.h"
+#include "core/schedule/op.h"
+#include "core/timeline/step_timeline.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+// Where the bubbles of a step lie, and how large they are.
+
+/// Where in a rank's step a bubble lies.
+///
+/// A rank's ops fall into phases: warm-up, up to the forward directly before its first backward (not
+/// included); steady, from that forward to the backward directly after its last forward; cool-down, the
+/// rest. A rank whose forwards all precede its backwards has no steady phase (F-then-B, and the outer
+/// ranks of 1F1B when m is small); what lies between its forwards and its backwards is one bubble.
+enum class Position : std::uint8_t {
+    BeforeWarmup,
+    InsideWarmup,
+    WarmupToSteady,
+    InsideSteady,
+    SteadyToCooldown,
+    ForwardToBackward, ///< in place of the three above on a rank without a steady phase
+    InsideCooldown,
+    AfterCooldown,
+};
+inline constexpr std::size_t kPositionCount = 8;
+
+/// The manual's wording, also the JSON key: "before warm-up", "between warm-up and steady", …
+/// F-then-B has no warm-up, so its positions read "before forward", "between forward and backward",
+/// "after backward" when `f_then_b` is set.
+[[nodiscard]] std::string_view positionName(Position position, bool f_then_b = false);
+
+template <class T>
+using PerPosition = std::array<T, kPositionCount>;
+
+[[nodiscard]] constexpr std::size_t positionIndex(Position position) {
+    return static_cast<std::size_t>(position);
+}
+
+/// One interval in which a rank's compute stream has no op of the step running.
+struct Bubble {
+    Rank rank;
+    Position position = Position::BeforeWarmup;
+    TimeNs start{0};
+    TimeNs end{0};
+
+    [[nodiscard]] TimeNs duration() const { return end - start; }
+};
+
+/// Where a rank's phases lie in its list (see Position): warm-up [0, steady), steady [steady, cooldown),
+/// cool-down [cooldown, end). Without a steady phase both equal the first backward's index.
+struct Phases {
+    std::size_t steady = 0;
+    std::size_t cooldown = 0;
+    std::size_t end = 0; ///< after the last F, B, I or W op
+
+    [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
+};
+
+/// `ops` of one rank in execution order; optimizer ops are no part of any phase. An overlapped pair of a forward and a
+/// backward is steady, even where it is the rank's last forward and its first backward.
+[[nodiscard]] Phases findPhases(const std::vector<Op>& ops);
+
+/// The order in which a step's ops ran and what follows from it whatever the times. The steps of a run mostly have one
+/// order, so that this is worth keeping from one step to the next.
+class StepOrder {
+public:
+    explicit StepOrder(const StepTimeline& step);
+
+    /// Becomes the order of another step. True if that has the same ops in the same order: then nothing changed.
+    bool assign(const StepTimeline& step);
+
+    [[nodiscard]] const Schedule& schedule() const { return schedule_; } ///< executedOrder()
+    [[nodiscard]] const OpGraph& graph() const { return graph_; }        ///< of that
+    /// Of a rank's ops as the timeline lists them, optimizers included.
+    [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
+
+private:
+    [[nodiscard]] bool isOf(const StepTimeline& step) const;
+
+    std::vector<std::vector<Op>> ops_; ///< as the timeline lists them
+    Schedule schedule_;
+    OpGraph graph_;
+    std::vector<Phases> phases_;
+};
+
+/// All bubbles of a step, by rank and start; intervals of length 0 are left out. Idle time of overlapping
+/// ops (damaged traces) is counted once. Linear in ops.
+[[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
+
+/// findBubbles() of a step of this order.
+[[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
+/// Of those, the time at each position, per rank.
+[[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
+/// The same if the step's ops, optimizers aside, began at `starts` and took `durations`, rank after rank.
+[[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
+                                                                 std::span<const TimeNs> starts,
+                                                                 std::span<const TimeNs> durations);
+
+/// The three things that are called "bubble rate". The first is meant wherever nothing else is said.
+struct BubbleRates {
+    double over_makespan = 0; ///< idle over makespan, mean of all ranks
+    double span = 0;          ///< on the rank with the longest span (first start to last end): idle over span, as the
+                              ///< zero-bubble papers count
+    double over_ideal = 0;    ///< (makespan − ideal) / ideal, ideal = the busiest rank's work
+};
+
+[[nodiscard]] BubbleRates bubbleRates(const StepTimeline& step);
+
+} // namespace bubblescope
