@@ -122,7 +122,11 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
             const CheckPlace place{group.replica, group.rank, tensor};
             for (const int layer : layers) {
                 CoveredUnit& unit = units[{place, group.chunk, group.kind, layer}];
-                unit = {place, group.chunk, group.kind, layer == kNoLayer ? std::optional<int>() : layer, {}, -1};
+                unit = {.place = place,
+                        .chunk = group.chunk,
+                        .kind = group.kind,
+                        .layer = layer == kNoLayer ? std::optional<int>() : layer,
+                        .counts = {}};
             }
         }
     }

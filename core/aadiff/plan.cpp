@@ -74,7 +74,7 @@ private:
             const int layers = limits_.layers.empty() ? 1 : limits_.layers[stage.index()];
             const TimeNs cost = costs_.opTime(kind, stage) / std::max(1, layers);
             for (int layer = 0; layer < layers; ++layer)
-                plan_.units.push_back({rank_, chunk, kind, layer, cost});
+                plan_.units.push_back({.rank = rank_, .chunk = chunk, .kind = kind, .layer = layer, .cost = cost});
         }
     }
 
@@ -173,7 +173,13 @@ private:
                     const Candidate* const op = end > plan_.slots[s].end ? nullptr : next(s, index, end);
                     if (op == nullptr) continue;
                     done_.insert({op->op, index});
-                    checks.push_back({s, index, ops_[op->op].op.microbatch, free, end, op->kept, op->op});
+                    checks.push_back({.slot = s,
+                                      .unit = index,
+                                      .microbatch = ops_[op->op].op.microbatch,
+                                      .start = free,
+                                      .end = end,
+                                      .kept = op->kept,
+                                      .op = op->op});
                     open -= last_check_[index] == 0 ? 1 : 0;
                     last_check_[index] = ++checks_;
                     free = end;

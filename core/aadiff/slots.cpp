@@ -16,8 +16,11 @@ std::vector<std::vector<Slot>> bubblesAsSlots(const StepTimeline& step) {
         for (const Bubble& bubble : bubbles) {
             const auto& ops = step.ranks[bubble.rank.index()];
             const auto next = std::ranges::lower_bound(ops, bubble.end, {}, &TimelineOp::start);
-            of_rank.push_back({bubble.rank, bubble.position, bubble.start - step.begin, bubble.end - step.begin,
-                               static_cast<std::size_t>(next - ops.begin())});
+            of_rank.push_back({.rank = bubble.rank,
+                               .position = bubble.position,
+                               .start = bubble.start - step.begin,
+                               .end = bubble.end - step.begin,
+                               .next_op = static_cast<std::size_t>(next - ops.begin())});
         }
     }
     return slots;

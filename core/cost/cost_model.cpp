@@ -52,7 +52,11 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
     if (input_grad->count() < 0 || weight_grad->count() < 0) {
         return usageError("one half of the backward is longer than the whole", "make --backward the larger time");
     }
-    return OpTimes{forward, *input_grad + *weight_grad, *input_grad, *weight_grad, optimizer};
+    return OpTimes{.forward = forward,
+                   .backward = *input_grad + *weight_grad,
+                   .input_grad = *input_grad,
+                   .weight_grad = *weight_grad,
+                   .optimizer = optimizer};
 }
 
 OpTimes meanTimes(const std::vector<OpTimes>& stages) {
@@ -67,8 +71,11 @@ OpTimes meanTimes(const std::vector<OpTimes>& stages) {
         }
         return whole + TimeNs{rest / count};
     };
-    OpTimes times{mean(&OpTimes::forward), TimeNs{0}, mean(&OpTimes::input_grad), mean(&OpTimes::weight_grad),
-                  mean(&OpTimes::optimizer)};
+    OpTimes times{.forward = mean(&OpTimes::forward),
+                  .backward = TimeNs{0},
+                  .input_grad = mean(&OpTimes::input_grad),
+                  .weight_grad = mean(&OpTimes::weight_grad),
+                  .optimizer = mean(&OpTimes::optimizer)};
     times.backward = times.input_grad + times.weight_grad;
     return times;
 }

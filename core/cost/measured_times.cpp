@@ -20,8 +20,21 @@ std::size_t MeasuredTimes::Hash::operator()(const Key& key) const noexcept {
 }
 
 MeasuredTimes::Key MeasuredTimes::opKey(Rank rank, const Op& op) {
-    if (op.kind == OpKind::Optimizer) return {rank.value, static_cast<std::int32_t>(op.kind), 0, 0, 0};
-    return {rank.value, static_cast<std::int32_t>(op.kind), op.microbatch.value, op.chunk.value, op.sequence};
+    if (op.kind == OpKind::Optimizer) return {.place = rank.value, .kind = static_cast<std::int32_t>(op.kind)};
+    return {.place = rank.value,
+            .kind = static_cast<std::int32_t>(op.kind),
+            .microbatch = op.microbatch.value,
+            .chunk = op.chunk.value,
+            .sequence = op.sequence};
+}
+
+MeasuredTimes::Key MeasuredTimes::transferKey(Payload payload, Microbatch microbatch, Stage stage,
+                                              std::int32_t sequence) {
+    return {.place = stage.value,
+            .kind = static_cast<std::int32_t>(payload),
+            .microbatch = microbatch.value,
+            .chunk = 0,
+            .sequence = sequence};
 }
 
 MeasuredTimes MeasuredTimes::of(const StepTimeline& step) {
@@ -46,7 +59,7 @@ void MeasuredTimes::setOp(Rank rank, const Op& op, TimeNs duration) {
 
 void MeasuredTimes::setTransfer(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence,
                                 TimeNs duration) {
-    transfers_[{stage.value, static_cast<std::int32_t>(payload), microbatch.value, 0, sequence}] = duration;
+    transfers_[transferKey(payload, microbatch, stage, sequence)] = duration;
     longest_ = std::max(longest_, duration);
 }
 
@@ -57,8 +70,7 @@ std::optional<TimeNs> MeasuredTimes::op(Rank rank, const Op& op) const {
 
 std::optional<TimeNs> MeasuredTimes::transfer(Payload payload, Microbatch microbatch, Stage stage,
                                               std::int32_t sequence) const {
-    const auto found =
-        transfers_.find({stage.value, static_cast<std::int32_t>(payload), microbatch.value, 0, sequence});
+    const auto found = transfers_.find(transferKey(payload, microbatch, stage, sequence));
     return found == transfers_.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -113,8 +125,11 @@ CostModel typicalOpCosts(const StepTimeline& step) {
     };
     CostModel costs;
     costs.comm = TimeNs{0};
-    costs.times = {of(OpKind::Forward), of(OpKind::Backward), of(OpKind::BackwardInput), of(OpKind::BackwardWeight),
-                   of(OpKind::Optimizer)};
+    costs.times = {.forward = of(OpKind::Forward),
+                   .backward = of(OpKind::Backward),
+                   .input_grad = of(OpKind::BackwardInput),
+                   .weight_grad = of(OpKind::BackwardWeight),
+                   .optimizer = of(OpKind::Optimizer)};
     if (costs.times.backward.count() == 0) costs.times.backward = costs.times.input_grad + costs.times.weight_grad;
     // Last, since it mixes the groups.
     if (begin[kAlone] != begin[2 * kAlone]) costs.overlapped = medianOf(kAlone, 2 * kAlone);

@@ -46,6 +46,7 @@ private:
         std::size_t operator()(const Key& key) const noexcept;
     };
     static Key opKey(Rank rank, const Op& op);
+    static Key transferKey(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence);
 
     std::unordered_map<Key, TimeNs, Hash> ops_;
     std::unordered_map<Key, TimeNs, Hash> transfers_;

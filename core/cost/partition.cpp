@@ -74,8 +74,11 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
     }
     const auto scaled = [&](TimeNs time) { return time * before / now; };
     CostModel result = costs;
-    result.times = {scaled(costs.times.forward), scaled(costs.times.backward), scaled(costs.times.input_grad),
-                    scaled(costs.times.weight_grad), costs.times.optimizer};
+    result.times = {.forward = scaled(costs.times.forward),
+                    .backward = scaled(costs.times.backward),
+                    .input_grad = scaled(costs.times.input_grad),
+                    .weight_grad = scaled(costs.times.weight_grad),
+                    .optimizer = costs.times.optimizer};
     // Rounding must not make a whole backward differ from its halves.
     result.times.weight_grad = result.times.backward - result.times.input_grad;
     if (costs.overlapped) result.overlapped = scaled(*costs.overlapped);

@@ -22,7 +22,11 @@ constexpr std::array<std::array<int, 3>, 4> kTimes{{{5, 7, 3}, {5, 5, 3}, {5, 5,
 
 CostModel costsOf(const std::array<int, 3>& times, bool latency) {
     CostModel costs;
-    costs.times = {TimeNs{times[0]}, TimeNs{times[1] + times[2]}, TimeNs{times[1]}, TimeNs{times[2]}, TimeNs{0}};
+    costs.times = {.forward = TimeNs{times[0]},
+                   .backward = TimeNs{times[1] + times[2]},
+                   .input_grad = TimeNs{times[1]},
+                   .weight_grad = TimeNs{times[2]},
+                   .optimizer = TimeNs{0}};
     costs.overlapped = costs.times.forward + costs.times.backward - TimeNs{1};
     costs.comm = TimeNs{latency ? 1 : 0};
     return costs;

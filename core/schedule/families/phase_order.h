@@ -12,7 +12,13 @@ namespace bubblescope {
 
 /// A spec's schedule without ops: names, sizes, placement.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
-    return {spec.name, spec.flavor, spec.pp, spec.microbatches, spec.vpp, placement, {}};
+    return {.name = spec.name,
+            .flavor = spec.flavor,
+            .pp = spec.pp,
+            .microbatches = spec.microbatches,
+            .vpp = spec.vpp,
+            .placement = placement,
+            .ranks = {}};
 }
 
 /// The refusal of families that hold one chunk on each rank; `hint` says what to do instead.

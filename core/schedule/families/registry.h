@@ -22,7 +22,11 @@ struct ScheduleSpec {
     int memory_limit = 0;    ///< most activations a rank may hold, in forward ops of one chunk; 0 = the default
     int sequence_slices = 1; ///< slices of a micro-batch's sequence, for families that split it
     /// For families whose order depends on times. Equal halves of the backward unless given.
-    OpTimes times{TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
+    OpTimes times{.forward = TimeNs{1'000'000},
+                  .backward = TimeNs{2'000'000},
+                  .input_grad = TimeNs{1'000'000},
+                  .weight_grad = TimeNs{1'000'000},
+                  .optimizer = TimeNs{0}};
     TimeNs comm{0};
     /// For families that make room by weight gradients; memory_limit counts sizes.forward each.
     ActivationSizes sizes = {};

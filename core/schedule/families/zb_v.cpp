@@ -88,8 +88,14 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
     // What 1F1B holds on its first rank: p micro-batches, each with two chunks.
     const int limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * spec.pp;
     const OpTimes& t = spec.times;
-    auto ranks = zbVGreedyOrder({spec.pp, spec.microbatches, t.forward, t.input_grad, t.weight_grad, spec.comm,
-                                 limit * spec.sizes.forward, spec.sizes});
+    auto ranks = zbVGreedyOrder({.pp = spec.pp,
+                                 .microbatches = spec.microbatches,
+                                 .forward = t.forward,
+                                 .input_grad = t.input_grad,
+                                 .weight_grad = t.weight_grad,
+                                 .comm = spec.comm,
+                                 .memory_limit = limit * spec.sizes.forward,
+                                 .sizes = spec.sizes});
     if (!ranks) {
         return usageError(fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
                           fmt::format("give --memory-limit {} or more, or use v-half or v-min", 2 * spec.pp));
@@ -103,7 +109,13 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (spec.vpp < 2) {
         return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp), "give --vpp 2");
     }
-    ZbVPaddleInput input{spec.pp, spec.microbatches, spec.vpp, spec.times, spec.loss, spec.comm, spec.sizes};
+    ZbVPaddleInput input{.pp = spec.pp,
+                         .microbatches = spec.microbatches,
+                         .vpp = spec.vpp,
+                         .times = spec.times,
+                         .loss = spec.loss,
+                         .comm = spec.comm,
+                         .sizes = spec.sizes};
     if (spec.memory_limit > 0) input.memory_limit = spec.memory_limit * spec.sizes.forward;
     auto ranks = zbVPaddleOrder(input);
     if (!ranks) {

@@ -53,7 +53,12 @@ FormBuilder::FormBuilder(const Schedule& schedule, const CostModel& costs, std::
 
 void FormBuilder::append(int s, Position position, std::string expression, TimeNs value) {
     form_.bubble[Rank{s}.index()] += value;
-    form_.positions.push_back({Rank{s}, position, std::move(expression), value, FormKind::Exact, domain_});
+    form_.positions.push_back({.rank = Rank{s},
+                               .position = position,
+                               .expression = std::move(expression),
+                               .value = value,
+                               .kind = FormKind::Exact,
+                               .domain = domain_});
 }
 
 FormBuilder& FormBuilder::add(Position position, std::string expression, const std::function<TimeNs(int)>& value) {
