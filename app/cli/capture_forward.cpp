@@ -24,9 +24,9 @@ TimeNs forwardTime() {
 
 } // namespace
 
-Result<std::unique_ptr<CaptureForward>> CaptureForward::start(profiler::StreamSender::Options options,
+Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender::Options options,
                                                               const std::filesystem::path& dir) {
-    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower, profiler::SegmentFollower::open({dir}));
+    BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open({dir}));
     std::unique_ptr<CaptureForward> forward(new CaptureForward(std::move(options), std::move(follower)));
     forward->wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!forward->wake_.isOpen()) return runError("what is recorded cannot be sent on: no event is to be had");

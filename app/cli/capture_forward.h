@@ -18,7 +18,7 @@ namespace bubblescope::cli {
 class CaptureForward {
 public:
     /// Error: Run, where files cannot be watched or no thread is to be had.
-    [[nodiscard]] static Result<std::unique_ptr<CaptureForward>> start(profiler::StreamSender::Options options,
+    [[nodiscard]] static Result<std::unique_ptr<CaptureForward>> start(live::StreamSender::Options options,
                                                                        const std::filesystem::path& dir);
     CaptureForward(const CaptureForward&) = delete;
     CaptureForward& operator=(const CaptureForward&) = delete;
@@ -29,14 +29,14 @@ public:
     [[nodiscard]] Status finish(TimeNs patience);
 
 private:
-    CaptureForward(profiler::StreamSender::Options options, profiler::SegmentFollower follower)
+    CaptureForward(live::StreamSender::Options options, live::SegmentFollower follower)
         : sender_(std::move(options)), follower_(std::move(follower)) {}
     void loop();
     [[nodiscard]] Status send();
     [[nodiscard]] std::optional<TimeNs> deadline();
 
-    profiler::StreamSender sender_; ///< the thread's, like the next
-    profiler::SegmentFollower follower_;
+    live::StreamSender sender_; ///< the thread's, like the next
+    live::SegmentFollower follower_;
     Descriptor wake_;                ///< readable when the job is over
     std::mutex mutex_;               ///< guards what follows
     std::optional<TimeNs> deadline_; ///< once the job is over

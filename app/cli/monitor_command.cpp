@@ -28,8 +28,8 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::LiveAnalyzer;
-using profiler::LiveEvent;
+using live::LiveAnalyzer;
+using live::LiveEvent;
 
 struct MonitorArguments {
     std::vector<std::string> folders;
@@ -47,11 +47,11 @@ struct MonitorArguments {
 /// The last screen is overwritten by the next.
 class Screen {
 public:
-    void show(const LiveAnalyzer& engine) {
+    void show(const LiveAnalyzer& analyzer) {
         winsize size{};
         constexpr std::size_t kLines = 24;
         const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
-        const std::string text = liveText(engine, (known ? size.ws_row : kLines) - 1);
+        const std::string text = liveText(analyzer, (known ? size.ws_row : kLines) - 1);
         if (lines_ > 0) fmt::print("\x1b[{}A\x1b[J", lines_);
         printText(text);
         std::fflush(stdout);
@@ -77,10 +77,10 @@ void allowManyFiles() {
 
 class Monitor {
 public:
-    Monitor(const MonitorArguments& options, profiler::LiveOptions live, profiler::SegmentFollower follower,
-            std::optional<profiler::StreamReceiver> receiver, std::optional<profiler::MetricsEndpoint> metrics,
-            TimeNs alert_interval, profiler::CapturedRun captured)
-        : options_(options), engine_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
+    Monitor(const MonitorArguments& options, live::LiveOptions live, live::SegmentFollower follower,
+            std::optional<live::StreamReceiver> receiver, std::optional<live::MetricsEndpoint> metrics,
+            TimeNs alert_interval, live::CapturedRun captured)
+        : options_(options), analyzer_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
           captured_(std::move(captured)), metrics_(std::move(metrics)), alert_(options.alert, {alert_interval}),
           lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
@@ -89,9 +89,9 @@ public:
         while (!stop.came() && !turn(stop.descriptor())) {
         }
         if (lines_)
-            printLine(liveSummaryJson(engine_));
+            printLine(liveSummaryJson(analyzer_));
         else
-            screen_.show(engine_);
+            screen_.show(analyzer_);
         if (receiver_) receiver_->finish(std::chrono::seconds(2));
         alert_.finish();
         return exitCodeOf();
@@ -100,23 +100,23 @@ public:
 private:
     /// True when there is nothing more to watch.
     bool turn(int stop) {
-        const bool more = follower_.read(engine_, monitorNow());
-        if (receiver_) receiver_->turn(engine_, monitorNow());
-        captured_.look(engine_, monitorNow());
+        const bool more = follower_.read(analyzer_, monitorNow());
+        if (receiver_) receiver_->turn(analyzer_, monitorNow());
+        captured_.look(analyzer_, monitorNow());
         if (receiver_ && receiver_->keepProblem() != told_) {
             told_ = receiver_->keepProblem();
             printError(told_);
         }
-        const std::vector<LiveEvent> events = engine_.advance(monitorNow());
+        const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());
         for (const LiveEvent& event : events)
             take(event);
         if (!lines_ && (!events.empty() || monitorNow() - shown_ >= std::chrono::seconds(1))) {
-            screen_.show(engine_);
+            screen_.show(analyzer_);
             shown_ = monitorNow();
         }
-        if (metrics_) metrics_->serve([this] { return exposition(engine_); });
-        const bool enough = options_.steps && engine_.counts().steps >= *options_.steps;
-        if (enough || (engine_.runEnded() && !more)) return true;
+        if (metrics_) metrics_->serve([this] { return exposition(analyzer_); });
+        const bool enough = options_.steps && analyzer_.counts().steps >= *options_.steps;
+        if (enough || (analyzer_.runEnded() && !more)) return true;
         if (!more) wait(stop);
         return false;
     }
@@ -134,7 +134,7 @@ private:
     }
 
     void take(const LiveEvent& event) {
-        if (lines_) printLine(eventJson(event, engine_));
+        if (lines_) printLine(eventJson(event, analyzer_));
         if (event.kind == LiveEvent::Kind::AnomalyFound) {
             const Anomaly& anomaly = event.anomaly->anomaly;
             failed_ = failed_ || isFinding(anomalyKindName(anomaly.kind));
@@ -145,7 +145,7 @@ private:
             failed_ = failed_ || isFinding(anomalyKindName(AnomalyKind::AadiffMismatch));
             alert("mismatch", "aadiff-mismatch", "serious", "", event.text, event);
         } else if (event.kind == LiveEvent::Kind::RankChanged &&
-                   (event.rank.state == profiler::RankState::Gone || event.rank.state == profiler::RankState::Late)) {
+                   (event.rank.state == live::RankState::Gone || event.rank.state == live::RankState::Late)) {
             const std::string state(rankStateName(event.rank.state));
             alert("rank", "rank-" + state, "serious", std::to_string(event.rank.rank.value),
                   fmt::format("rank {} is {}: {}", event.rank.rank.value, state, event.rank.why), event);
@@ -155,7 +155,7 @@ private:
     void alert(std::string_view event, const std::string& kind, std::string_view severity, const std::string& rank,
                const std::string& message, const LiveEvent& what) {
         if (options_.alert.empty()) return;
-        profiler::Alert::Message raised;
+        live::Alert::Message raised;
         raised.identity = kind + "/" + rank;
         raised.environment = {{"BUBBLESCOPE_EVENT", std::string(event)},
                               {"BUBBLESCOPE_KIND", kind},
@@ -164,7 +164,7 @@ private:
                               {"BUBBLESCOPE_STEP", std::to_string(what.step)},
                               {"BUBBLESCOPE_MESSAGE", message},
                               {"BUBBLESCOPE_HELD_BACK", std::to_string(alert_.heldBack())}};
-        raised.document = eventJson(what, engine_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        raised.document = eventJson(what, analyzer_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
         if (!alert_.raise(raised, monitorNow()) && !alert_.problem().empty())
             printError("the alert's command cannot be started: " + alert_.problem());
     }
@@ -176,18 +176,18 @@ private:
 
     [[nodiscard]] int exitCodeOf() const {
         constexpr int kRunFailed = 4;
-        const auto gone = [](const profiler::LiveRank& rank) { return rank.state == profiler::RankState::Gone; };
-        if (std::ranges::any_of(engine_.ranks(), gone)) return kRunFailed;
+        const auto gone = [](const live::LiveRank& rank) { return rank.state == live::RankState::Gone; };
+        if (std::ranges::any_of(analyzer_.ranks(), gone)) return kRunFailed;
         return failed_ ? 1 : 0;
     }
 
     const MonitorArguments& options_;
-    LiveAnalyzer engine_;
-    profiler::SegmentFollower follower_;
-    std::optional<profiler::StreamReceiver> receiver_;
-    profiler::CapturedRun captured_;
-    std::optional<profiler::MetricsEndpoint> metrics_;
-    profiler::Alert alert_;
+    LiveAnalyzer analyzer_;
+    live::SegmentFollower follower_;
+    std::optional<live::StreamReceiver> receiver_;
+    live::CapturedRun captured_;
+    std::optional<live::MetricsEndpoint> metrics_;
+    live::Alert alert_;
     Screen screen_;
     std::string told_; ///< of the receiver's problems
     TimeNs shown_{0};
@@ -198,11 +198,11 @@ private:
 CommandResult monitor(const MonitorArguments& options) {
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
-    profiler::LiveOptions live;
+    live::LiveOptions live;
     live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
         BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
-    BUBBLESCOPE_ASSIGN(live.board.patience, parseTime(options.patience));
+    BUBBLESCOPE_ASSIGN(live.assembly.patience, parseTime(options.patience));
     BUBBLESCOPE_ASSIGN(const TimeNs alert_interval, parseTime(options.alert_interval));
     for (const std::string& folder : options.folders) {
         // A run that is to begin makes its folder, but not those above it.
@@ -212,14 +212,14 @@ CommandResult monitor(const MonitorArguments& options) {
                           "name the folder that the run records into");
     }
     allowManyFiles();
-    std::optional<profiler::MetricsEndpoint> metrics;
+    std::optional<live::MetricsEndpoint> metrics;
     if (!options.metrics.empty()) {
-        BUBBLESCOPE_ASSIGN(const profiler::Address address, profiler::parseAddress(options.metrics));
-        BUBBLESCOPE_ASSIGN(metrics, profiler::MetricsEndpoint::open(address));
+        BUBBLESCOPE_ASSIGN(const net::Address address, net::parseAddress(options.metrics));
+        BUBBLESCOPE_ASSIGN(metrics, live::MetricsEndpoint::open(address));
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
-    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower,
-                       profiler::SegmentFollower::open({options.folders.begin(), options.folders.end()}));
+    BUBBLESCOPE_ASSIGN(live::SegmentFollower follower,
+                       live::SegmentFollower::open({options.folders.begin(), options.folders.end()}));
     const bool forwards = !options.streams.forward.empty();
     const bool reduces = !options.streams.replicas.empty();
     if (reduces && !forwards) return usageError("--replicas is for --forward");
@@ -228,20 +228,20 @@ CommandResult monitor(const MonitorArguments& options) {
     if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
     BUBBLESCOPE_ASSIGN(live.replicas, options.streams.nativeReplicas());
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
-    std::optional<profiler::ScratchFiles> scratch;
+    std::optional<live::ScratchFiles> scratch;
     std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());
     if (!options.streams.listen.empty() && !forwards) {
         if (options.streams.keep.empty()) {
-            BUBBLESCOPE_ASSIGN(scratch, profiler::ScratchFiles::make());
+            BUBBLESCOPE_ASSIGN(scratch, live::ScratchFiles::make());
         }
         captured.push_back(scratch ? scratch->path() : std::filesystem::path(options.streams.keep));
     }
-    BUBBLESCOPE_ASSIGN(std::optional<profiler::StreamReceiver> receiver,
+    BUBBLESCOPE_ASSIGN(std::optional<live::StreamReceiver> receiver,
                        options.streams.receiver(forwards || captured.empty() ? "" : captured.back()));
     if (forwards) return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver));
-    const TimeNs patience = live.board.patience;
+    const TimeNs patience = live.assembly.patience;
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
-                    alert_interval, profiler::CapturedRun(std::move(captured), patience));
+                    alert_interval, live::CapturedRun(std::move(captured), patience));
     return monitor.run();
 }
 

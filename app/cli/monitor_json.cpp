@@ -4,12 +4,12 @@
 namespace bubblescope::cli {
 namespace {
 
-using profiler::LiveAnalyzer;
-using profiler::LiveEvent;
-using profiler::LiveRank;
-using profiler::LiveStep;
+using live::LiveAnalyzer;
+using live::LiveEvent;
+using live::LiveRank;
+using live::LiveStep;
 
-Json checksJson(const profiler::CheckCounts& checks) {
+Json checksJson(const live::CheckCounts& checks) {
     return {{"planned", checks.planned()},
             {"equal", checks.equal},
             {"mismatch", checks.mismatch},
@@ -27,7 +27,7 @@ Json rankJson(const LiveRank& rank) {
     return document;
 }
 
-Json stepJson(const LiveStep& step, const LiveAnalyzer& engine) {
+Json stepJson(const LiveStep& step, const LiveAnalyzer& analyzer) {
     Json document = {{"step", step.index}, {"complete", step.complete}};
     if (step.complete) {
         document["wall_ns"] = step.wall.count();
@@ -54,7 +54,7 @@ Json stepJson(const LiveStep& step, const LiveAnalyzer& engine) {
     if (!mismatches.empty()) document["mismatches"] = std::move(mismatches);
     constexpr std::size_t kTop = 3;
     Json anomalies = Json::array();
-    for (const profiler::LiveAnomaly& anomaly : engine.anomalies()) {
+    for (const live::LiveAnomaly& anomaly : analyzer.anomalies()) {
         if (anomalies.size() < kTop) anomalies.push_back(anomaly.anomaly.message.text());
     }
     document["anomalies"] = std::move(anomalies);
@@ -80,12 +80,12 @@ void append(Json& document, const Json& more) {
 
 } // namespace
 
-Json eventJson(const LiveEvent& event, const LiveAnalyzer& engine) {
+Json eventJson(const LiveEvent& event, const LiveAnalyzer& analyzer) {
     Json document;
     switch (event.kind) {
     case LiveEvent::Kind::RunBegan:
         document["event"] = "run";
-        append(document, runJson(*engine.info()));
+        append(document, runJson(*analyzer.info()));
         break;
     case LiveEvent::Kind::RankChanged:
         document["event"] = "rank";
@@ -93,9 +93,9 @@ Json eventJson(const LiveEvent& event, const LiveAnalyzer& engine) {
         break;
     case LiveEvent::Kind::StepClosed:
         document["event"] = "step";
-        for (auto step = engine.steps().rbegin(); step != engine.steps().rend(); ++step) {
+        for (auto step = analyzer.steps().rbegin(); step != analyzer.steps().rend(); ++step) {
             if (step->index != event.step) continue;
-            append(document, stepJson(*step, engine));
+            append(document, stepJson(*step, analyzer));
             break;
         }
         break;
@@ -117,11 +117,11 @@ Json eventJson(const LiveEvent& event, const LiveAnalyzer& engine) {
     return document;
 }
 
-Json liveSummaryJson(const LiveAnalyzer& engine) {
-    const profiler::LiveCounts counts = engine.counts();
-    const profiler::Latency& latency = engine.latency();
+Json liveSummaryJson(const LiveAnalyzer& analyzer) {
+    const live::LiveCounts counts = analyzer.counts();
+    const live::Latency& latency = analyzer.latency();
     Json ranks = Json::array();
-    for (const LiveRank& rank : engine.ranks()) {
+    for (const LiveRank& rank : analyzer.ranks()) {
         Json entry = rankJson(rank);
         entry["records"] = rank.records;
         entry["dropped"] = rank.dropped;
@@ -131,11 +131,11 @@ Json liveSummaryJson(const LiveAnalyzer& engine) {
         ranks.push_back(std::move(entry));
     }
     Json document = {{"event", "end"},
-                     {"run_ended", engine.runEnded()},
+                     {"run_ended", analyzer.runEnded()},
                      {"steps", counts.steps},
                      {"incomplete", counts.incomplete},
                      {"ranks", std::move(ranks)},
-                     {"aadiff", checksJson(engine.checks())}};
+                     {"aadiff", checksJson(analyzer.checks())}};
     document["counts"] = {{"bytes", counts.bytes},
                           {"packets", counts.packets},
                           {"slices", counts.slices},

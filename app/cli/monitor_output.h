@@ -8,12 +8,12 @@
 namespace bubblescope::cli {
 
 /// What happened, as one of the documents that `monitor` prints as lines where nobody sees a terminal.
-[[nodiscard]] Json eventJson(const profiler::LiveEvent& event, const profiler::LiveAnalyzer& engine);
+[[nodiscard]] Json eventJson(const live::LiveEvent& event, const live::LiveAnalyzer& analyzer);
 
 /// The last of them: the run as far as it was seen.
-[[nodiscard]] Json liveSummaryJson(const profiler::LiveAnalyzer& engine);
+[[nodiscard]] Json liveSummaryJson(const live::LiveAnalyzer& analyzer);
 
 /// The present state for people, in no more lines than given.
-[[nodiscard]] std::string liveText(const profiler::LiveAnalyzer& engine, std::size_t lines);
+[[nodiscard]] std::string liveText(const live::LiveAnalyzer& analyzer, std::size_t lines);
 
 } // namespace bubblescope::cli

@@ -3,8 +3,8 @@
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
+#include "core/live/collector_summary.h"
 #include "core/live/scratch_files.h"
-#include "core/live/share_writer.h"
 
 #include <fmt/format.h>
 
@@ -96,24 +96,24 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .group(heading);
 }
 
-Result<std::optional<profiler::StreamReceiver>> StreamOptions::receiver(const std::filesystem::path& kept) const {
-    std::optional<profiler::StreamReceiver> opened;
+Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::filesystem::path& kept) const {
+    std::optional<live::StreamReceiver> opened;
     if (listen.empty()) return opened;
-    profiler::StreamReceiver::Options options;
-    BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(listen));
+    live::StreamReceiver::Options options;
+    BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(listen));
     BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
     options.clock = thisProcess().clock;
     options.keep = kept;
     if (!certificate.empty()) {
-        BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forListening(certificate, key));
+        BUBBLESCOPE_ASSIGN(options.tls, net::TlsSettings::forListening(certificate, key));
     }
-    BUBBLESCOPE_ASSIGN(opened, profiler::StreamReceiver::open(std::move(options)));
+    BUBBLESCOPE_ASSIGN(opened, live::StreamReceiver::open(std::move(options)));
     fmt::print(stderr, "Listening at {}\n", opened->address().text());
     return opened;
 }
 
-Result<profiler::ReplicaRange> StreamOptions::nativeReplicas() const {
-    profiler::ReplicaRange range;
+Result<live::ReplicaRange> StreamOptions::nativeReplicas() const {
+    live::ReplicaRange range;
     if (replicas.empty() || replicas == "all") return range;
     const char* const end = replicas.data() + replicas.size();
     auto parsed = std::from_chars(replicas.data(), end, range.first);
@@ -125,15 +125,15 @@ Result<profiler::ReplicaRange> StreamOptions::nativeReplicas() const {
     return range;
 }
 
-Result<profiler::StreamSender::Options> StreamOptions::senderOptions() const {
-    profiler::StreamSender::Options options;
-    BUBBLESCOPE_ASSIGN(options.address, profiler::parseAddress(forward));
+Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
+    live::StreamSender::Options options;
+    BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(forward));
     BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
     const ProcessInfo host = thisProcess();
     options.name = host.host;
     options.clock = host.clock;
     if (!trust.empty()) {
-        BUBBLESCOPE_ASSIGN(options.tls, profiler::TlsSettings::forConnecting(trust, options.address.host));
+        BUBBLESCOPE_ASSIGN(options.tls, net::TlsSettings::forConnecting(trust, options.address.host));
     }
     return options;
 }
@@ -143,9 +143,9 @@ namespace {
 /// A sender, and how long it is to go on.
 class Sending {
 public:
-    explicit Sending(profiler::StreamSender::Options options) : sender_(std::move(options)) {}
+    explicit Sending(live::StreamSender::Options options) : sender_(std::move(options)) {}
 
-    profiler::StreamSender& sender() { return sender_; }
+    live::StreamSender& sender() { return sender_; }
 
     /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
     Result<bool> turn() {
@@ -168,7 +168,7 @@ public:
     }
 
 private:
-    profiler::StreamSender sender_;
+    live::StreamSender sender_;
     std::string told_;
     TimeNs busy_at_ = monitorNow();
 };
@@ -177,8 +177,8 @@ constexpr int kLongestWait = 200; ///< milliseconds
 
 } // namespace
 
-CommandResult StreamOptions::sendFolders(profiler::SegmentFollower follower) const {
-    BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
+CommandResult StreamOptions::sendFolders(live::SegmentFollower follower) const {
+    BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
     Sending sending(std::move(options));
     StopSignals stop;
     while (!stop.came()) {
@@ -192,23 +192,23 @@ CommandResult StreamOptions::sendFolders(profiler::SegmentFollower follower) con
     return 0;
 }
 
-CommandResult StreamOptions::sendSteps(profiler::LiveOptions live, profiler::SegmentFollower follower,
-                                       std::optional<profiler::StreamReceiver> receiver) const {
-    BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options options, senderOptions());
-    BUBBLESCOPE_ASSIGN(const profiler::ScratchFiles files, profiler::ScratchFiles::make());
-    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower steps, profiler::SegmentFollower::open({files.path()}));
-    profiler::ShareWriter writer(files.path(), thisProcess());
-    profiler::LiveAnalyzer engine(std::move(live));
+CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFollower follower,
+                                       std::optional<live::StreamReceiver> receiver) const {
+    BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
+    BUBBLESCOPE_ASSIGN(const live::ScratchFiles files, live::ScratchFiles::make());
+    BUBBLESCOPE_ASSIGN(live::SegmentFollower steps, live::SegmentFollower::open({files.path()}));
+    live::SummaryWriter writer(files.path(), thisProcess());
+    live::LiveAnalyzer analyzer(std::move(live));
     Sending sending(std::move(options));
     StopSignals stop;
     bool ended = false;
     while (!stop.came()) {
-        bool more = follower.read(engine, monitorNow());
-        if (receiver) receiver->turn(engine, monitorNow());
-        BUBBLESCOPE_TRY(writer.write(engine, engine.advance(monitorNow()), monitorNow()));
-        if (engine.runEnded() && !more && !ended) {
+        bool more = follower.read(analyzer, monitorNow());
+        if (receiver) receiver->turn(analyzer, monitorNow());
+        BUBBLESCOPE_TRY(writer.write(analyzer, analyzer.advance(monitorNow()), monitorNow()));
+        if (analyzer.runEnded() && !more && !ended) {
             ended = true;
-            BUBBLESCOPE_TRY(writer.end(engine, monitorNow()));
+            BUBBLESCOPE_TRY(writer.end(analyzer, monitorNow()));
         }
         more = steps.read(sending.sender(), monitorNow()) || more;
         BUBBLESCOPE_ASSIGN(const bool over, sending.turn());

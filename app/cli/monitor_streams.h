@@ -30,16 +30,15 @@ struct StreamOptions {
     void addForward(Command command, const std::string& about);
     /// The collector that others send to; nothing unless asked for. Errors: Usage, Input, Run.
     /// `kept`: where streams of jobs that know nothing of us are kept; empty = nowhere.
-    [[nodiscard]] Result<std::optional<profiler::StreamReceiver>>
-    receiver(const std::filesystem::path& kept = {}) const;
-    [[nodiscard]] Result<profiler::StreamSender::Options> senderOptions() const;
+    [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
+    [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
     /// The replicas that are looked after here. Errors: Usage.
-    [[nodiscard]] Result<profiler::ReplicaRange> nativeReplicas() const;
+    [[nodiscard]] Result<live::ReplicaRange> nativeReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
-    [[nodiscard]] CommandResult sendFolders(profiler::SegmentFollower follower) const;
+    [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower) const;
     /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.
-    [[nodiscard]] CommandResult sendSteps(profiler::LiveOptions live, profiler::SegmentFollower follower,
-                                          std::optional<profiler::StreamReceiver> receiver) const;
+    [[nodiscard]] CommandResult sendSteps(live::LiveOptions live, live::SegmentFollower follower,
+                                          std::optional<live::StreamReceiver> receiver) const;
 };
 
 } // namespace bubblescope::cli

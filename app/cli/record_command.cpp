@@ -67,7 +67,7 @@ CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_TRY(mustBeFresh(capture.dir));
     std::unique_ptr<CaptureForward> forward;
     if (sends(options)) {
-        BUBBLESCOPE_ASSIGN(profiler::StreamSender::Options sender, options.streams.senderOptions());
+        BUBBLESCOPE_ASSIGN(live::StreamSender::Options sender, options.streams.senderOptions());
         sender.only_own = true;
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }

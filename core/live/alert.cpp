@@ -14,7 +14,7 @@
 // NOLINTNEXTLINE: POSIX's own name
 extern char** environ;
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 bool Alert::raise(const Message& message, TimeNs now) {
     reap(false);
@@ -83,4 +83,4 @@ void Alert::finish() {
     reap(true);
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

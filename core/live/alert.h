@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// Runs a user's command when something happens, at most once in a while for the same thing, and never waits for it.
 ///
@@ -53,4 +53,4 @@ private:
     std::string problem_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

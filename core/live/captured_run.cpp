@@ -3,7 +3,7 @@
 #include <chrono>
 #include <system_error>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 /// Of some folders that are watched nothing may have come yet, which is no reason not to read the others.
@@ -23,15 +23,15 @@ std::vector<std::filesystem::path> withTraces(const std::vector<std::filesystem:
 
 } // namespace
 
-void CapturedRun::look(LiveAnalyzer& engine, TimeNs now) {
-    if (!engine.captured()) return;
-    if (const std::int64_t heard = engine.counts().bytes; heard != heard_) {
+void CapturedRun::look(LiveAnalyzer& analyzer, TimeNs now) {
+    if (!analyzer.captured()) return;
+    if (const std::int64_t heard = analyzer.counts().bytes; heard != heard_) {
         heard_ = heard;
         grew_ = now;
         fresh_ = true;
         settled_ = false;
     }
-    const bool quiet = now - grew_ >= patience_ || engine.capturedOver();
+    const bool quiet = now - grew_ >= patience_ || analyzer.capturedOver();
     if (settled_ || (!quiet && (!fresh_ || now < next_))) return;
     const auto began = std::chrono::steady_clock::now();
     JobControl control;
@@ -42,7 +42,7 @@ void CapturedRun::look(LiveAnalyzer& engine, TimeNs now) {
     fresh_ = false;
     settled_ = quiet;
     problem_ = run.ok() ? std::string() : run.error().text();
-    if (run.ok()) engine.takeRun(run.value(), quiet);
+    if (run.ok()) analyzer.takeRun(run.value(), quiet);
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

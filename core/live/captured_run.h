@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// Recognises the steps of a job that knows nothing of us while it is recorded: reads its files again when they grew,
 /// as `analyze` reads them when they are finished. Files that are limited in size keep that short; it takes no more
@@ -17,8 +17,8 @@ public:
     CapturedRun(std::vector<std::filesystem::path> folders, TimeNs patience)
         : folders_(std::move(folders)), patience_(patience) {}
 
-    /// Hands new steps to the engine, which was fed with the same files. `now` as the engine has it.
-    void look(LiveAnalyzer& engine, TimeNs now);
+    /// Hands new steps to the analyzer, which was fed with the same files. `now` as the analyzer has it.
+    void look(LiveAnalyzer& analyzer, TimeNs now);
 
     /// Why no step was recognised at the last look; empty where one was.
     [[nodiscard]] const std::string& problem() const { return problem_; }
@@ -34,4 +34,4 @@ private:
     std::string problem_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

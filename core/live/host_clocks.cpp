@@ -1,6 +1,6 @@
 #include "core/live/host_clocks.h"
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 // Older ones would tie the clocks' present to what drifted away since.
@@ -66,4 +66,39 @@ void HostClocks::solve() {
     solved_ = true;
 }
 
-} // namespace bubblescope::profiler
+void HostClocks::setPlaces(std::size_t places, int pp) {
+    clock_of_place_.assign(places, {});
+    pp_ = pp;
+}
+
+std::string HostClocks::clockAt(std::size_t place) const {
+    return place < clock_of_place_.size() ? clock_of_place_[place] : std::string();
+}
+
+RunClocks HostClocks::align(std::vector<StepTimeline>& timelines, std::span<const LiveRank> ranks) {
+    RunClocks report;
+    if (clocks() < 2) return report;
+    report.method = ClockMethod::Aligned;
+    report.pings = pings();
+    for (StepTimeline& timeline : timelines) {
+        std::vector<ClockFit> fits;
+        for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
+            const std::size_t place = placeOf(timeline.replica, rank);
+            fits.push_back(fitOf(clock_of_place_[place]));
+            report.ranks.push_back({timeline.replica, Rank{rank}, ranks[place].host, fits.back()});
+        }
+        moveToReference(timeline, fits);
+    }
+    return report;
+}
+
+void HostClocks::align(std::vector<CheckRecord>& checks) {
+    if (clocks() < 2) return;
+    for (CheckRecord& check : checks) {
+        const ClockFit& fit = fitOf(clock_of_place_[placeOf(check.replica, check.rank.index())]);
+        check.start = fit.toReference(check.start);
+        check.end = fit.toReference(check.end);
+    }
+}
+
+} // namespace bubblescope::live

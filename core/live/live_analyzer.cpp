@@ -1,31 +1,106 @@
 #include "core/live/live_analyzer.h"
 
-#include "core/live/live_source.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
-// Of what a hostile stream could make grow.
-constexpr std::size_t kMaxMismatches = 100; ///< named of one step
-constexpr std::size_t kMaxOpenChecks = 256; ///< steps whose checks are counted before they are closed
-constexpr std::size_t kMaxTold = 4096;
-constexpr std::size_t kMaxRecords = 200'000; ///< of checks in open steps, and of late ones
+void addStreamCounts(LiveCounts& to, const perfetto::StreamCounts& more) {
+    to.bytes += more.bytes;
+    to.packets += more.packets;
+    to.slices += more.slices;
+    to.torn += more.torn;
+    to.damaged += more.damaged + more.unmatched;
+}
+
+bool isOver(RankState state) {
+    return state == RankState::Ended || state == RankState::Gone;
+}
 
 } // namespace
 
-LiveAnalyzer::LiveAnalyzer(LiveOptions options) : options_(std::move(options)) {}
+/// One stream, and what it stated of itself.
+class LiveAnalyzer::Source : public RecordSink {
+public:
+    Source(LiveAnalyzer& analyzer, Stream stream)
+        : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this)) {}
+
+    void onRun(const OwnHome& home, const RunStatement& run) override { analyzer_.onRun(*this, home, run); }
+    void onOp(const OwnHome& home, const FoundOp& op) override { analyzer_.onOp(*this, home, op); }
+    void onComm(const OwnHome& home, const FoundComm& comm) override { analyzer_.onComm(*this, home, comm); }
+    void onCheck(const OwnHome& home, SeenCheck check) override { analyzer_.onCheck(home, std::move(check)); }
+    void onDigest() override { ++analyzer_.checks_.digests; }
+    void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
+    void onClocks(const perfetto::ClockReading& clocks) override {
+        last_clocks = clocks;
+        if (process != nullptr) return; // its times are put on the wall clock where its files are read
+        if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
+    }
+    void onLost(const OwnHome& home, std::int64_t records) override {
+        analyzer_.counts_.dropped += std::max<std::int64_t>(0, records);
+        if (LiveRank* const rank = analyzer_.rankOf(home)) rank->dropped += std::max<std::int64_t>(0, records);
+    }
+    void onEnd(const OwnHome& home, const StreamEnd& end) override {
+        ended = true;
+        analyzer_.onEnd(home, end);
+    }
+    void onSummary(SummaryRecord record) override { analyzer_.onSummary(*this, std::move(record)); }
+    void onCaptured(const CaptureStatement& captured) override {
+        statement = captured.writer;
+        process = analyzer_.job_.processOf(captured);
+    }
+    void onCaptureLosses(std::int64_t events) override {
+        if (process == nullptr || events <= process->lost) return; // each part states the total
+        analyzer_.counts_.dropped += events - process->lost;
+        process->lost = events;
+    }
+    void onCaptureEnd() override {
+        ended = true;
+        if (process != nullptr) process->ended = true;
+    }
+    void onOther() override {}
+
+    void restart() {
+        addStreamCounts(analyzer_.counts_, counts());
+        analyzer_.merge_.restart(number);
+        stream_ = std::make_unique<RecordStream>(*this);
+        returned = true;
+        ended = false;
+        statement.reset();
+        process = nullptr;
+    }
+    [[nodiscard]] RecordStream& stream() { return *stream_; }
+    [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
+
+    Stream number;
+    std::optional<RunStatement> statement; ///< at its beginning
+    std::optional<OwnHome> owner;          ///< the rank that writes it
+    std::optional<perfetto::ClockReading> last_clocks;
+    RecordedProcess* process = nullptr; ///< that writes it, of a job that does not know Bubblescope
+    bool ended = false;
+    bool returned = false; ///< it was restarted, and has not sent an op since
+    bool own_clock = false;
+
+private:
+    LiveAnalyzer& analyzer_;
+    std::unique_ptr<RecordStream> stream_;
+};
+
+LiveAnalyzer::LiveAnalyzer(LiveOptions options)
+    : options_(std::move(options)), merge_(options_.assembly),
+      anomalies_(2 * static_cast<int>(options_.window.last + options_.window.first)) {}
 LiveAnalyzer::~LiveAnalyzer() = default;
+
+// ---- Streams in -----------------------------------------------------------------------------------------
 
 LiveAnalyzer::Stream LiveAnalyzer::open(const std::string&) {
     const auto free = std::ranges::find_if(sources_, [](const auto& source) { return source == nullptr; });
     const auto stream = static_cast<Stream>(free - sources_.begin());
     if (free == sources_.end()) sources_.emplace_back();
-    sources_[stream] = std::make_unique<Source>(*this);
+    sources_[stream] = std::make_unique<Source>(*this, stream);
     return stream;
 }
 
@@ -50,12 +125,17 @@ void LiveAnalyzer::restart(Stream stream) {
 }
 
 void LiveAnalyzer::close(Stream stream) {
-    addCounts(counts_, sources_[stream]->counts());
+    addStreamCounts(counts_, sources_[stream]->counts());
     sources_[stream].reset();
+    merge_.close(stream);
 }
 
 std::optional<RunStatement> LiveAnalyzer::statementOf(Stream stream) const {
-    return sources_[stream]->said;
+    return sources_[stream]->statement;
+}
+
+bool LiveAnalyzer::isCaptured(Stream stream) const {
+    return sources_[stream]->process != nullptr;
 }
 
 void LiveAnalyzer::gone(Stream stream, const std::string& why) {
@@ -65,13 +145,14 @@ void LiveAnalyzer::gone(Stream stream, const std::string& why) {
         source.process->why = why;
         return;
     }
+    const auto summarised = merge_.replicasOf(stream);
     for (LiveRank& rank : ranks_) {
-        const bool told = source.share && !source.ended && source.share->has(rank.replica);
-        if (!told || rank.state != RankState::Running) continue;
+        const bool reported = summarised && !source.ended && summarised->has(rank.replica);
+        if (!reported || rank.state != RankState::Running) continue;
         rank.why = "who told of it is no more: " + why;
         setState(rank, RankState::Late);
     }
-    LiveRank* const rank = source.whose ? rankOf(*source.whose) : nullptr;
+    LiveRank* const rank = source.owner ? rankOf(*source.owner) : nullptr;
     if (rank == nullptr || source.ended || rank->state == RankState::Ended) return;
     rank->why = why;
     setState(*rank, RankState::Gone);
@@ -80,10 +161,12 @@ void LiveAnalyzer::gone(Stream stream, const std::string& why) {
 LiveCounts LiveAnalyzer::counts() const {
     LiveCounts all = counts_;
     for (const auto& source : sources_) {
-        if (source) addCounts(all, source->counts());
+        if (source) addStreamCounts(all, source->counts());
     }
     return all;
 }
+
+// ---- The run and its ranks ------------------------------------------------------------------------------
 
 std::pair<int, int> LiveAnalyzer::replicas() const {
     return {options_.replicas.first, std::min(options_.replicas.last, info_->dp - 1)};
@@ -94,10 +177,10 @@ std::pair<int, int> LiveAnalyzer::replicas() const {
 LiveRank* LiveAnalyzer::rankOf(const OwnHome& home) {
     if (!info_ || home.tensor_rank != 0 || home.rank >= info_->pp || home.replica >= info_->dp) return nullptr;
     if (!options_.replicas.has(home.replica)) return nullptr;
-    return &ranks_[board_->placeOf(home.rank, home.replica)];
+    return &ranks_[assembler_->placeOf(home.rank, home.replica)];
 }
 
-void LiveAnalyzer::tell(LiveEvent::Kind kind, int step, std::string text) {
+void LiveAnalyzer::report(LiveEvent::Kind kind, int step, std::string text) {
     LiveEvent& event = events_.emplace_back();
     event.kind = kind;
     event.step = step;
@@ -107,51 +190,60 @@ void LiveAnalyzer::tell(LiveEvent::Kind kind, int step, std::string text) {
 void LiveAnalyzer::setState(LiveRank& rank, RankState state) {
     if (rank.state == state) return;
     rank.state = state;
-    const bool over = state == RankState::Ended || state == RankState::Gone;
-    board_->setEnded(board_->placeOf(rank.rank.value, rank.replica), over);
-    LiveEvent event;
-    event.kind = LiveEvent::Kind::RankChanged;
-    event.step = rank.step;
-    event.rank = rank;
-    events_.push_back(std::move(event));
+    assembler_->setEnded(placeOf(rank), isOver(state));
+    report(LiveEvent::Kind::RankChanged, rank.step);
+    events_.back().rank = rank;
 }
 
-/// What begins anew with another run. Streams and what they counted stay.
+void LiveAnalyzer::setHeard(LiveRank& rank) {
+    if (rank.state == RankState::Running) return;
+    if (rank.state == RankState::Late && !assembler_->doneWithOldest(placeOf(rank))) return;
+    rank.why.clear();
+    setState(rank, RankState::Running);
+}
+
+/// What begins again with another run. Streams and what they counted stay.
 void LiveAnalyzer::beginRun(const RunInfo& info) {
     info_ = info;
-    board_ = std::make_unique<StepAssembler>(info, options_.board, options_.replicas);
-    shared_.reset();
+    assembler_ = std::make_unique<StepAssembler>(info, options_.assembly, options_.replicas);
+    merge_.reset();
     window_ = std::make_unique<StepWindow>(info, options_.thresholds, options_.window);
-    ranks_.assign(board_->places(), {});
+    ranks_.assign(assembler_->places(), {});
     for (std::size_t place = 0; place < ranks_.size(); ++place) {
         ranks_[place].replica = static_cast<int>(place) / info.pp;
         ranks_[place].rank = Rank{static_cast<int>(place) % info.pp};
     }
-    clock_of_rank_.assign(ranks_.size(), {});
+    clocks_.setPlaces(ranks_.size(), info.pp);
     steps_.clear();
     anomalies_.clear();
-    told_.clear();
     checks_ = {};
-    checks_of_open_steps_.clear();
-    mismatches_of_open_steps_.clear();
-    records_of_open_steps_.clear();
-    open_records_ = 0;
-    late_checks_.clear();
+    open_checks_ = {};
     run_ended_ = false;
-    tell(LiveEvent::Kind::RunBegan, 0);
+    report(LiveEvent::Kind::RunBegan, 0);
 }
+
+void LiveAnalyzer::count(StepAssembler::Taken taken) {
+    switch (taken) {
+    case StepAssembler::Taken::Yes: break;
+    case StepAssembler::Taken::OutOfOrder: ++counts_.out_of_order; break;
+    case StepAssembler::Taken::Late: ++counts_.late; break;
+    case StepAssembler::Taken::Bad: ++counts_.bad; break;
+    }
+}
+
+// ---- Records of ranks -----------------------------------------------------------------------------------
 
 void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement& statement) {
     if (!StepAssembler::sizesCanBe(statement.info)) {
         ++counts_.bad;
         return;
     }
-    source.said = statement;
-    source.whose = home;
+    source.statement = statement;
+    source.owner = home;
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
     if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
     if (!sameSizes(*info_, statement.info)) {
-        source.said.reset(); // of another run, whose files lie with this one's
+        source.statement.reset(); // of another run, whose files lie with this one's
         ++counts_.bad;
         return;
     }
@@ -165,88 +257,63 @@ void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement
     if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
     rank->pid = statement.pid;
-    clock_of_rank_[board_->placeOf(home.rank, home.replica)] = statement.clock;
+    clocks_.setClock(placeOf(*rank), statement.clock);
     if (source.last_clocks)
         clocks_.addReading(statement.clock, source.last_clocks->monotonic, source.last_clocks->realtime);
-    heard(*rank);
-}
-
-void LiveAnalyzer::heard(LiveRank& rank) {
-    if (rank.state == RankState::Running) return;
-    if (rank.state == RankState::Late && !board_->doneWithOldest(board_->placeOf(rank.rank.value, rank.replica)))
-        return;
-    rank.why.clear();
-    setState(rank, RankState::Running);
-}
-
-void LiveAnalyzer::count(StepAssembler::Taken taken) {
-    switch (taken) {
-    case StepAssembler::Taken::Yes: break;
-    case StepAssembler::Taken::OutOfOrder: ++counts_.out_of_order; break;
-    case StepAssembler::Taken::Late: ++counts_.late; break;
-    case StepAssembler::Taken::Bad: ++counts_.bad; break;
-    }
+    setHeard(*rank);
 }
 
 void LiveAnalyzer::onOp(Source& source, const OwnHome& home, const FoundOp& op) {
-    LiveRank* rank = source.said ? rankOf(home) : nullptr;
+    LiveRank* rank = source.statement ? rankOf(home) : nullptr;
     if (rank == nullptr) return;
     if (source.returned) {
         source.returned = false;
-        if (op.step <= board_->lastClosed()) { // steps that are over begin anew: another run
-            const RunInfo info = source.said->info;
+        if (op.step <= assembler_->lastClosed()) { // closed steps begin again: another run
+            const RunInfo info = source.statement->info;
             beginRun(info);
             rank = rankOf(home);
         }
     }
     ++rank->records;
     if (source.own_clock && op.end >= *began_) latency_.add(std::max(TimeNs{0}, now_ - op.end));
-    count(board_->add(op, now_));
-    rank->step = board_->latest(board_->placeOf(home.rank, home.replica));
-    heard(*rank);
+    count(assembler_->add(op, now_));
+    rank->step = assembler_->latest(placeOf(*rank));
+    setHeard(*rank);
 }
 
 void LiveAnalyzer::onComm(Source& source, const OwnHome& home, const FoundComm& comm) {
-    LiveRank* const rank = source.said ? rankOf(home) : nullptr;
+    LiveRank* const rank = source.statement ? rankOf(home) : nullptr;
     if (rank == nullptr) return;
     ++rank->records;
-    count(board_->add(comm, now_));
+    count(assembler_->add(comm, now_));
 }
 
 void LiveAnalyzer::onCheck(const OwnHome& home, SeenCheck check) {
     if (!info_) return;
-    CheckCounts seen;
-    switch (check.outcome) {
-    case CheckOutcome::Equal: ++seen.equal; break;
-    case CheckOutcome::Mismatch: ++seen.mismatch; break;
-    case CheckOutcome::Aborted: ++seen.aborted; break;
-    case CheckOutcome::Skipped: ++seen.skipped; break;
-    }
-    seen.time = check.end - check.start;
+    const CheckCounts seen = countsOf(check);
     checks_.add(seen);
-    const bool open = check.step > board_->lastClosed() &&
-                      (checks_of_open_steps_.size() < kMaxOpenChecks || checks_of_open_steps_.contains(check.step));
-    if (open) checks_of_open_steps_[check.step].add(seen);
-    if (check.record && options_.replicas.has(check.record->replica)) keepCheck(std::move(*check.record));
+    const int last_closed = assembler_->lastClosed();
+    const bool open = open_checks_.count(check.step, seen, last_closed);
+    if (check.record && options_.replicas.has(check.record->replica) && check.record->rank.value < info_->pp &&
+        check.record->replica < info_->dp)
+        open_checks_.keep(std::move(*check.record), last_closed);
     if (check.outcome != CheckOutcome::Mismatch) return;
     const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", home.rank, home.replica)
                                           : fmt::format("rank {}", home.rank);
     const std::string what = fmt::format("{} ({})", check.name, verdictName(check.verdict));
-    tell(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} does not agree", who, what));
-    if (!open) return;
-    auto& named = mismatches_of_open_steps_[check.step];
-    if (named.size() < kMaxMismatches) named.emplace_back(who, what);
+    report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} does not agree", who, what));
+    if (open) open_checks_.addMismatch(check.step, {who, what});
 }
 
-/// Verdicts may come when their step is closed.
-void LiveAnalyzer::keepCheck(CheckRecord record) {
-    if (record.rank.value >= info_->pp || record.replica >= info_->dp) return;
-    if (record.step <= board_->lastClosed()) {
-        if (late_checks_.size() < kMaxRecords) late_checks_.push_back(std::move(record));
-    } else if (open_records_ < kMaxRecords) {
-        ++open_records_;
-        records_of_open_steps_[record.step].push_back(std::move(record));
-    }
+void LiveAnalyzer::onPing(const Ping& ping) {
+    const auto clockOf = [this](int rank) {
+        if (!info_ || rank < 0) return std::string();
+        // Ranks of a run are numbered pp x dp x tp, the last one fastest.
+        const int in_replicas = rank / std::max(1, info_->tp);
+        return clocks_.clockAt(static_cast<std::size_t>(in_replicas % info_->dp * info_->pp + in_replicas / info_->dp));
+    };
+    const std::string replier = clockOf(ping.replier);
+    if (!replier.empty()) clocks_.addPing(clockOf(ping.asker), replier, ping);
 }
 
 void LiveAnalyzer::onEnd(const OwnHome& home, const StreamEnd& end) {
@@ -257,19 +324,150 @@ void LiveAnalyzer::onEnd(const OwnHome& home, const StreamEnd& end) {
     setState(*rank, RankState::Ended);
 }
 
+// ---- Summaries of other collectors ----------------------------------------------------------------------
+
+void LiveAnalyzer::onSummary(Source& source, SummaryRecord record) {
+    if (const auto* const begin = std::get_if<SummaryBegin>(&record.what)) return onSummaryBegin(source, *begin);
+    if (!merge_.replicasOf(source.number) || !merge_.isActive()) return;
+    if (const auto* const rank = std::get_if<LiveRank>(&record.what)) return onSummaryRank(source, *rank);
+    if (auto* const step = std::get_if<SummaryStep>(&record.what)) return onSummaryStep(source, std::move(*step));
+    addCounts(std::get<SummaryEnd>(record.what).counts);
+    source.ended = true;
+    merge_.end(source.number);
+}
+
+void LiveAnalyzer::addCounts(const SummaryCounts& more) {
+    SummaryCounts all{counts_, checks_};
+    add(all, more);
+    counts_ = all.records;
+    checks_ = all.checks;
+}
+
+void LiveAnalyzer::onSummaryBegin(Source& source, const SummaryBegin& begin) {
+    const RunInfo& info = begin.statement.info;
+    if (!StepAssembler::sizesCanBe(info) || begin.first < 0 || begin.last < begin.first || begin.last >= info.dp) {
+        ++counts_.bad;
+        return;
+    }
+    const bool other = info_ && !sameSizes(*info_, info);
+    if (!info_ || (other && source.returned) || (merge_.isActive() && begin.run > merged_run_)) {
+        beginRun(info);
+        merged_run_ = begin.run;
+    } else if (other) {
+        ++counts_.bad; // of another run, whose files lie with this one's
+        return;
+    }
+    source.statement = begin.statement;
+    merge_.open(source.number, ReplicaRange{begin.first, begin.last}, info);
+}
+
+LiveRank* LiveAnalyzer::rankOfSummary(const Source& source, const LiveRank& reported) {
+    const auto replicas = merge_.replicasOf(source.number);
+    if (!replicas || !replicas->has(reported.replica) || reported.rank.value < 0 || reported.rank.value >= info_->pp) {
+        ++counts_.bad;
+        return nullptr;
+    }
+    return &ranks_[placeOf(reported)];
+}
+
+void LiveAnalyzer::onSummaryRank(const Source& source, const LiveRank& reported) {
+    LiveRank* const rank = rankOfSummary(source, reported);
+    if (rank == nullptr) return;
+    rank->host = reported.host;
+    rank->pid = reported.pid;
+    rank->why = reported.why;
+    setState(*rank, reported.state);
+}
+
+void LiveAnalyzer::onSummaryStep(Source& source, SummaryStep reported) {
+    const auto fits = [&, replicas = *merge_.replicasOf(source.number)](const ReducedReplica& replica) {
+        return replicas.has(replica.replica) &&
+               (!replica.complete || static_cast<int>(replica.ranks.size()) == info_->pp);
+    };
+    if (reported.step.index < 0 || !std::ranges::all_of(reported.step.replicas, fits)) {
+        ++counts_.bad;
+        return;
+    }
+    if (reported.step.index <= merge_.lastClosed() && source.returned) return; // a collector that began again
+    source.returned = false;
+    for (const LiveRank& heard : reported.ranks) {
+        LiveRank* const rank = rankOfSummary(source, heard);
+        if (rank == nullptr) return;
+        rank->step = heard.step;
+        rank->records = heard.records;
+        rank->dropped = heard.dropped;
+        rank->unheard = heard.unheard;
+    }
+    addCounts(reported.counts);
+    for (const auto& [who, what] : reported.step.mismatches)
+        report(LiveEvent::Kind::Mismatch, reported.step.index, fmt::format("{}: {} does not agree", who, what));
+    count(merge_.add(source.number, std::move(reported.step), std::move(reported.anomalies), now_));
+}
+
+// ---- Steps of recorded jobs -----------------------------------------------------------------------------
+
+void LiveAnalyzer::takeRun(const Run& run, bool settled) {
+    if (run.steps.empty()) return;
+    const RunInfo info = CapturedJob::infoOf(run);
+    if (!StepAssembler::sizesCanBe(info)) return;
+    // More of the trace may show that it is another schedule, or has more ranks: then all steps are new.
+    if (!info_ || !sameSizes(*info_, info)) {
+        job_.restart();
+        beginRun(info);
+    }
+    for (ClosedStep& closed : job_.newSteps(run, settled)) {
+        for (const StepTimeline& step : closed.timelines) {
+            LiveRank* rank = &ranks_[assembler_->placeOf(0, step.replica)];
+            for (std::size_t r = 0; r < step.ranks.size(); ++r, ++rank) {
+                rank->step = closed.index;
+                rank->records += static_cast<std::int64_t>(step.ranks[r].size());
+                if (rank->state == RankState::Awaited) setState(*rank, RankState::Running);
+            }
+        }
+        closeStep(std::move(closed));
+    }
+}
+
+/// The ops of such ranks are recognised later, and all together: only the recording itself shows at once how they are.
+void LiveAnalyzer::watchCaptured() {
+    const TimeNs patience = options_.assembly.patience / 2; // as of ranks that report their steps
+    for (const auto& [place, process] : job_.byRank(info_->pp)) {
+        const auto [in_pipeline, replica] = place;
+        if (in_pipeline >= info_->pp || replica >= info_->dp) continue;
+        LiveRank& rank = ranks_[assembler_->placeOf(in_pipeline, replica)];
+        rank.host = process->statement.writer.host;
+        rank.pid = process->statement.writer.pid;
+        rank.dropped = process->lost;
+        const RankState state = job_.stateOf(*process, patience);
+        rank.why = state == RankState::Gone   ? process->why
+                   : state == RankState::Late ? fmt::format("nothing was heard of it for {}, in which others went on",
+                                                            formatTime(job_.silence(*process)))
+                                              : "";
+        setState(rank, state);
+    }
+    if (run_ended_ || !job_.isComplete()) return;
+    for (LiveRank& rank : ranks_) { // those whose processes are not known
+        if (rank.state == RankState::Running) setState(rank, RankState::Ended);
+    }
+    run_ended_ = true;
+    report(LiveEvent::Kind::RunEnded, job_.steps() - 1);
+}
+
+// ---- Steps out ------------------------------------------------------------------------------------------
+
 std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
     now_ = now;
     if (!began_) began_ = now;
-    if (board_) {
-        while (auto closed = board_->close(now))
+    if (assembler_) {
+        while (auto closed = assembler_->close(now))
             closeStep(std::move(*closed));
-        while (auto closed = shared_ ? shared_->close(now) : std::nullopt)
-            closeShared(std::move(*closed));
-        if (!late_checks_.empty()) {
-            alignChecks(late_checks_);
-            window_->addChecks(std::exchange(late_checks_, {}));
+        while (auto merged = merge_.close(now))
+            closeMerged(std::move(*merged));
+        if (std::vector<CheckRecord> late = open_checks_.takeLate(); !late.empty()) {
+            clocks_.align(late);
+            window_->addChecks(std::move(late));
         }
-        if (captured_)
+        if (captured())
             watchCaptured();
         else
             watchRanks(now);
@@ -279,62 +477,32 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
     const auto over = [this](const LiveRank& rank) {
-        return rank.state == RankState::Ended || rank.state == RankState::Gone || !options_.replicas.has(rank.replica);
+        return isOver(rank.state) || !options_.replicas.has(rank.replica);
     };
-    if (!run_ended_ && board_->open() == 0 && sharesOver() && std::ranges::all_of(ranks_, over)) {
+    if (!run_ended_ && assembler_->open() == 0 && merge_.isOver() && std::ranges::all_of(ranks_, over)) {
         run_ended_ = true;
-        tell(LiveEvent::Kind::RunEnded, std::max(board_->lastClosed(), shared_ ? shared_->lastClosed() : -1));
+        report(LiveEvent::Kind::RunEnded, std::max(assembler_->lastClosed(), merge_.lastClosed()));
     }
-    // A share of the patience after which a step is given up: who watches is told before.
-    const auto since = board_->waitingSince();
-    if (!since || now - *since < options_.board.patience / 2) return;
+    // Half of the patience after which a step is given up, so that it is reported before.
+    const auto since = assembler_->waitingSince();
+    if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
-        const bool done = board_->doneWithOldest(board_->placeOf(rank.rank.value, rank.replica));
-        if (!done && rank.state == RankState::Running) setState(rank, RankState::Late);
-    }
-}
-
-/// Puts the steps on the reference clock, and says how.
-RunClocks LiveAnalyzer::alignSteps(std::vector<StepTimeline>& timelines) {
-    RunClocks report;
-    if (clocks_.clocks() < 2) return report;
-    report.method = ClockMethod::Aligned;
-    report.pings = clocks_.pings();
-    for (StepTimeline& timeline : timelines) {
-        std::vector<ClockFit> fits;
-        for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-            const std::size_t place = board_->placeOf(static_cast<std::int64_t>(rank), timeline.replica);
-            fits.push_back(clocks_.fitOf(clock_of_rank_[place]));
-            report.ranks.push_back({timeline.replica, Rank{rank}, ranks_[place].host, fits.back()});
-        }
-        moveToReference(timeline, fits);
-    }
-    return report;
-}
-
-/// Checks likewise.
-void LiveAnalyzer::alignChecks(std::vector<CheckRecord>& checks) {
-    if (clocks_.clocks() < 2) return;
-    for (CheckRecord& check : checks) {
-        const ClockFit& fit = clocks_.fitOf(clock_of_rank_[board_->placeOf(check.rank.value, check.replica)]);
-        check.start = fit.toReference(check.start);
-        check.end = fit.toReference(check.end);
+        if (!assembler_->doneWithOldest(placeOf(rank)) && rank.state == RankState::Running)
+            setState(rank, RankState::Late);
     }
 }
 
 void LiveAnalyzer::closeStep(ClosedStep closed) {
     counts_.duplicates += closed.duplicates;
+    OpenChecks::OfStep checks = open_checks_.take(closed.index);
     ReducedStep step;
     step.index = closed.index;
-    if (const auto node = checks_of_open_steps_.extract(closed.index)) step.checks = node.mapped();
-    if (auto node = mismatches_of_open_steps_.extract(closed.index)) step.mismatches = std::move(node.mapped());
+    step.checks = checks.counts;
+    step.mismatches = std::move(checks.mismatches);
     const bool any = !closed.timelines.empty();
-    const RunClocks clocks = alignSteps(closed.timelines);
-    std::vector<CheckRecord> checks;
-    if (auto node = records_of_open_steps_.extract(closed.index)) checks = std::move(node.mapped());
-    open_records_ -= checks.size();
-    alignChecks(checks);
-    step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks));
+    const RunClocks clocks = clocks_.align(closed.timelines, ranks_);
+    clocks_.align(checks.records);
+    step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
     const auto [first, last] = replicas();
     for (int replica = first; replica <= last; ++replica) {
         const auto at = std::ranges::lower_bound(step.replicas, replica, {}, &ReducedReplica::replica);
@@ -346,16 +514,21 @@ void LiveAnalyzer::closeStep(ClosedStep closed) {
             if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
         }
     }
-    if (any) tellAnomalies(window_->findings(), step.index);
+    if (any) logAnomalies(window_->findings(), step.index);
     keepStep(std::move(step));
 }
 
-/// What is known of a step is kept as a sum, and told.
+void LiveAnalyzer::closeMerged(CollectorMerge::Merged merged) {
+    logAnomalies(std::move(merged.found), merged.step.index);
+    keepStep(std::move(merged.step));
+}
+
+/// What is known of a step is kept as a sum, and reported.
 void LiveAnalyzer::keepStep(ReducedStep reduced) {
     const auto [first, last] = replicas();
     for (const ReducedReplica& replica : reduced.replicas) {
         for (const ReducedRank& account : replica.ranks) {
-            LiveRank& rank = ranks_[board_->placeOf(account.rank.value, replica.replica)];
+            LiveRank& rank = ranks_[assembler_->placeOf(account.rank.value, replica.replica)];
             rank.busy += account.busy;
             rank.bubble += account.bubble;
         }
@@ -364,26 +537,15 @@ void LiveAnalyzer::keepStep(ReducedStep reduced) {
     ++counts_.steps;
     if (!steps_.back().complete) ++counts_.incomplete;
     if (steps_.size() > options_.history) steps_.pop_front();
-    tell(LiveEvent::Kind::StepClosed, reduced.index);
+    report(LiveEvent::Kind::StepClosed, reduced.index);
     events_.back().reduced = std::move(reduced);
 }
 
-void LiveAnalyzer::tellAnomalies(std::vector<Anomaly> found, int step) {
-    anomalies_.clear();
-    for (Anomaly& anomaly : found) {
-        const std::string identity = identityOf(anomaly);
-        if (told_.size() >= kMaxTold && !told_.contains(identity)) continue;
-        auto [known, is_new] = told_.try_emplace(identity, LiveAnomaly{anomaly, step, step});
-        known->second.anomaly = std::move(anomaly);
-        known->second.last_at = step;
-        anomalies_.push_back(known->second);
-        if (!is_new) continue;
-        tell(LiveEvent::Kind::AnomalyFound, step);
-        events_.back().anomaly = known->second;
+void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step) {
+    for (LiveAnomaly& anomaly : anomalies_.update(std::move(found), step)) {
+        report(LiveEvent::Kind::AnomalyFound, step);
+        events_.back().anomaly = std::move(anomaly);
     }
-    // What is long over may be told again.
-    const int long_ago = step - 2 * static_cast<int>(options_.window.last + options_.window.first);
-    std::erase_if(told_, [long_ago](const auto& entry) { return entry.second.last_at < long_ago; });
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

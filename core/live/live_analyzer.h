@@ -1,11 +1,12 @@
 #pragma once
 
-#include "core/live/captured_processes.h"
+#include "core/live/anomaly_log.h"
+#include "core/live/captured_job.h"
+#include "core/live/collector_merge.h"
+#include "core/live/collector_summary.h"
 #include "core/live/host_clocks.h"
-#include "core/live/latency.h"
 #include "core/live/live_view.h"
-#include "core/live/reduced_step.h"
-#include "core/live/share_records.h"
+#include "core/live/open_checks.h"
 #include "core/live/step_assembler.h"
 #include "core/live/step_window.h"
 #include "core/live/stream_target.h"
@@ -18,10 +19,10 @@
 #include <string_view>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 struct LiveOptions {
-    StepAssembler::Limits board;
+    StepAssembler::Limits assembly;
     StepWindow::Limits window;
     Thresholds thresholds;
     std::size_t history = 2000; ///< reduced steps that are kept
@@ -31,10 +32,14 @@ struct LiveOptions {
     std::string own_clock;
 };
 
-/// Follows a run while it goes on. Fed with the bytes of its ranks' files, as they come and in any pieces, it puts
-/// steps together, analyses each as `analyze` does, looks for what is wrong, and keeps what a live view shows. It knows
-/// neither files nor sockets nor the time of day, and its memory is bounded whatever comes: by the sizes that the run
-/// states, and the limits in its options.
+/// Follows a run while it goes on. Takes the bytes of its ranks' files, as they come and in any pieces, and keeps what
+/// a live view shows. It knows neither files nor sockets nor the time of day, and its memory is bounded whatever comes:
+/// by the sizes that the run states, and the limits in its options.
+///
+/// The work is that of its parts: a RecordStream for each file reads records, StepAssembler puts steps together (and
+/// CollectorMerge those that other collectors report, CapturedJob those that were recognised), StepWindow analyses each
+/// as `analyze` does, AnomalyLog knows which findings are new. This class keeps the ranks' states and connects the
+/// parts.
 ///
 /// Times named `now` are of one clock that does not go back: CLOCK_MONOTONIC where latency is to be measured. One
 /// thread at a time.
@@ -58,14 +63,14 @@ public:
 
     /// Whether some stream is of a job that knows nothing of us. What its ops are shows in all files together: who
     /// reads those hands in what was recognised.
-    [[nodiscard]] bool captured() const { return captured_; }
+    [[nodiscard]] bool captured() const { return job_.isCaptured(); }
     /// The steps of such a job as they were recognised by now. Those that were handed in before, which their times
     /// tell, are passed over, and so is the last one unless the trace is `settled`: it may go on.
     void takeRun(const Run& run, bool settled);
     /// Whether this stream is of such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
     /// Whether all processes of such a job that were heard of have ended or are gone: what was recognised then is all.
-    [[nodiscard]] bool capturedOver() const { return processes_.allOver(); }
+    [[nodiscard]] bool capturedOver() const { return job_.allOver(); }
 
     /// Closes steps whose time has come and looks at them. What happened since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
@@ -75,7 +80,9 @@ public:
     [[nodiscard]] std::pair<int, int> replicas() const;
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, the latest last
-    [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const { return anomalies_; } ///< holding now, worst first
+    [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const {
+        return anomalies_.current();
+    } ///< holding now, worst first
     [[nodiscard]] LiveCounts counts() const;
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
@@ -88,59 +95,53 @@ public:
 private:
     class Source;
 
-    void beginRun(const RunInfo& info);
+    // What streams report.
     void onRun(Source& source, const OwnHome& home, const RunStatement& statement);
     void onOp(Source& source, const OwnHome& home, const FoundOp& op);
     void onComm(Source& source, const OwnHome& home, const FoundComm& comm);
     void onCheck(const OwnHome& home, SeenCheck check);
-    void keepCheck(CheckRecord record);
+    void onPing(const Ping& ping);
     void onEnd(const OwnHome& home, const StreamEnd& end);
-    void onShare(Source& source, ShareRecord record);
-    void onShareBegin(Source& source, const ShareBegin& begin);
-    void onShareRank(const Source& source, const LiveRank& told);
-    void onShareStep(Source& source, ShareStep told);
-    [[nodiscard]] LiveRank* rankOfShare(const Source& source, const LiveRank& told);
-    [[nodiscard]] bool sharesOver() const;
-    void closeShared(ReducedStep step);
-    void count(StepAssembler::Taken taken);
+    void onSummary(Source& source, SummaryRecord record);
+    void onSummaryBegin(Source& source, const SummaryBegin& begin);
+    void onSummaryRank(const Source& source, const LiveRank& reported);
+    void onSummaryStep(Source& source, SummaryStep reported);
+
+    void beginRun(const RunInfo& info);
+    [[nodiscard]] std::size_t placeOf(const LiveRank& rank) const {
+        return assembler_->placeOf(rank.rank.value, rank.replica);
+    }
     [[nodiscard]] LiveRank* rankOf(const OwnHome& home);
+    [[nodiscard]] LiveRank* rankOfSummary(const Source& source, const LiveRank& reported);
     void setState(LiveRank& rank, RankState state);
-    void heard(LiveRank& rank);
+    void setHeard(LiveRank& rank);
+    void count(StepAssembler::Taken taken);
+    void addCounts(const SummaryCounts& more);
+
     void watchRanks(TimeNs now);
     void watchCaptured();
     void closeStep(ClosedStep closed);
+    void closeMerged(CollectorMerge::Merged merged);
     void keepStep(ReducedStep reduced);
-    void tellAnomalies(std::vector<Anomaly> found, int step);
-    [[nodiscard]] RunClocks alignSteps(std::vector<StepTimeline>& timelines);
-    void alignChecks(std::vector<CheckRecord>& checks);
-    void tell(LiveEvent::Kind kind, int step, std::string text = {});
+    void logAnomalies(std::vector<Anomaly> found, int step);
+    void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
-    std::vector<std::unique_ptr<Source>> sources_; ///< null where closed
+    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null where closed
     std::optional<RunInfo> info_;
-    std::unique_ptr<StepAssembler> board_;
+    std::unique_ptr<StepAssembler> assembler_;
     std::unique_ptr<StepWindow> window_;
-    std::unique_ptr<ReducedBoard> shared_; ///< null where no other collector tells of the run
-    bool captured_ = false;
-    std::optional<TimeNs> captured_until_; ///< in the files' time: when the last step that was handed in began
-    int captured_steps_ = 0;
-    bool captured_settled_ = false;             ///< what was handed in last was all
-    std::optional<RankPlaces> captured_places_; ///< of the launcher's ranks, as it was recognised
-    RecordedProcesses processes_;               ///< of a job that knows nothing of us
-    int shared_run_ = 0;                        ///< which of theirs it is
-    std::vector<LiveRank> ranks_;
-    std::vector<std::string> clock_of_rank_; ///< by place
+    CollectorMerge merge_; ///< of steps that other collectors report
+    int merged_run_ = 0;   ///< which of theirs
+    CapturedJob job_;      ///< whose steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
+    OpenChecks open_checks_;
+    AnomalyLog anomalies_;
+
+    std::vector<LiveRank> ranks_; ///< by place
     std::deque<LiveStep> steps_;
-    std::map<int, CheckCounts> checks_of_open_steps_;
-    std::map<int, std::vector<CheckRecord>> records_of_open_steps_;
-    std::size_t open_records_ = 0;         ///< in all of them
-    std::vector<CheckRecord> late_checks_; ///< of steps that are closed, since the last advance()
-    std::map<int, std::vector<std::pair<std::string, std::string>>> mismatches_of_open_steps_;
     CheckCounts checks_;
-    std::vector<LiveAnomaly> anomalies_;
-    std::map<std::string, LiveAnomaly> told_; ///< by what makes an anomaly the same
-    LiveCounts counts_;                       ///< without what open streams count
+    LiveCounts counts_; ///< without what open streams count
     Latency latency_;
     std::vector<LiveEvent> events_;
     TimeNs now_{0};
@@ -148,4 +149,4 @@ private:
     bool run_ended_ = false;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-namespace bubblescope::profiler {
+#include <algorithm>
+#include <cstddef>
+
+namespace bubblescope::live {
 namespace {
 
 /// Whether an anomaly is about one step, and not about what holds from then on.
@@ -41,6 +44,39 @@ std::string_view rankStateName(RankState state) {
     return "awaited";
 }
 
+LiveStep summed(const ReducedStep& step, int replicas) {
+    LiveStep sum;
+    sum.index = step.index;
+    sum.checks = step.checks;
+    sum.mismatches = step.mismatches;
+    const auto complete = std::ranges::count_if(step.replicas, &ReducedReplica::complete);
+    sum.complete = complete == replicas;
+    const double share = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, complete));
+    for (const ReducedReplica& replica : step.replicas) {
+        if (!replica.complete) {
+            if (sum.fault.empty()) sum.fault = replica.fault;
+            for (const Rank rank : replica.unknown)
+                sum.unknown.emplace_back(replica.replica, rank);
+            continue;
+        }
+        sum.wall = std::max(sum.wall, replica.wall);
+        sum.bubble_rate += share * replica.bubble_rate;
+        const bool has_form = replica.expected_rate.has_value();
+        if (has_form) {
+            sum.expected_rate = sum.expected_rate.value_or(0) + share * *replica.expected_rate;
+            sum.expected_bubble = sum.expected_bubble.value_or(TimeNs{0});
+        }
+        for (const ReducedRank& rank : replica.ranks) {
+            sum.busy += rank.busy;
+            sum.bubble += rank.bubble;
+            if (has_form) *sum.expected_bubble += rank.expected_bubble.value_or(TimeNs{0});
+            for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+                sum.causes[cause] += rank.causes[cause];
+        }
+    }
+    return sum;
+}
+
 void CheckCounts::add(const CheckCounts& other) {
     equal += other.equal;
     mismatch += other.mismatch;
@@ -50,4 +86,4 @@ void CheckCounts::add(const CheckCounts& other) {
     time += other.time;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -2,9 +2,14 @@
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/base/time.h"
 #include "core/live/record_stream.h"
 #include "core/timeline/run_info.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +18,48 @@
 #include <vector>
 
 /// What a live view shows: plain values, for text, JSON, metrics and the desktop app alike.
-namespace bubblescope::profiler {
+namespace bubblescope::live {
+
+/// How long things took, in bins that are an eighth wide, so that memory stays the same however many there are.
+class Latency {
+public:
+    void add(TimeNs time) {
+        ++bins_[binOf(time)];
+        ++count_;
+        longest_ = std::max(longest_, time);
+    }
+    [[nodiscard]] std::int64_t count() const { return count_; }
+    [[nodiscard]] TimeNs longest() const { return longest_; }
+    /// No less than this share of them, 0 to 1, took no longer: the upper end of a bin.
+    [[nodiscard]] TimeNs quantile(double share) const {
+        const double wanted = share * static_cast<double>(count_);
+        std::int64_t below = 0;
+        for (std::size_t bin = 0; bin < kBins; ++bin) {
+            below += bins_[bin];
+            if (below > 0 && static_cast<double>(below) >= wanted) return std::min(endOf(bin), longest_);
+        }
+        return longest_;
+    }
+
+private:
+    static constexpr std::size_t kParts = 8; ///< of each power of two
+    static constexpr std::size_t kBins = 62 * kParts;
+
+    static std::size_t binOf(TimeNs time) {
+        const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), kParts));
+        const auto power = static_cast<std::size_t>(std::bit_width(value)) - 1; // at least 3
+        const auto part = static_cast<std::size_t>(value >> (power - 3)) - kParts;
+        return (power - 3) * kParts + part;
+    }
+    static TimeNs endOf(std::size_t bin) {
+        const std::size_t shift = bin / kParts;
+        return TimeNs{static_cast<std::int64_t>((kParts + bin % kParts + 1) << shift)};
+    }
+
+    std::array<std::int64_t, kBins> bins_{};
+    std::int64_t count_ = 0;
+    TimeNs longest_{0};
+};
 
 enum class RankState : std::uint8_t {
     Awaited, ///< the run has it, nothing was heard of it yet
@@ -104,6 +150,9 @@ struct ReducedStep {
     std::vector<std::pair<std::string, std::string>> mismatches; ///< as LiveStep has them
 };
 
+/// What a view keeps of a step of a run with so many replicas.
+[[nodiscard]] LiveStep summed(const ReducedStep& step, int replicas);
+
 /// An anomaly that holds at present, or did once.
 struct LiveAnomaly {
     Anomaly anomaly;
@@ -131,7 +180,7 @@ struct LiveCounts {
     std::int64_t incomplete = 0;   ///< of these, without all records
 };
 
-/// What happened since the engine was last asked.
+/// What happened since the analyzer was last asked.
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,
@@ -149,4 +198,4 @@ struct LiveEvent {
     std::string text;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,7 +1,7 @@
 #include "core/live/record_stream.h"
 
 #include "core/formats/perfetto/capture_names.h"
-#include "core/live/share_records.h"
+#include "core/live/collector_summary.h"
 #include "core/recognise/native_check_args.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxHomes = std::size_t{1} << 16;
@@ -36,7 +36,7 @@ const OwnHome* RecordStream::homeOf(std::uint64_t track) {
 
 void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
-    if (event.category == share_names::kCategory) return takeShare(event);
+    if (event.category == summary_names::kCategory) return takeSummary(event);
     if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
     const OwnHome* const home = homeOf(event.track);
     if (home == nullptr) return sink_.onOther();
@@ -112,13 +112,13 @@ void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& e
     sink_.onCheck(home, std::move(check));
 }
 
-void RecordStream::takeShare(const perfetto::StreamEvent& event) {
-    if (share_ == nullptr) share_ = std::make_unique<ShareReader>();
-    ShareRecord record;
+void RecordStream::takeSummary(const perfetto::StreamEvent& event) {
+    if (share_ == nullptr) share_ = std::make_unique<SummaryReader>();
+    SummaryRecord record;
     switch (share_->take(event, record)) {
-    case ShareReader::Took::Bad: return sink_.onOther();
-    case ShareReader::Took::Part: return;
-    case ShareReader::Took::Whole: return sink_.onShare(std::move(record));
+    case SummaryReader::Took::Bad: return sink_.onOther();
+    case SummaryReader::Took::Part: return;
+    case SummaryReader::Took::Whole: return sink_.onSummary(std::move(record));
     }
 }
 
@@ -131,4 +131,4 @@ void RecordStream::takePing(const perfetto::StreamEvent& event) {
         {stepNumber(*asker), stepNumber(*replier), time("t0_ns"), time("t1_ns"), time("t2_ns"), time("t3_ns")});
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

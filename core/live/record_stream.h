@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// What a rank's file says at its beginning.
 struct RunStatement {
@@ -49,8 +49,8 @@ struct SeenCheck {
     std::optional<CheckRecord> record; ///< all of it; nothing where it lacks what it must say
 };
 
-struct ShareRecord;
-class ShareReader;
+struct SummaryRecord;
+class SummaryReader;
 
 /// Takes the records of one stream. Called from RecordStream::feed().
 class RecordSink {
@@ -71,7 +71,7 @@ public:
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
     /// What another collector tells of the replicas that it sees.
-    virtual void onShare(ShareRecord record) = 0;
+    virtual void onSummary(SummaryRecord record) = 0;
     /// An event that is none of ours, or lacks what it must say.
     virtual void onOther() = 0;
 };
@@ -96,13 +96,13 @@ private:
     void takeCheck(const OwnHome& home, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
     void takeCapture(const perfetto::StreamEvent& event);
-    void takeShare(const perfetto::StreamEvent& event);
+    void takeSummary(const perfetto::StreamEvent& event);
     [[nodiscard]] const OwnHome* homeOf(std::uint64_t track);
 
     RecordSink& sink_;
     std::unordered_map<std::uint64_t, OwnHome> homes_; ///< by track
-    std::unique_ptr<ShareReader> share_;               ///< null where the stream is a rank's
+    std::unique_ptr<SummaryReader> share_;             ///< null where the stream is a rank's
     perfetto::EventStream events_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// A folder for files that nobody needs afterwards; gone with this.
 class ScratchFiles {
@@ -38,4 +38,4 @@ private:
     std::filesystem::path path_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -20,7 +20,7 @@
 #include <system_error>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
@@ -260,4 +260,4 @@ void SegmentFollower::tellGone(StreamTarget& target, TimeNs now) {
     }
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
-/// Reads trace files in folders, and below them, while they are written, and feeds them to an engine or to a sender.
+/// Reads trace files in folders, and below them, while they are written, and feeds them to an analyzer or to a sender.
 /// Files may appear late, be replaced, go on in a next one, or be removed: what was written to them before is read.
 /// Writers never notice.
 ///
@@ -86,4 +86,4 @@ private:
     TimeNs looked_{0};
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 // A run that claims more is a damaged record.
@@ -198,4 +198,4 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
     return closed;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// Replicas that somebody looks after; all of them unless said otherwise.
 struct ReplicaRange {
@@ -111,4 +111,4 @@ private:
     TimeNs last_wall_{0};
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

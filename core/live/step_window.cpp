@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxChecks = 400'000; ///< of all steps at hand
@@ -145,4 +145,4 @@ std::vector<Anomaly> StepWindow::findings() const {
     return found;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

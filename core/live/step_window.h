@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// The steps of a run that are at hand in full: its first ones, as what is usual, and its last ones. Each new step is
 /// analysed as `analyze` does, and findings are looked for among all that are here. Memory is bounded by the number of
@@ -55,4 +55,4 @@ private:
     std::int64_t changes_ = 0;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,16 +1,38 @@
 #include "core/live/stream_receiver.h"
 
-#include <sys/epoll.h>
-
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
+
+constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes in which a stream must have said what it is
+constexpr std::string_view kTraceExtension = ".pftrace";
+
+/// What others send decides on the name of a file here, but on no folder.
+std::string asFileName(std::string name) {
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
+    constexpr std::size_t kLongest = 200;
+    if (name.size() > kLongest) name.erase(0, name.size() - kLongest);
+    return name.empty() || name.front() == '.' ? "_" + name : name;
+}
+
+/// "rank2.pid77" of "rank2.pid77.1".
+std::string withoutPart(const std::string& stem) {
+    const std::size_t dot = stem.rfind('.');
+    const bool numbered =
+        dot != std::string::npos && dot + 1 < stem.size() &&
+        std::ranges::all_of(stem.substr(dot + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
+    return numbered ? stem.substr(0, dot) : stem;
+}
 
 constexpr std::size_t kMaxPeers = 4096;
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
@@ -26,10 +48,60 @@ std::string_view takeLine(std::string_view& text) {
 
 } // namespace
 
+void KeptStreams::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+                       std::optional<bool> captured) {
+    if (file.unwanted) return;
+    if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
+        file.beginning += bytes;
+        return;
+    }
+    file.unwanted = !captured.value_or(false);
+    if (!file.unwanted) {
+        Status kept = file.beginning.empty() ? Status() : append(file, sender, name, file.beginning);
+        if (kept.ok()) kept = append(file, sender, name, bytes);
+        if (!kept.ok()) {
+            problem_ = kept.error().text();
+            file.unwanted = true;
+        }
+    }
+    file.beginning = {};
+    if (file.unwanted) file.file.reset();
+}
+
+Status KeptStreams::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
+    if (!file.file) {
+        const std::filesystem::path path = pathOf(sender, name);
+        std::error_code ignored; // perfetto::PacketFile says what is wrong
+        std::filesystem::create_directories(path.parent_path(), ignored);
+        BUBBLESCOPE_ASSIGN(perfetto::PacketFile made, perfetto::PacketFile::create(path));
+        file.file = std::move(made);
+        removeOld(sender, name, path);
+    }
+    return file.file->append(bytes);
+}
+
+std::filesystem::path KeptStreams::pathOf(const std::string& sender, const std::string& name) const {
+    // A host may record several jobs into several folders, with equal names in them.
+    const std::filesystem::path told(name);
+    const std::string folder = asFileName(told.parent_path().filename().string());
+    return dir_ / asFileName(sender) / folder / asFileName(told.stem().string() + std::string(kTraceExtension));
+}
+
+void KeptStreams::removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path) {
+    const std::filesystem::path told(name);
+    std::deque<std::filesystem::path>& parts =
+        parts_[{sender, (told.parent_path() / withoutPart(told.stem().string())).string()}];
+    if (std::ranges::find(parts, path) == parts.end()) parts.push_back(path);
+    if (parts.size() <= kParts) return;
+    std::error_code ignored; // somebody may have taken it away
+    std::filesystem::remove(parts.front(), ignored);
+    parts.pop_front();
+}
+
 Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty()) return usageError("a collector needs a token", "give --token-file FILE");
     StreamReceiver receiver(std::move(options));
-    BUBBLESCOPE_ASSIGN(receiver.listener_, listenAt(receiver.options_.address));
+    BUBBLESCOPE_ASSIGN(receiver.listener_, net::listenAt(receiver.options_.address));
     receiver.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event event{};
     event.events = EPOLLIN;
@@ -42,9 +114,9 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
 
 void StreamReceiver::accept(TimeNs now) {
     while (peers_.size() < kMaxPeers) {
-        Descriptor socket = acceptFrom(listener_);
+        Descriptor socket = net::acceptFrom(listener_);
         if (!socket.isOpen()) return;
-        std::unique_ptr<TlsSession> tls;
+        std::unique_ptr<net::TlsSession> tls;
         if (options_.tls) {
             auto begun = options_.tls->begin();
             if (!begun.ok()) continue; // memory runs out; the sender tries again
@@ -53,16 +125,16 @@ void StreamReceiver::accept(TimeNs now) {
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event);
-        peers_.push_back({Link(std::move(socket), std::move(tls)), ++accepted_, now, false, {}, {}, {}});
+        peers_.push_back({net::Link(std::move(socket), std::move(tls)), ++accepted_, now, false, {}, {}, {}});
     }
 }
 
-void StreamReceiver::turn(LiveAnalyzer& engine, TimeNs now) {
+void StreamReceiver::turn(LiveAnalyzer& analyzer, TimeNs now) {
     std::array<epoll_event, 64> told{};
     [[maybe_unused]] const int ignored = ::epoll_wait(events_.get(), told.data(), std::ssize(told), 0); // all are asked
     accept(now);
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        peer->link.turn([&](const Frame& frame) { take(*peer, frame, engine, now); });
+        peer->link.turn([&](const net::Frame& frame) { take(*peer, frame, analyzer, now); });
         const bool stranger =
             !peer->welcome && (now - peer->since > kGreetWithin || peer->link.received() > kBeforeGreeting);
         peer = peer->link.over() || stranger ? peers_.erase(peer) : std::next(peer);
@@ -77,7 +149,7 @@ void StreamReceiver::finish(TimeNs longest) {
         peer.link.endAfterSending();
     while (!peers_.empty() && Clock::now() < until) {
         std::erase_if(peers_, [](Peer& peer) {
-            if (!peer.link.over()) peer.link.turn([](const Frame&) {});
+            if (!peer.link.over()) peer.link.turn([](const net::Frame&) {});
             return peer.link.over();
         });
         constexpr int kMilliseconds = 10; // what waits to be sent wakes nobody
@@ -86,55 +158,55 @@ void StreamReceiver::finish(TimeNs longest) {
     }
 }
 
-void StreamReceiver::answer(Peer& peer, Frame::Kind kind, std::uint32_t stream, std::uint64_t offset) {
-    Frame frame;
+void StreamReceiver::answer(Peer& peer, net::Frame::Kind kind, std::uint32_t stream, std::uint64_t offset) {
+    net::Frame frame;
     frame.kind = kind;
     frame.stream = stream;
     frame.offset = offset;
     peer.link.send(frame);
 }
 
-void StreamReceiver::take(Peer& peer, const Frame& frame, LiveAnalyzer& engine, TimeNs now) {
+void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now) {
     if (!peer.welcome) return greet(peer, frame);
     switch (frame.kind) {
-    case Frame::Kind::Open: openStream(peer, frame, engine); break;
-    case Frame::Kind::Data: takeData(peer, frame, engine, now); break;
-    case Frame::Kind::Gone:
+    case net::Frame::Kind::Open: openStream(peer, frame, analyzer); break;
+    case net::Frame::Kind::Data: takeData(peer, frame, analyzer, now); break;
+    case net::Frame::Kind::Gone:
         if (const Known* const known = knownOf(peer, frame.stream); known != nullptr && !known->finished)
-            engine.gone(known->stream, peer.name + ": " + frame.text);
+            analyzer.gone(known->stream, peer.name + ": " + frame.text);
         break;
-    case Frame::Kind::Finish:
+    case net::Frame::Kind::Finish:
         if (Known* const known = knownOf(peer, frame.stream); known != nullptr && !known->finished) {
-            engine.close(known->stream);
+            analyzer.close(known->stream);
             known->kept = {};
             known->finished = true;
         }
         break;
-    case Frame::Kind::Ping: {
-        Frame pong = frame;
-        pong.kind = Frame::Kind::Pong;
+    case net::Frame::Kind::Ping: {
+        net::Frame pong = frame;
+        pong.kind = net::Frame::Kind::Pong;
         pong.times[1] = pong.times[2] = now;
         peer.link.send(pong);
         break;
     }
-    case Frame::Kind::Pong: // what the sender measured
+    case net::Frame::Kind::Pong: // what the sender measured
         if (!peer.clock.empty() && !options_.clock.empty()) {
             const TimeNs back{static_cast<std::int64_t>(frame.offset)};
-            engine.clocks().addPing(peer.clock, options_.clock,
-                                    {0, 0, frame.times[0], frame.times[1], frame.times[2], back});
+            analyzer.clocks().addPing(peer.clock, options_.clock,
+                                      {0, 0, frame.times[0], frame.times[1], frame.times[2], back});
         }
         break;
     default: break;
     }
 }
 
-void StreamReceiver::greet(Peer& peer, const Frame& frame) {
+void StreamReceiver::greet(Peer& peer, const net::Frame& frame) {
     std::string_view text = frame.text;
-    const bool right = frame.kind == Frame::Kind::Hello && equalSecrets(takeLine(text), options_.token);
+    const bool right = frame.kind == net::Frame::Kind::Hello && net::equalSecrets(takeLine(text), options_.token);
     if (!right) {
         ++refused_;
-        Frame refusal;
-        refusal.kind = Frame::Kind::Refused;
+        net::Frame refusal;
+        refusal.kind = net::Frame::Kind::Refused;
         refusal.text = "the token is wrong";
         peer.link.send(refusal);
         peer.link.endAfterSending();
@@ -143,7 +215,7 @@ void StreamReceiver::greet(Peer& peer, const Frame& frame) {
     peer.name = takeLine(text);
     peer.clock = takeLine(text);
     peer.welcome = true;
-    answer(peer, Frame::Kind::Welcome, 0, 0);
+    answer(peer, net::Frame::Kind::Welcome, 0, 0);
 }
 
 StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t stream) {
@@ -154,17 +226,17 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
-void StreamReceiver::openStream(Peer& peer, const Frame& frame, LiveAnalyzer& engine) {
+void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer) {
     const std::int64_t generation = frame.times[0].count();
     const Key key{peer.name, frame.text};
     if (known_.size() >= kMaxStreams && !known_.contains(key)) return;
     const auto [entry, is_new] = known_.try_emplace(key);
     Known& known = entry->second;
     if (is_new) {
-        known.stream = engine.open(frame.text);
+        known.stream = analyzer.open(frame.text);
     } else if (known.generation != generation) {
-        if (known.finished) known.stream = engine.open(frame.text);
-        engine.restart(known.stream);
+        if (known.finished) known.stream = analyzer.open(frame.text);
+        analyzer.restart(known.stream);
         known.kept = {};
         known.finished = false;
         known.offset = 0;
@@ -172,25 +244,25 @@ void StreamReceiver::openStream(Peer& peer, const Frame& frame, LiveAnalyzer& en
     known.generation = generation;
     known.owner = peer.number;
     peer.streams[frame.stream] = key;
-    answer(peer, Frame::Kind::Resume, frame.stream, known.offset);
+    answer(peer, net::Frame::Kind::Resume, frame.stream, known.offset);
 }
 
-void StreamReceiver::takeData(Peer& peer, const Frame& frame, LiveAnalyzer& engine, TimeNs now) {
+void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now) {
     Known* const known = knownOf(peer, frame.stream);
     if (known == nullptr || known->finished) return;
-    if (frame.offset > known->offset) return answer(peer, Frame::Kind::Resume, frame.stream, known->offset);
+    if (frame.offset > known->offset) return answer(peer, net::Frame::Kind::Resume, frame.stream, known->offset);
     const std::uint64_t twice = std::min<std::uint64_t>(known->offset - frame.offset, frame.text.size());
     repeated_ += static_cast<std::int64_t>(twice);
     const std::string_view fresh = std::string_view(frame.text).substr(static_cast<std::size_t>(twice));
-    engine.feed(known->stream, fresh, now);
+    analyzer.feed(known->stream, fresh, now);
     if (kept_) {
-        const bool told = engine.statementOf(known->stream).has_value();
+        const bool told = analyzer.statementOf(known->stream).has_value();
         const Key& key = peer.streams.at(frame.stream);
         kept_->feed(known->kept, key.first, key.second, fresh,
-                    told ? std::optional(engine.isCaptured(known->stream)) : std::nullopt);
+                    told ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
     }
     known->offset += frame.text.size() - twice;
-    answer(peer, Frame::Kind::Ack, frame.stream, known->offset);
+    answer(peer, net::Frame::Kind::Ack, frame.stream, known->offset);
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,27 +1,70 @@
 #pragma once
 
-#include "core/live/kept_streams.h"
+#include "core/formats/perfetto/packet_file.h"
 #include "core/live/live_analyzer.h"
 #include "core/net/address.h"
 #include "core/net/link.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
 #include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
-/// Takes the streams of senders and feeds them to an engine, each byte once: a sender that connects again is told how
+/// Files of what arrives of jobs that know nothing of us. Their steps show in all of a job's traces together, so a
+/// collector must have these in a folder. As where they were recorded, of a trace in parts the oldest go. One thread at
+/// a time.
+class KeptStreams {
+public:
+    /// The folder is made with the first file.
+    explicit KeptStreams(std::filesystem::path dir) : dir_(std::move(dir)) {}
+
+    /// One stream's file.
+    class File {
+    public:
+        /// What came before it was known what the stream is; bounded, since a stream says so at its beginning.
+        std::string beginning;
+        bool unwanted = false; ///< it is of a run that tells its steps itself
+        std::optional<perfetto::PacketFile> file;
+    };
+
+    /// Bytes of a stream that `sender` sends under `name`. `captured`: whether it is of such a job, once that is known.
+    void feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+              std::optional<bool> captured);
+
+    [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+    /// Why something could not be written, and is not kept; empty where all was.
+    [[nodiscard]] const std::string& problem() const { return problem_; }
+
+private:
+    static constexpr std::size_t kParts = 5; ///< of a process: as many as it may have, and the one that it writes
+    using Process = std::pair<std::string, std::string>; ///< sender, and the part of the name that its traces share
+
+    [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
+    [[nodiscard]] std::filesystem::path pathOf(const std::string& sender, const std::string& name) const;
+    void removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path);
+
+    std::filesystem::path dir_;
+    std::map<Process, std::deque<std::filesystem::path>> parts_;
+    std::string problem_;
+};
+
+/// Takes the streams of senders and feeds them to an analyzer, each byte once: a sender that connects again is told how
 /// far its streams arrived. Who does not know the token is told nothing. One thread at a time.
 class StreamReceiver {
 public:
     struct Options {
-        Address address;
+        net::Address address;
         std::string token; ///< not empty
         std::string clock; ///< of this machine's CLOCK_MONOTONIC
-        std::optional<TlsSettings> tls;
+        std::optional<net::TlsSettings> tls;
         /// Where the streams of jobs that know nothing of us are kept, see KeptStreams; empty = nowhere.
         std::filesystem::path keep{};
     };
@@ -29,7 +72,7 @@ public:
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
     /// Takes and sends what goes at once. `now` is CLOCK_MONOTONIC.
-    void turn(LiveAnalyzer& engine, TimeNs now);
+    void turn(LiveAnalyzer& analyzer, TimeNs now);
 
     /// Sends what waits, tells the senders that nothing more is taken, and waits until they know, but no longer than
     /// this. The last call to make.
@@ -37,7 +80,7 @@ public:
 
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const Address& address() const { return options_.address; } ///< with the port that was taken
+    [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the port that was taken
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
     [[nodiscard]] std::int64_t refused() const { return refused_; }
     /// Why streams that were to be kept are not; empty where all are.
@@ -56,7 +99,7 @@ private:
     using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
 
     struct Peer {
-        Link link;
+        net::Link link;
         std::uint64_t number = 0;
         TimeNs since{0};
         bool welcome = false;
@@ -69,12 +112,12 @@ private:
         if (!options_.keep.empty()) kept_.emplace(options_.keep);
     }
     void accept(TimeNs now);
-    void take(Peer& peer, const Frame& frame, LiveAnalyzer& engine, TimeNs now);
-    void greet(Peer& peer, const Frame& frame);
-    void openStream(Peer& peer, const Frame& frame, LiveAnalyzer& engine);
-    void takeData(Peer& peer, const Frame& frame, LiveAnalyzer& engine, TimeNs now);
+    void take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
+    void greet(Peer& peer, const net::Frame& frame);
+    void openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer);
+    void takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
     [[nodiscard]] Known* knownOf(const Peer& peer, std::uint32_t stream);
-    void answer(Peer& peer, Frame::Kind kind, std::uint32_t stream, std::uint64_t offset);
+    void answer(Peer& peer, net::Frame::Kind kind, std::uint32_t stream, std::uint64_t offset);
 
     Options options_;
     std::optional<KeptStreams> kept_;
@@ -87,4 +130,4 @@ private:
     std::int64_t repeated_ = 0;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,14 +1,14 @@
 #include "core/live/stream_sender.h"
 
 #include "core/formats/perfetto/packet.h"
-#include "core/live/share_records.h"
+#include "core/live/collector_summary.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it says whose it is
@@ -43,7 +43,7 @@ struct StreamSender::Source final : public RecordSink {
 
     void begin() {
         records = std::make_unique<RecordStream>(*this);
-        said.reset();
+        statement.reset();
         ended = gone = opened = resumed = false;
         generation = read = sent = acked = 0;
         unsplit.clear();
@@ -51,7 +51,7 @@ struct StreamSender::Source final : public RecordSink {
         why_gone.clear();
     }
 
-    void onRun(const OwnHome&, const RunStatement& statement) override { said = statement; }
+    void onRun(const OwnHome&, const RunStatement& run) override { statement = run; }
     void onOp(const OwnHome&, const FoundOp&) override {}
     void onComm(const OwnHome&, const FoundComm&) override {}
     void onCheck(const OwnHome&, SeenCheck) override {}
@@ -63,18 +63,18 @@ struct StreamSender::Source final : public RecordSink {
     }
     void onLost(const OwnHome&, std::int64_t) override {}
     void onEnd(const OwnHome&, const StreamEnd&) override { ended = true; }
-    void onShare(ShareRecord record) override {
-        if (auto* const begin = std::get_if<ShareBegin>(&record.what)) said = std::move(begin->said);
-        ended = ended || std::holds_alternative<ShareEnd>(record.what);
+    void onSummary(SummaryRecord record) override {
+        if (auto* const begin = std::get_if<SummaryBegin>(&record.what)) statement = std::move(begin->statement);
+        ended = ended || std::holds_alternative<SummaryEnd>(record.what);
     }
-    void onCaptured(const CaptureStatement& statement) override { said = statement.writer; }
+    void onCaptured(const CaptureStatement& captured) override { statement = captured.writer; }
     void onCaptureLosses(std::int64_t) override {}
     void onCaptureEnd() override { ended = true; }
     void onOther() override {}
 
     std::string name;
     std::unique_ptr<RecordStream> records;
-    std::optional<RunStatement> said;
+    std::optional<RunStatement> statement;
     bool ended = false;  ///< the file says so
     bool gone = false;   ///< its writer is no more
     bool opened = false; ///< on this connection
@@ -100,7 +100,7 @@ Status StreamSender::turn(TimeNs now) {
             openThere(stream);
         if (now >= ping_at_) ping(now);
     }
-    link_->turn([&](const Frame& frame) { take(frame, now); });
+    link_->turn([&](const net::Frame& frame) { take(frame, now); });
     if (link_->over()) {
         done_ = link_->why().empty() && allArrived();
         disconnect(now);
@@ -111,8 +111,8 @@ Status StreamSender::turn(TimeNs now) {
 void StreamSender::connect(TimeNs now) {
     retry_at_ = now + options_.retry;
     done_ = false;
-    Result<Descriptor> socket = connectTo(options_.address);
-    std::unique_ptr<TlsSession> tls;
+    Result<Descriptor> socket = net::connectTo(options_.address);
+    std::unique_ptr<net::TlsSession> tls;
     if (socket.ok() && options_.tls) {
         auto begun = options_.tls->begin();
         if (!begun.ok()) {
@@ -126,8 +126,8 @@ void StreamSender::connect(TimeNs now) {
         return;
     }
     link_.emplace(std::move(socket).value(), std::move(tls));
-    Frame hello;
-    hello.kind = Frame::Kind::Hello;
+    net::Frame hello;
+    hello.kind = net::Frame::Kind::Hello;
     hello.text = fmt::format("{}\n{}\n{}", options_.token, options_.name, options_.clock);
     link_->send(hello);
 }
@@ -144,11 +144,11 @@ void StreamSender::disconnect(TimeNs now) {
 
 void StreamSender::openThere(std::size_t stream) {
     Source* const source = sources_[stream].get();
-    if (source == nullptr || !source->said || isForeign(*source)) return;
-    Frame frame;
+    if (source == nullptr || !source->statement || isForeign(*source)) return;
+    net::Frame frame;
     frame.stream = static_cast<std::uint32_t>(stream);
     if (!source->opened) {
-        frame.kind = Frame::Kind::Open;
+        frame.kind = net::Frame::Kind::Open;
         frame.times[0] = TimeNs{static_cast<std::int64_t>(source->generation)};
         frame.text = source->name;
         link_->send(frame);
@@ -156,7 +156,7 @@ void StreamSender::openThere(std::size_t stream) {
     }
     // Its end is told behind all that it wrote; of a file that says itself that it has ended, nothing needs to be.
     if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
-    frame.kind = Frame::Kind::Gone;
+    frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->why_gone, {});
     link_->send(frame);
 }
@@ -165,38 +165,38 @@ void StreamSender::ping(TimeNs now) {
     if (pings_left_ == 0) pings_left_ = kPingBurst;
     --pings_left_;
     ping_at_ = now + options_.ping; // the next of a burst follows the answer
-    Frame frame;
-    frame.kind = Frame::Kind::Ping;
+    net::Frame frame;
+    frame.kind = net::Frame::Kind::Ping;
     frame.times[0] = now;
     link_->send(frame);
 }
 
-void StreamSender::take(const Frame& frame, TimeNs now) {
+void StreamSender::take(const net::Frame& frame, TimeNs now) {
     const auto index = static_cast<std::size_t>(frame.stream);
     Source* const source = index < sources_.size() ? sources_[index].get() : nullptr;
     switch (frame.kind) {
-    case Frame::Kind::Welcome:
+    case net::Frame::Kind::Welcome:
         welcome_ = true;
         problem_.clear();
         ping_at_ = now;
         break;
-    case Frame::Kind::Refused:
+    case net::Frame::Kind::Refused:
         refused_ = runError("the collector refused: " + frame.text, "check the token");
         refused_->where = options_.address.text();
         break;
-    case Frame::Kind::Resume:
+    case net::Frame::Kind::Resume:
         if (source == nullptr || !source->opened) break;
         source->resumed = true;
         source->sent = source->acked = frame.offset;
         source->unsplit.clear();
         source->rewind = static_cast<std::int64_t>(frame.offset);
         break;
-    case Frame::Kind::Ack:
+    case net::Frame::Kind::Ack:
         if (source != nullptr && frame.offset <= source->sent) source->acked = std::max(source->acked, frame.offset);
         break;
-    case Frame::Kind::Pong: {
-        Frame measured = frame; // which the collector keeps, since it compares clocks
-        measured.kind = Frame::Kind::Pong;
+    case net::Frame::Kind::Pong: {
+        net::Frame measured = frame; // which the collector keeps, since it compares clocks
+        measured.kind = net::Frame::Kind::Pong;
         measured.offset = static_cast<std::uint64_t>(now.count());
         link_->send(measured);
         if (pings_left_ > 0) ping(now);
@@ -223,8 +223,8 @@ void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
     if (!source.resumed || !link_) return;
     const std::size_t whole = endOfPackets(source.unsplit);
     for (std::size_t at = 0; at < whole; at += kPiece) {
-        Frame frame;
-        frame.kind = Frame::Kind::Data;
+        net::Frame frame;
+        frame.kind = net::Frame::Kind::Data;
         frame.stream = static_cast<std::uint32_t>(stream);
         frame.offset = source.sent;
         frame.text = source.unsplit.substr(at, std::min(kPiece, whole - at));
@@ -251,8 +251,8 @@ void StreamSender::restart(Stream stream) {
 
 void StreamSender::close(Stream stream) {
     if (link_ && sources_[stream]->resumed) {
-        Frame frame;
-        frame.kind = Frame::Kind::Finish;
+        net::Frame frame;
+        frame.kind = net::Frame::Kind::Finish;
         frame.stream = static_cast<std::uint32_t>(stream);
         frame.offset = sources_[stream]->sent;
         link_->send(frame);
@@ -266,12 +266,12 @@ void StreamSender::gone(Stream stream, const std::string& why) {
 }
 
 std::optional<RunStatement> StreamSender::statementOf(Stream stream) const {
-    return sources_[stream]->said;
+    return sources_[stream]->statement;
 }
 
 std::size_t StreamSender::room(Stream stream) const {
     const Source& source = *sources_[stream];
-    if (!source.said) return source.read < kBeginning ? kBeginning - source.read : 0;
+    if (!source.statement) return source.read < kBeginning ? kBeginning - source.read : 0;
     if (!source.resumed || !link_ || link_->waiting() > kUnderWay) return 0;
     return kInTurn;
 }
@@ -286,7 +286,7 @@ bool StreamSender::isThrough(Stream stream) const {
 }
 
 bool StreamSender::isForeign(const Source& source) const {
-    return options_.only_own && source.said && source.said->clock != options_.clock;
+    return options_.only_own && source.statement && source.statement->clock != options_.clock;
 }
 
 bool StreamSender::done() const {
@@ -306,4 +306,4 @@ bool StreamSender::allArrived() const {
     return any;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

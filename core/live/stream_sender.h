@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// Sends the files of a run to a collector. Nothing is held here but what is under way: after a broken connection the
 /// collector says how far each stream arrived, and its file is read again from there. Who writes the files never
@@ -17,11 +17,11 @@ namespace bubblescope::profiler {
 class StreamSender final : public StreamTarget {
 public:
     struct Options {
-        Address address;
+        net::Address address;
         std::string token;
         std::string name;  ///< of this machine
         std::string clock; ///< of its CLOCK_MONOTONIC
-        std::optional<TlsSettings> tls;
+        std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
         bool only_own = false; ///< pass over files of other machines, which send them themselves
@@ -59,14 +59,14 @@ private:
 
     void connect(TimeNs now);
     void disconnect(TimeNs now);
-    void take(const Frame& frame, TimeNs now);
+    void take(const net::Frame& frame, TimeNs now);
     void openThere(std::size_t stream);
     [[nodiscard]] bool allArrived() const;
     [[nodiscard]] bool isForeign(const Source& source) const;
     void ping(TimeNs now);
 
     Options options_;
-    std::optional<Link> link_;
+    std::optional<net::Link> link_;
     bool welcome_ = false;
     bool done_ = false; ///< when the connection ended
     std::optional<Error> refused_;
@@ -77,4 +77,4 @@ private:
     std::vector<std::unique_ptr<Source>> sources_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
-/// Where the bytes of a run's files go: to the engine that watches it, or to one on another machine. A stream is one
+/// Where the bytes of a run's files go: to the analyzer that watches it, or to one on another machine. A stream is one
 /// file, from its beginning on.
 class StreamTarget {
 public:
@@ -45,4 +45,4 @@ public:
     [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -105,4 +105,4 @@ Descriptor acceptFrom(const Descriptor& listener) {
     return connection;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 
 /// Where to listen or to connect to.
 struct Address {
@@ -30,4 +30,4 @@ struct Address {
 /// The next connection, which never blocks; not open where there is none.
 [[nodiscard]] Descriptor acceptFrom(const Descriptor& listener);
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

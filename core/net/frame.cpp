@@ -1,6 +1,6 @@
 #include "core/net/frame.h"
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
@@ -70,4 +70,4 @@ bool equalSecrets(std::string_view a, std::string_view b) {
     return difference == 0;
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 
 /// One message between who has a run's files and who watches. On the wire: the length of what follows in 4 bytes, the
 /// kind in 1, the stream's number in 4, its offset in 8, three times in 8 each, and the text, little end first.
@@ -58,4 +58,4 @@ private:
 /// Whether two texts are equal, in a time that does not tell where they differ.
 [[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

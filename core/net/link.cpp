@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 
 void Link::fail(std::string why) {
     over_ = true;
@@ -78,4 +78,4 @@ void Link::readSome(const std::function<void(const Frame&)>& take) {
     }
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 
 /// A connection that carries frames, encrypted or not. Never waits. One thread at a time.
 class Link {
@@ -47,4 +47,4 @@ private:
     std::string why_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

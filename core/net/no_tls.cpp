@@ -1,7 +1,7 @@
 #include "core/net/tls.h"
 
 // A build without OpenSSL.
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 namespace {
 
 Error noTls() {
@@ -22,4 +22,4 @@ Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
     return noTls();
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 namespace {
 
 std::string reason() {
@@ -135,4 +135,4 @@ Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
     return std::unique_ptr<TlsSession>(std::move(opened));
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

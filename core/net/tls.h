@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace bubblescope::profiler {
+namespace bubblescope::net {
 
 /// One end of an encrypted connection: turns what is said into bytes for the network and back. Knows no socket.
 class TlsSession {
@@ -38,4 +38,4 @@ private:
     std::string host_; ///< empty for who listens
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::net

@@ -30,6 +30,7 @@
 namespace {
 
 using namespace bubblescope;
+using namespace bubblescope::live;
 using namespace bubblescope::profiler;
 using namespace std::chrono_literals;
 
@@ -148,22 +149,22 @@ int run(const Options& options, const std::filesystem::path& dir) {
 
     LiveOptions live;
     live.own_clock = thisProcess().clock;
-    LiveAnalyzer engine(live);
+    LiveAnalyzer analyzer(live);
     SegmentFollower follower = SegmentFollower::open({dir}).value();
     TimeNs report_at = now() + 10s;
     long first_resident = 0;
     std::int64_t anomalies = 0;
-    while (!engine.runEnded()) {
-        const bool more = follower.read(engine, now());
-        for (const LiveEvent& event : engine.advance(now()))
+    while (!analyzer.runEnded()) {
+        const bool more = follower.read(analyzer, now());
+        for (const LiveEvent& event : analyzer.advance(now()))
             anomalies += event.kind == LiveEvent::Kind::AnomalyFound ? 1 : 0;
-        steps_closed = engine.counts().steps;
+        steps_closed = analyzer.counts().steps;
         if (now() >= report_at) {
             report_at += 10s;
             if (first_resident == 0) first_resident = residentKilobytes();
             fmt::print(
                 "{{\"steps\":{},\"closed\":{},\"slices\":{},\"resident_kb\":{},\"files\":{},\"cpu_s\":{:.2f}}}\n",
-                steps_written.load(), engine.counts().steps, engine.counts().slices, residentKilobytes(),
+                steps_written.load(), analyzer.counts().steps, analyzer.counts().slices, residentKilobytes(),
                 follower.files(), threadSeconds());
             std::fflush(stdout);
         }
@@ -172,17 +173,18 @@ int run(const Options& options, const std::filesystem::path& dir) {
         if (!more) ::poll(&wait, 1, 100);
     }
     producer.join();
-    const LiveCounts counts = engine.counts();
+    const LiveCounts counts = analyzer.counts();
     const bool lost = counts.slices != job.written() || counts.unheard != 0 || counts.incomplete != 0 ||
                       counts.late != 0 || counts.damaged != 0 || counts.steps != steps_written;
     fmt::print(
         "{{\"ranks\":{},\"steps\":{},\"complete\":{},\"written\":{},\"heard\":{},\"unheard\":{},\"late\":{},"
         "\"anomalies\":{},\"collector_cpu_s\":{:.2f},\"collector_cpu_s_per_step\":{:.4f},\"producer_cpu_s\":{:.2f},"
         "\"latency_p99_ms\":{:.1f},\"resident_kb_after_10_s\":{},\"resident_kb\":{},\"lost\":{}}}\n",
-        engine.ranks().size(), counts.steps, counts.steps - counts.incomplete, job.written(), counts.slices,
+        analyzer.ranks().size(), counts.steps, counts.steps - counts.incomplete, job.written(), counts.slices,
         counts.unheard, counts.late, anomalies, threadSeconds(),
         threadSeconds() / static_cast<double>(std::max<std::int64_t>(counts.steps, 1)), producer_seconds.load(),
-        static_cast<double>(engine.latency().quantile(0.99).count()) * 1e-6, first_resident, residentKilobytes(), lost);
+        static_cast<double>(analyzer.latency().quantile(0.99).count()) * 1e-6, first_resident, residentKilobytes(),
+        lost);
     return lost ? 1 : 0;
 }
 

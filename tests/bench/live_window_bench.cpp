@@ -36,6 +36,7 @@
 namespace {
 
 using namespace bubblescope;
+using namespace bubblescope::live;
 using namespace bubblescope::profiler;
 
 double threadMilliseconds() {
@@ -193,7 +194,7 @@ int measure(TimedApplication& application, const Load& load) {
     application.measuring = false;
     stop = true;
     writer.join();
-    const profiler::LiveCounts counts = window.live().picture()->counts;
+    const live::LiveCounts counts = window.live().picture()->counts;
     std::vector<double> all = application.painting;
     all.insert(all.end(), application.others.begin(), application.others.end());
     fmt::print(

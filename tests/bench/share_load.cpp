@@ -19,7 +19,7 @@
 namespace {
 
 using namespace bubblescope;
-using namespace bubblescope::profiler;
+using namespace bubblescope::live;
 using namespace std::chrono_literals;
 
 constexpr int kRanks = 16;
@@ -40,8 +40,8 @@ long residentKilobytes() {
 }
 
 /// What a collector says of a step: every number differs a little, as real ones do.
-ShareStep stepOf(int index, int first, int last) {
-    ShareStep told;
+SummaryStep stepOf(int index, int first, int last) {
+    SummaryStep told;
     told.step.index = index;
     for (int replica = first; replica <= last; ++replica) {
         ReducedReplica& reduced = told.step.replicas.emplace_back();
@@ -75,21 +75,21 @@ int main(int argc, char** argv) {
     const int replicas = number(1, 625);
     const int steps = number(2, 100);
     const int collectors = number(3, 25);
-    RunStatement said;
-    said.info.schedule = "1f1b";
-    said.info.pp = kRanks;
-    said.info.dp = replicas;
-    said.info.microbatches = 64;
-    LiveAnalyzer engine;
+    RunStatement statement;
+    statement.info.schedule = "1f1b";
+    statement.info.pp = kRanks;
+    statement.info.dp = replicas;
+    statement.info.microbatches = 64;
+    LiveAnalyzer analyzer;
     std::vector<LiveAnalyzer::Stream> streams;
     std::vector<perfetto::Encoder> encoders;
     const auto firstOf = [&](int collector) { return collector * replicas / collectors; };
     for (int c = 0; c < collectors; ++c) {
-        streams.push_back(engine.open());
+        streams.push_back(analyzer.open());
         encoders.emplace_back(1);
         encoders.back().process(1, 1, "replicas", 0);
         encoders.back().clockSnapshot(0ns, 0ns);
-        encodeShare(encoders.back(), 1, 0ns, ShareBegin{said, firstOf(c), firstOf(c + 1) - 1, 0});
+        encodeSummary(encoders.back(), 1, 0ns, SummaryBegin{statement, firstOf(c), firstOf(c + 1) - 1, 0});
     }
     double seconds = 0;
     std::size_t bytes = 0;
@@ -97,21 +97,21 @@ int main(int argc, char** argv) {
     for (int step = 0; step < steps; ++step) {
         for (int c = 0; c < collectors; ++c) {
             const auto at = static_cast<std::size_t>(c);
-            encodeShare(encoders[at], 1, now, stepOf(step, firstOf(c), firstOf(c + 1) - 1));
+            encodeSummary(encoders[at], 1, now, stepOf(step, firstOf(c), firstOf(c + 1) - 1));
             const std::string told = encoders[at].take();
             bytes += told.size();
             const double begin = threadSeconds();
-            engine.feed(streams[at], told, now);
+            analyzer.feed(streams[at], told, now);
             seconds += threadSeconds() - begin;
         }
         now += 6s;
         const double begin = threadSeconds();
-        (void)engine.advance(now);
+        (void)analyzer.advance(now);
         seconds += threadSeconds() - begin;
     }
     fmt::print("{{\"ranks\":{},\"collectors\":{},\"steps\":{},\"incomplete\":{},\"bytes_per_step\":{},"
                "\"cpu_s_per_step\":{:.5f},\"resident_kb\":{}}}\n",
-               replicas * kRanks, collectors, engine.counts().steps, engine.counts().incomplete,
+               replicas * kRanks, collectors, analyzer.counts().steps, analyzer.counts().incomplete,
                bytes / static_cast<std::size_t>(steps), seconds / steps, residentKilobytes());
-    return engine.counts().steps == steps && engine.counts().incomplete == 0 ? 0 : 1;
+    return analyzer.counts().steps == steps && analyzer.counts().incomplete == 0 ? 0 : 1;
 }

@@ -282,7 +282,7 @@ private slots:
         QVERIFY(child.waitForFinished());
         QTRY_COMPARE(state(), QStringLiteral("gone"));
         QTRY_COMPARE(watched.stepsSeen(), 4);
-        const profiler::LiveStep& last = watched.window.live().picture()->steps.back();
+        const live::LiveStep& last = watched.window.live().picture()->steps.back();
         QVERIFY(!last.complete); // unknown, and no bubble
         QCOMPARE(watched.newest(), 2);
         QVERIFY(watched.window.findChild<LiveStrip*>()->grab().toImage().width() > 0);
@@ -410,7 +410,7 @@ private slots:
         picture->ranks.resize(3);
         ranks.show(picture);
         auto later = std::make_shared<LiveSnapshot>(*picture);
-        later->ranks[1].state = profiler::RankState::Gone;
+        later->ranks[1].state = live::RankState::Gone;
         ranks.show(later);
         QCOMPARE(ranks.index(1, LiveRankModel::StateColumn).data().toString(), QStringLiteral("gone"));
         QCOMPARE(ranksText(*later), QStringLiteral("2 awaited, 1 gone"));

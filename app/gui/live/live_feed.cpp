@@ -47,18 +47,17 @@ void openManyFiles() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<std::optional<profiler::StreamReceiver>> receiverFor(const LiveTarget& target,
-                                                            const std::filesystem::path& keep) {
-    profiler::StreamReceiver::Options listening;
-    BUBBLESCOPE_ASSIGN(listening.address, profiler::parseAddress(target.listen.toStdString()));
+Result<std::optional<live::StreamReceiver>> receiverFor(const LiveTarget& target, const std::filesystem::path& keep) {
+    live::StreamReceiver::Options listening;
+    BUBBLESCOPE_ASSIGN(listening.address, net::parseAddress(target.listen.toStdString()));
     listening.token = target.token.toStdString();
     listening.clock = thisProcess().clock;
     listening.keep = keep;
     if (!target.certificate.isEmpty() || !target.key.isEmpty()) {
-        BUBBLESCOPE_ASSIGN(listening.tls, profiler::TlsSettings::forListening(target.certificate.toStdString(),
-                                                                              target.key.toStdString()));
+        BUBBLESCOPE_ASSIGN(listening.tls,
+                           net::TlsSettings::forListening(target.certificate.toStdString(), target.key.toStdString()));
     }
-    BUBBLESCOPE_ASSIGN(profiler::StreamReceiver receiver, profiler::StreamReceiver::open(std::move(listening)));
+    BUBBLESCOPE_ASSIGN(live::StreamReceiver receiver, live::StreamReceiver::open(std::move(listening)));
     return std::optional(std::move(receiver));
 }
 
@@ -81,17 +80,17 @@ QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& pictur
 }
 
 struct LiveFeed::Parts {
-    profiler::LiveOptions options;
-    profiler::SegmentFollower follower;
-    std::optional<profiler::StreamReceiver> receiver;
-    std::optional<profiler::ScratchFiles> scratch;
+    live::LiveOptions options;
+    live::SegmentFollower follower;
+    std::optional<live::StreamReceiver> receiver;
+    std::optional<live::ScratchFiles> scratch;
     /// Where traces of recorded jobs are: what these did shows in their files alone, those that come over the network
     /// included.
     std::vector<std::filesystem::path> recorded;
 };
 
 LiveFeed::LiveFeed(const LiveTarget& target, Parts parts, Clock clock)
-    : scratch_(std::move(parts.scratch)), engine_(std::move(parts.options)), follower_(std::move(parts.follower)),
+    : scratch_(std::move(parts.scratch)), analyzer_(std::move(parts.options)), follower_(std::move(parts.follower)),
       receiver_(std::move(parts.receiver)), captured_(std::move(parts.recorded), target.patience),
       clock_(std::move(clock)) {}
 
@@ -101,18 +100,18 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     const std::vector<std::filesystem::path> folders = toFolders(target);
     BUBBLESCOPE_TRY(checkFolders(folders));
     openManyFiles();
-    profiler::LiveOptions options;
-    options.board.patience = target.patience;
+    live::LiveOptions options;
+    options.assembly.patience = target.patience;
     options.history = kMaxSteps;
     if (!clock) {
         options.own_clock = thisProcess().clock;
         clock = [] { return readClocks().monotonic; };
     }
-    BUBBLESCOPE_ASSIGN(profiler::SegmentFollower follower, profiler::SegmentFollower::open(folders));
+    BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     Parts parts{std::move(options), std::move(follower), {}, {}, folders};
     if (!target.listen.isEmpty()) {
         if (target.keep.isEmpty()) {
-            BUBBLESCOPE_ASSIGN(parts.scratch, profiler::ScratchFiles::make());
+            BUBBLESCOPE_ASSIGN(parts.scratch, live::ScratchFiles::make());
         }
         parts.recorded.push_back(parts.scratch ? parts.scratch->path()
                                                : std::filesystem::path(target.keep.toStdString()));
@@ -127,9 +126,9 @@ bool LiveFeed::read(const JobControl& control) {
     const TimeNs began = worked();
     bool more = true;
     while (more && !control.stopRequested() && worked() - began < kLongest)
-        more = follower_.read(engine_, clock_());
-    if (receiver_) receiver_->turn(engine_, clock_());
-    captured_.look(engine_, clock_());
+        more = follower_.read(analyzer_, clock_());
+    if (receiver_) receiver_->turn(analyzer_, clock_());
+    captured_.look(analyzer_, clock_());
     return more;
 }
 
@@ -137,31 +136,31 @@ LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
     const std::scoped_lock lock(busy_);
     auto picture = std::make_shared<LiveSnapshot>();
     picture->more = read(control);
-    for (profiler::LiveEvent& event : engine_.advance(clock_()))
+    for (live::LiveEvent& event : analyzer_.advance(clock_()))
         take(std::move(event));
     refreshSession(control);
-    picture->info = engine_.info();
-    picture->steps.assign(engine_.steps().begin(), engine_.steps().end());
-    picture->ranks = engine_.ranks();
+    picture->info = analyzer_.info();
+    picture->steps.assign(analyzer_.steps().begin(), analyzer_.steps().end());
+    picture->ranks = analyzer_.ranks();
     picture->alerts.assign(alerts_.begin(), alerts_.end());
-    picture->counts = engine_.counts();
-    picture->checks = engine_.checks();
-    picture->heard = {engine_.latency().quantile(0.5), engine_.latency().quantile(0.99)};
-    picture->ended = engine_.runEnded();
+    picture->counts = analyzer_.counts();
+    picture->checks = analyzer_.checks();
+    picture->heard = {analyzer_.latency().quantile(0.5), analyzer_.latency().quantile(0.99)};
+    picture->ended = analyzer_.runEnded();
     if (receiver_) {
         picture->address = receiver_->address().text();
         picture->senders = receiver_->connections();
     }
-    picture->captured = engine_.captured();
+    picture->captured = analyzer_.captured();
     picture->problems = follower_.problems();
     if (receiver_ && !receiver_->keepProblem().empty()) picture->problems.push_back(receiver_->keepProblem());
-    if (engine_.captured() && !captured_.problem().empty()) picture->problems.push_back(captured_.problem());
+    if (analyzer_.captured() && !captured_.problem().empty()) picture->problems.push_back(captured_.problem());
     picture->session = session_;
     return picture;
 }
 
-void LiveFeed::take(profiler::LiveEvent event) {
-    using Kind = profiler::LiveEvent::Kind;
+void LiveFeed::take(live::LiveEvent event) {
+    using Kind = live::LiveEvent::Kind;
     LiveAlert alert;
     switch (event.kind) {
     case Kind::RunBegan:
@@ -178,9 +177,9 @@ void LiveFeed::take(profiler::LiveEvent event) {
         alert.text = std::move(event.text);
         break;
     case Kind::RankChanged:
-        if (event.rank.state == profiler::RankState::Late) {
+        if (event.rank.state == live::RankState::Late) {
             alert.kind = LiveAlert::Kind::RankLate;
-        } else if (event.rank.state == profiler::RankState::Gone) {
+        } else if (event.rank.state == live::RankState::Gone) {
             alert.kind = LiveAlert::Kind::RankGone;
         } else {
             return;
@@ -200,10 +199,10 @@ void LiveFeed::take(profiler::LiveEvent event) {
 /// a quarter of the time goes into drawing them up.
 void LiveFeed::refreshSession(const JobControl& control) {
     const TimeNs began = worked();
-    if (engine_.window() == nullptr || began < next_session_) return;
-    const std::int64_t changes = engine_.window()->changes();
+    if (analyzer_.window() == nullptr || began < next_session_) return;
+    const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
-    auto made = liveSession(*engine_.window(), engine_.anomalies(), kMostOps, control);
+    auto made = liveSession(*analyzer_.window(), analyzer_.anomalies(), kMostOps, control);
     if (!made.ok()) return; // asked to stop
     session_ = std::move(made).value();
     changes_in_session_ = changes;

@@ -36,8 +36,8 @@ struct LiveTarget {
 /// Where what was watched lies in files that stay; none where it came over the network and was not kept.
 [[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& picture);
 
-/// Reads what a run writes and makes pictures of it, with the engine that `monitor` has. Each call does a bounded part
-/// of the work and waits for nothing but the end of another. From any thread.
+/// Reads what a run writes and makes pictures of it, with the analyzer that `monitor` has. Each call does a bounded
+/// part of the work and waits for nothing but the end of another. From any thread.
 class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
@@ -67,14 +67,14 @@ private:
     struct Parts;
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
-    void take(profiler::LiveEvent event);
+    void take(live::LiveEvent event);
     void refreshSession(const JobControl& control);
 
-    std::optional<profiler::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
-    profiler::LiveAnalyzer engine_;
-    profiler::SegmentFollower follower_;
-    std::optional<profiler::StreamReceiver> receiver_;
-    profiler::CapturedRun captured_;
+    std::optional<live::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
+    live::LiveAnalyzer analyzer_;
+    live::SegmentFollower follower_;
+    std::optional<live::StreamReceiver> receiver_;
+    live::CapturedRun captured_;
     Clock clock_;
     std::mutex busy_; ///< finish() may come while a turn that nobody waits for any more still runs
     std::deque<LiveAlert> alerts_;

@@ -109,7 +109,7 @@ int LiveRankModel::columnCount(const QModelIndex& parent) const {
 
 QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    const profiler::LiveRank& rank = at(index.row());
+    const live::LiveRank& rank = at(index.row());
     if (role == kStateRole) return static_cast<int>(rank.state);
     if (role == Qt::ToolTipRole) return fromUtf8(rank.why);
     if (role == Qt::TextAlignmentRole) {

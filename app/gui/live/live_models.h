@@ -36,12 +36,12 @@ class LiveRankModel : public QAbstractTableModel {
 
 public:
     enum Column { RankColumn, StateColumn, StepColumn, RecordsColumn, LostColumn, HostColumn, ColumnCount };
-    static constexpr int kStateRole = Qt::UserRole; ///< profiler::RankState
+    static constexpr int kStateRole = Qt::UserRole; ///< live::RankState
 
     explicit LiveRankModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
     void show(LiveSnapshotPtr picture);
-    [[nodiscard]] const profiler::LiveRank& at(int row) const { return picture_->ranks[static_cast<std::size_t>(row)]; }
+    [[nodiscard]] const live::LiveRank& at(int row) const { return picture_->ranks[static_cast<std::size_t>(row)]; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;

@@ -40,9 +40,9 @@ private:
 
 std::optional<QColor> rankColour(const Theme& theme, const QModelIndex& index) {
     if (index.column() != LiveRankModel::StateColumn) return std::nullopt;
-    switch (static_cast<profiler::RankState>(index.data(LiveRankModel::kStateRole).toInt())) {
-    case profiler::RankState::Late: return severityColour(theme, Severity::Warning);
-    case profiler::RankState::Gone: return severityColour(theme, Severity::Serious);
+    switch (static_cast<live::RankState>(index.data(LiveRankModel::kStateRole).toInt())) {
+    case live::RankState::Late: return severityColour(theme, Severity::Warning);
+    case live::RankState::Gone: return severityColour(theme, Severity::Serious);
     default: return std::nullopt;
     }
 }

@@ -33,7 +33,7 @@ std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_
 }
 
 /// The checks that ran in the steps that are shown, and what they found.
-void tellChecks(const profiler::StepWindow& window, Run& shown, RunReport& report) {
+void tellChecks(const live::StepWindow& window, Run& shown, RunReport& report) {
     for (const CheckRecord& check : window.run().checks.checks) {
         if (check.step >= shown.steps.front().index) shown.checks.checks.push_back(check);
     }
@@ -55,7 +55,7 @@ std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
 
 } // namespace
 
-Result<SessionPtr> liveSession(const profiler::StepWindow& window, const std::vector<profiler::LiveAnomaly>& anomalies,
+Result<SessionPtr> liveSession(const live::StepWindow& window, const std::vector<live::LiveAnomaly>& anomalies,
                                std::size_t most_ops, const JobControl& control) {
     const Run& run = window.run();
     if (run.steps.empty()) return SessionPtr();
@@ -78,7 +78,7 @@ Result<SessionPtr> liveSession(const profiler::StepWindow& window, const std::ve
     report.stages = stageTimes(shown.steps);
     report.clocks = window.clocks();
     report.typical_step = typicalStep(report.steps);
-    for (const profiler::LiveAnomaly& found : anomalies)
+    for (const live::LiveAnomaly& found : anomalies)
         report.anomalies.push_back(found.anomaly);
     tellChecks(window, session->run, report);
     session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);

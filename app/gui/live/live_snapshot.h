@@ -22,7 +22,7 @@ struct LiveAlert {
     std::int64_t number = 0; ///< counts all alerts of the watch, from 0
     int step = 0;            ///< after which it was told
     std::optional<Anomaly> anomaly;
-    profiler::LiveRank rank;
+    live::LiveRank rank;
     std::string text;
 };
 
@@ -34,12 +34,12 @@ struct HeardAfter {
 
 /// A look at a run that goes on. Plain values of bounded size, made on a worker thread, immutable afterwards.
 struct LiveSnapshot {
-    std::optional<RunInfo> info;           ///< none before the first record
-    std::vector<profiler::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMaxSteps
-    std::vector<profiler::LiveRank> ranks; ///< by replica, then rank
-    std::vector<LiveAlert> alerts;         ///< the latest last, at most LiveFeed::kMaxAlerts
-    profiler::LiveCounts counts;
-    profiler::CheckCounts checks;
+    std::optional<RunInfo> info;       ///< none before the first record
+    std::vector<live::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMaxSteps
+    std::vector<live::LiveRank> ranks; ///< by replica, then rank
+    std::vector<LiveAlert> alerts;     ///< the latest last, at most LiveFeed::kMaxAlerts
+    live::LiveCounts counts;
+    live::CheckCounts checks;
     HeardAfter heard;
     bool ended = false;                ///< all ranks have ended or are gone
     bool captured = false;             ///< it is a recorded job that knows nothing of us

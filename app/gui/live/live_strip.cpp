@@ -69,7 +69,7 @@ void LiveStrip::refresh() {
     Curve walls = timeCurve();
     Curve rates = bubbleRateCurve();
     std::vector<int> numbers;
-    for (const profiler::LiveStep& step : picture->steps) {
+    for (const live::LiveStep& step : picture->steps) {
         numbers.push_back(step.index);
         // What is not known is no step without bubbles.
         walls.data.values.push_back(step.complete ? static_cast<double>(step.wall.count()) : kUnknown);
@@ -84,7 +84,7 @@ void LiveStrip::markCurrent() {
     if (!shown_ || !state_.session() || state_.step() < 0) return setCurrent(-1);
     const auto& steps = shown_->steps;
     const auto at =
-        std::ranges::lower_bound(steps, state_.session()->step(state_.step()).index, {}, &profiler::LiveStep::index);
+        std::ranges::lower_bound(steps, state_.session()->step(state_.step()).index, {}, &live::LiveStep::index);
     const bool there = at != steps.end() && at->index == state_.session()->step(state_.step()).index;
     setCurrent(there ? static_cast<int>(at - steps.begin()) : -1);
 }

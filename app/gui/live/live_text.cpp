@@ -15,8 +15,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-using profiler::LiveRank;
-using profiler::RankState;
+using live::LiveRank;
+using live::RankState;
 
 struct LiveWords {
     Q_DECLARE_TR_FUNCTIONS(Live)
@@ -75,7 +75,7 @@ QString ranksText(const LiveSnapshot& picture) {
     return parts.join(LiveWords::tr(", "));
 }
 
-std::int64_t lostRecords(const profiler::LiveCounts& counts) {
+std::int64_t lostRecords(const live::LiveCounts& counts) {
     return counts.dropped + counts.unheard + counts.damaged + counts.late + counts.bad;
 }
 
@@ -87,7 +87,7 @@ QString recordsText(const LiveSnapshot& picture) {
 }
 
 QString recordsDetails(const LiveSnapshot& picture) {
-    const profiler::LiveCounts& counts = picture.counts;
+    const live::LiveCounts& counts = picture.counts;
     QStringList lines{LiveWords::tr("Steps: %1, of which %2 without all records")
                           .arg(number(counts.steps), number(counts.incomplete))};
     const auto tell = [&lines](std::int64_t count, const QString& what) {

@@ -18,14 +18,14 @@ enum class LiveState : std::uint8_t {
 /// `picture` may be null.
 [[nodiscard]] LiveState liveState(const LiveSnapshot* picture, bool active);
 [[nodiscard]] QString liveStateText(LiveState state);
-[[nodiscard]] QString rankStateText(profiler::RankState state);
+[[nodiscard]] QString rankStateText(live::RankState state);
 /// "rank 2", or "replica 1, rank 2" where the run has several.
-[[nodiscard]] QString liveRankText(const profiler::LiveRank& rank, const LiveSnapshot& picture);
+[[nodiscard]] QString liveRankText(const live::LiveRank& rank, const LiveSnapshot& picture);
 /// "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& picture);
 
 /// Records that were written, or should have been, and that no step has.
-[[nodiscard]] std::int64_t lostRecords(const profiler::LiveCounts& counts);
+[[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
 /// "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& picture);
 /// A line for each thing that was counted.

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 double seconds(TimeNs time) {
@@ -57,14 +57,14 @@ std::string labelsOf(const LiveRank& rank) {
     return fmt::format("rank=\"{}\",dp=\"{}\"", rank.rank.value, rank.replica);
 }
 
-void addSteps(Page& page, const LiveAnalyzer& engine) {
-    const LiveCounts counts = engine.counts();
+void addSteps(Page& page, const LiveAnalyzer& analyzer) {
+    const LiveCounts counts = analyzer.counts();
     page.single("pp_steps_total", "counter", "Steps that ended.", "", counts.steps);
     page.single("pp_steps_incomplete_total", "counter", "Steps of which records lack.", "", counts.incomplete);
-    const auto& steps = engine.steps();
+    const auto& steps = analyzer.steps();
     const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const LiveStep& step) { return step.complete; });
     if (last == steps.rend()) return;
-    const std::string schedule = fmt::format("schedule=\"{}\"", escaped(engine.info()->schedule));
+    const std::string schedule = fmt::format("schedule=\"{}\"", escaped(analyzer.info()->schedule));
     page.single("pp_step_seconds", "gauge", "Time of the last complete step.", schedule, seconds(last->wall));
     page.single("pp_step", "gauge", "Number of the last complete step.", schedule, last->index);
     page.single("pp_bubble_ratio", "gauge", "Idle over makespan in the last complete step, mean of all ranks.",
@@ -79,10 +79,10 @@ void addSteps(Page& page, const LiveAnalyzer& engine) {
     }
 }
 
-void addRanks(Page& page, const LiveAnalyzer& engine) {
+void addRanks(Page& page, const LiveAnalyzer& analyzer) {
     const auto each = [&](std::string_view name, std::string_view type, std::string_view help, const auto& value) {
         page.metric(name, type, help);
-        for (const LiveRank& rank : engine.ranks())
+        for (const LiveRank& rank : analyzer.ranks())
             page.value(labelsOf(rank), value(rank));
     };
     each("pp_rank_up", "gauge", "Whether the rank is heard of and not late, gone or ended.",
@@ -97,16 +97,16 @@ void addRanks(Page& page, const LiveAnalyzer& engine) {
          [](const LiveRank& rank) { return seconds(rank.bubble); });
 }
 
-void addFindings(Page& page, const LiveAnalyzer& engine) {
+void addFindings(Page& page, const LiveAnalyzer& analyzer) {
     std::map<std::string_view, int> kinds;
     for (const AnomalyKindInfo& kind : anomalyKinds())
         kinds[kind.name] = 0;
-    for (const LiveAnomaly& anomaly : engine.anomalies())
+    for (const LiveAnomaly& anomaly : analyzer.anomalies())
         ++kinds[anomalyKindName(anomaly.anomaly.kind)];
     page.metric("pp_anomalies", "gauge", "Anomalies that hold at present.");
     for (const auto& [kind, count] : kinds)
         page.value(fmt::format("kind=\"{}\"", kind), count);
-    const CheckCounts& checks = engine.checks();
+    const CheckCounts& checks = analyzer.checks();
     page.metric("pp_replay_checks_total", "counter", "Checks of aadiff by what came of them.");
     page.value("outcome=\"equal\"", checks.equal);
     page.value("outcome=\"mismatch\"", checks.mismatch);
@@ -118,8 +118,8 @@ void addFindings(Page& page, const LiveAnalyzer& engine) {
         page.single("pp_replay_coverage_ratio", "gauge", "Checks done over checks planned.", "", *coverage);
 }
 
-void addCapture(Page& page, const LiveAnalyzer& engine) {
-    const LiveCounts counts = engine.counts();
+void addCapture(Page& page, const LiveAnalyzer& analyzer) {
+    const LiveCounts counts = analyzer.counts();
     page.single("pp_capture_records_total", "counter", "Slices heard.", "", counts.slices);
     page.single("pp_capture_bytes_total", "counter", "Bytes heard.", "", counts.bytes);
     page.metric("pp_capture_dropped_records_total", "counter", "Records that are not in any step, by why.");
@@ -131,7 +131,7 @@ void addCapture(Page& page, const LiveAnalyzer& engine) {
     page.value("reason=\"duplicate\"", counts.duplicates);
     page.single("pp_capture_torn_total", "counter", "Places where a stream did not go on with a packet.", "",
                 counts.torn);
-    const Latency& latency = engine.latency();
+    const Latency& latency = analyzer.latency();
     if (latency.count() == 0) return;
     page.metric("pp_capture_latency_seconds", "gauge", "From the end of an op to when it was heard, over the run.");
     page.value("quantile=\"0.5\"", seconds(latency.quantile(0.5)));
@@ -141,13 +141,13 @@ void addCapture(Page& page, const LiveAnalyzer& engine) {
 
 } // namespace
 
-std::string exposition(const LiveAnalyzer& engine) {
+std::string exposition(const LiveAnalyzer& analyzer) {
     Page page;
-    addSteps(page, engine);
-    addRanks(page, engine);
-    addFindings(page, engine);
-    addCapture(page, engine);
+    addSteps(page, analyzer);
+    addRanks(page, analyzer);
+    addFindings(page, analyzer);
+    addCapture(page, analyzer);
     return page.take();
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// The state of a live view as Prometheus reads it (text format 0.0.4): base units, counters named _total, and labels
 /// of which a run has few values.
-[[nodiscard]] std::string exposition(const LiveAnalyzer& engine);
+[[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxConnections = 64;
@@ -30,9 +30,9 @@ std::string answerTo(std::string_view request, const std::function<std::string()
 
 } // namespace
 
-Result<MetricsEndpoint> MetricsEndpoint::open(Address address) {
+Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
     MetricsEndpoint endpoint;
-    BUBBLESCOPE_ASSIGN(endpoint.listener_, listenAt(address));
+    BUBBLESCOPE_ASSIGN(endpoint.listener_, net::listenAt(address));
     endpoint.address_ = std::move(address);
     endpoint.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event event{};
@@ -55,7 +55,7 @@ void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::tim
 
 void MetricsEndpoint::take(Clock::time_point now) {
     while (connections_.size() < kMaxConnections) {
-        Descriptor socket = acceptFrom(listener_);
+        Descriptor socket = net::acceptFrom(listener_);
         if (!socket.isOpen()) return;
         epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLET;
@@ -87,4 +87,4 @@ void MetricsEndpoint::goOn(Connection& connection, const std::function<std::stri
     }
 }
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -7,7 +7,7 @@
 #include <list>
 #include <string>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 
 /// Serves one page of metrics over HTTP to whoever asks. Never waits: serve() does what can be done at once. One thread
 /// at a time.
@@ -16,14 +16,14 @@ public:
     using Clock = std::chrono::steady_clock;
 
     /// Error: Run, naming the address.
-    [[nodiscard]] static Result<MetricsEndpoint> open(Address address);
+    [[nodiscard]] static Result<MetricsEndpoint> open(net::Address address);
 
     /// Takes connections, reads requests, and answers those for "/metrics" (and "/") with what `page` returns.
     void serve(const std::function<std::string()>& page, Clock::time_point now = Clock::now());
 
     /// Becomes readable when serve() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const Address& address() const { return address_; } ///< with the port that was taken
+    [[nodiscard]] const net::Address& address() const { return address_; } ///< with the port that was taken
 
 private:
     struct Connection {
@@ -38,10 +38,10 @@ private:
     void take(Clock::time_point now);
     void goOn(Connection& connection, const std::function<std::string()>& page);
 
-    Address address_;
+    net::Address address_;
     Descriptor listener_;
     Descriptor events_;
     std::list<Connection> connections_;
 };
 
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

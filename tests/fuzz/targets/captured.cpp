@@ -19,6 +19,7 @@
 namespace bubblescope::fuzz {
 namespace {
 
+using namespace bubblescope::live;
 using namespace bubblescope::profiler;
 
 /// Numbers and texts off the front of the bytes; zeros and nothing when they are used up.
@@ -237,16 +238,16 @@ private:
     TimeNs now_{std::chrono::seconds(1)};
 };
 
-void watch(LiveAnalyzer& engine, const std::filesystem::path& dir) {
+void watch(LiveAnalyzer& analyzer, const std::filesystem::path& dir) {
     CapturedRun run({dir}, std::chrono::seconds(1));
     TimeNs now{std::chrono::hours(1)};
-    run.look(engine, now);
-    (void)engine.advance(now);
-    run.look(engine, now += std::chrono::seconds(10)); // nothing grows any more
-    (void)engine.advance(now);
-    for (const LiveStep& step : engine.steps())
+    run.look(analyzer, now);
+    (void)analyzer.advance(now);
+    run.look(analyzer, now += std::chrono::seconds(10)); // nothing grows any more
+    (void)analyzer.advance(now);
+    for (const LiveStep& step : analyzer.steps())
         require(step.bubble >= TimeNs{0} && step.busy >= TimeNs{0}, "times are not negative");
-    require(engine.counts().dropped >= 0, "counts are not negative");
+    require(analyzer.counts().dropped >= 0, "counts are not negative");
 }
 
 /// As it is reported, and watched.
@@ -263,22 +264,22 @@ void readCaptured(const std::filesystem::path& dir) {
 
 /// What was written, and every part of it, is whole.
 void checkWritten(const std::filesystem::path& dir) {
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     bool any = false;
     for (const auto& file : std::filesystem::directory_iterator(dir)) {
         if (file.path().extension() != ".pftrace") continue;
         any = true;
-        engine.feed(engine.open(), test::readAll(file.path()), TimeNs{1});
+        analyzer.feed(analyzer.open(), test::readAll(file.path()), TimeNs{1});
     }
     if (!any) return;
-    require(engine.captured(), "the trace says that it is a recording");
-    require(engine.counts().torn == 0 && engine.counts().damaged == 0, "what is written is whole");
+    require(analyzer.captured(), "the trace says that it is a recording");
+    require(analyzer.counts().torn == 0 && analyzer.counts().damaged == 0, "what is written is whole");
     JobControl control;
     const auto read = readTraces({dir}, control);
     require(read.ok(), "what was written can be read");
     checkTrace(*read.value().trace, read.value().problems);
     readCaptured(dir);
-    watch(engine, dir);
+    watch(analyzer, dir);
 }
 
 } // namespace
@@ -289,11 +290,11 @@ void captured(std::string_view bytes) {
     if (bytes.starts_with(kPacket)) {
         scratch.write("node.pid77.pftrace", bytes);
         readCaptured(scratch.path());
-        LiveAnalyzer engine;
-        const auto stream = engine.open();
+        LiveAnalyzer analyzer;
+        const auto stream = analyzer.open();
         for (std::size_t at = 0; at < bytes.size(); at += 97)
-            engine.feed(stream, bytes.substr(at, 97), TimeNs{1});
-        return watch(engine, scratch.path());
+            analyzer.feed(stream, bytes.substr(at, 97), TimeNs{1});
+        return watch(analyzer, scratch.path());
     }
     Portions portions(bytes);
     Recording recording(scratch.path(), portions.number());

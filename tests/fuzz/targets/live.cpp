@@ -10,37 +10,37 @@
 namespace bubblescope::fuzz {
 namespace {
 
-using profiler::LiveAnalyzer;
-using profiler::LiveCounts;
+using live::LiveAnalyzer;
+using live::LiveCounts;
 
 /// Two streams, of which the second is replaced by the first one's bytes.
 LiveCounts watch(std::string_view bytes, std::size_t piece) {
-    profiler::LiveOptions options;
-    options.board.open_steps = 4;
+    live::LiveOptions options;
+    options.assembly.open_steps = 4;
     options.window = {2, 3};
     options.history = 5;
-    LiveAnalyzer engine(options);
-    const auto first = engine.open();
-    const auto second = engine.open();
+    LiveAnalyzer analyzer(options);
+    const auto first = analyzer.open();
+    const auto second = analyzer.open();
     TimeNs now{0};
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
-        engine.feed(first, bytes.substr(at, piece), now);
-        require(engine.pending(first) <= bytes.size(), "no more waits than came");
+        analyzer.feed(first, bytes.substr(at, piece), now);
+        require(analyzer.pending(first) <= bytes.size(), "no more waits than came");
     }
-    engine.feed(second, bytes.substr(0, bytes.size() / 2), now);
-    engine.restart(second);
-    engine.feed(second, bytes, now);
-    engine.gone(second, "it was told so");
+    analyzer.feed(second, bytes.substr(0, bytes.size() / 2), now);
+    analyzer.restart(second);
+    analyzer.feed(second, bytes, now);
+    analyzer.gone(second, "it was told so");
     constexpr TimeNs kLong{std::chrono::minutes(1)};
     for (int turn = 0; turn < 4; ++turn)
-        (void)engine.advance(now += kLong);
-    require(engine.steps().size() <= options.history, "old steps go");
-    for (const profiler::LiveStep& step : engine.steps()) {
+        (void)analyzer.advance(now += kLong);
+    require(analyzer.steps().size() <= options.history, "old steps go");
+    for (const live::LiveStep& step : analyzer.steps()) {
         require(step.complete || step.wall == TimeNs{0} || !step.fault.empty(), "what is incomplete says why");
         require(step.bubble >= TimeNs{0} && step.busy >= TimeNs{0}, "times are not negative");
     }
-    require(engine.counts().unheard >= 0 && engine.counts().dropped >= 0, "counts are not negative");
-    return engine.counts();
+    require(analyzer.counts().unheard >= 0 && analyzer.counts().dropped >= 0, "counts are not negative");
+    return analyzer.counts();
 }
 
 } // namespace
@@ -55,7 +55,7 @@ void liveStream(std::string_view bytes) {
 
 void networkFrames(std::string_view bytes) {
     const auto read = [&](std::size_t piece) {
-        profiler::FrameReader reader;
+        net::FrameReader reader;
         std::string again;
         for (std::size_t at = 0; at < bytes.size(); at += piece) {
             reader.feed(bytes.substr(at, piece));

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,22 +30,22 @@ class Watched {
 public:
     explicit Watched(RecordedJob& job) : job_(job) {
         for (Stream& stream : streams_)
-            stream.number = engine.open();
+            stream.number = analyzer.open();
     }
     void feed(int rank) {
         Stream& stream = streams_[static_cast<std::size_t>(rank)];
         const std::string all = job_.bytes(rank);
-        engine.feed(stream.number, std::string_view(all).substr(stream.fed), now);
+        analyzer.feed(stream.number, std::string_view(all).substr(stream.fed), now);
         stream.fed = all.size();
     }
-    void gone(int rank) { engine.gone(streams_[static_cast<std::size_t>(rank)].number, "it was killed"); }
+    void gone(int rank) { analyzer.gone(streams_[static_cast<std::size_t>(rank)].number, "it was killed"); }
     std::vector<LiveEvent> look(CapturedRun& run) {
-        run.look(engine, now);
-        return engine.advance(now);
+        run.look(analyzer, now);
+        return analyzer.advance(now);
     }
-    RankState state(int rank) const { return engine.ranks()[static_cast<std::size_t>(rank)].state; }
+    RankState state(int rank) const { return analyzer.ranks()[static_cast<std::size_t>(rank)].state; }
 
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     TimeNs now{1h};
 
 private:
@@ -68,13 +68,13 @@ TEST(CapturedLive, SaysHowTheRanksOfARecordedJobAreAndWhatTheyLost) {
         watched.feed(rank);
     }
     (void)watched.look(run);
-    ASSERT_TRUE(watched.engine.info()) << run.problem();
-    EXPECT_EQ(watched.engine.info()->schedule, "1f1b");
-    ASSERT_EQ(watched.engine.ranks().size(), 2U);
-    EXPECT_EQ(watched.engine.counts().steps, 2) << "the last may go on";
+    ASSERT_TRUE(watched.analyzer.info()) << run.problem();
+    EXPECT_EQ(watched.analyzer.info()->schedule, "1f1b");
+    ASSERT_EQ(watched.analyzer.ranks().size(), 2U);
+    EXPECT_EQ(watched.analyzer.counts().steps, 2) << "the last may go on";
     for (int rank = 0; rank < kRanks; ++rank) {
         EXPECT_EQ(watched.state(rank), RankState::Running);
-        EXPECT_EQ(watched.engine.ranks()[static_cast<std::size_t>(rank)].pid, 100 + rank);
+        EXPECT_EQ(watched.analyzer.ranks()[static_cast<std::size_t>(rank)].pid, 100 + rank);
     }
     job.writer(0).counts().lost_in_rings += 5;
     job.writer(0).counts().parts_removed += 3;
@@ -86,19 +86,19 @@ TEST(CapturedLive, SaysHowTheRanksOfARecordedJobAreAndWhatTheyLost) {
     EXPECT_EQ(events[0].rank.rank, Rank{0});
     EXPECT_EQ(events[0].rank.state, RankState::Ended);
     EXPECT_EQ(events[0].rank.dropped, 5) << "parts go because they were told to";
-    EXPECT_EQ(watched.engine.counts().dropped, 5);
-    EXPECT_FALSE(watched.engine.runEnded());
+    EXPECT_EQ(watched.analyzer.counts().dropped, 5);
+    EXPECT_FALSE(watched.analyzer.runEnded());
 
     watched.gone(1);
     const std::vector<LiveEvent> last = watched.look(run); // nothing is waited for: all are over
     EXPECT_EQ(watched.state(1), RankState::Gone);
-    EXPECT_EQ(watched.engine.ranks()[1].why, "it was killed");
+    EXPECT_EQ(watched.analyzer.ranks()[1].why, "it was killed");
     EXPECT_EQ(watched.state(0), RankState::Ended);
-    EXPECT_EQ(watched.engine.counts().steps, 3);
+    EXPECT_EQ(watched.analyzer.counts().steps, 3);
     ASSERT_FALSE(last.empty());
     EXPECT_EQ(last.back().kind, LiveEvent::Kind::RunEnded);
     EXPECT_EQ(last.back().step, 2);
-    EXPECT_TRUE(watched.engine.runEnded());
+    EXPECT_TRUE(watched.analyzer.runEnded());
     watched.gone(0);
     (void)watched.look(run);
     EXPECT_EQ(watched.state(0), RankState::Ended) << "who said that it ended may go";
@@ -108,28 +108,28 @@ TEST(CapturedLive, ARankThatIsSilentWhileOthersGoOnIsLate) {
     const test::ScratchFolder scratch;
     RecordedJob job(scratch.path());
     Watched watched(job);
-    CapturedRun run({scratch.path()}, 10s); // as the engine has it
+    CapturedRun run({scratch.path()}, 10s); // as the analyzer has it
     for (int rank = 0; rank < kRanks; ++rank) {
         job.write(rank, 0);
         job.write(rank, 1);
         watched.feed(rank);
     }
     (void)watched.look(run);
-    ASSERT_TRUE(watched.engine.info()) << run.problem();
+    ASSERT_TRUE(watched.analyzer.info()) << run.problem();
     watched.now += 1min; // all are silent: who is at fault does not show
-    (void)watched.engine.advance(watched.now);
+    (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Running);
     job.write(1, 2);
     watched.feed(1);
-    (void)watched.engine.advance(watched.now);
+    (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Late);
-    EXPECT_THAT(watched.engine.ranks()[0].why, testing::HasSubstr("nothing was heard of it"));
+    EXPECT_THAT(watched.analyzer.ranks()[0].why, testing::HasSubstr("nothing was heard of it"));
     EXPECT_EQ(watched.state(1), RankState::Running);
     job.write(0, 2);
     watched.feed(0);
-    (void)watched.engine.advance(watched.now);
+    (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Running);
-    EXPECT_EQ(watched.engine.ranks()[0].why, "");
+    EXPECT_EQ(watched.analyzer.ranks()[0].why, "");
 }
 
 std::size_t tracesIn(const std::filesystem::path& dir) {
@@ -160,15 +160,15 @@ public:
             now += 1ms;
             (void)follower->read(*sender, now);
             EXPECT_TRUE(sender->turn(now).ok());
-            receiver->turn(engine, now);
-            run.look(engine, now);
-            (void)engine.advance(now);
+            receiver->turn(analyzer, now);
+            run.look(analyzer, now);
+            (void)analyzer.advance(now);
         }
         EXPECT_TRUE(enough());
     }
 
     test::ScratchFolder keep;
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     CapturedRun run;
     std::unique_ptr<StreamReceiver> receiver;
     std::unique_ptr<StreamSender> sender;
@@ -187,19 +187,19 @@ TEST(CapturedLive, ARecordedJobIsWatchedOverTheNetwork) {
         }
     };
     write(0, 3);
-    collecting.turnUntil([&] { return collecting.engine.counts().steps >= 2; });
+    collecting.turnUntil([&] { return collecting.analyzer.counts().steps >= 2; });
     EXPECT_FALSE(collecting.sender->done()) << "it goes on";
     write(3, 5);
     for (int rank = 0; rank < kRanks; ++rank)
         job.end(rank, 5);
-    collecting.turnUntil([&] { return collecting.engine.runEnded() && collecting.sender->done(); });
-    EXPECT_EQ(collecting.engine.counts().steps, 5);
-    EXPECT_EQ(collecting.engine.counts().incomplete, 0);
-    for (const LiveStep& step : collecting.engine.steps()) {
+    collecting.turnUntil([&] { return collecting.analyzer.runEnded() && collecting.sender->done(); });
+    EXPECT_EQ(collecting.analyzer.counts().steps, 5);
+    EXPECT_EQ(collecting.analyzer.counts().incomplete, 0);
+    for (const LiveStep& step : collecting.analyzer.steps()) {
         EXPECT_EQ(step.wall, 9 * kUnit);
         EXPECT_EQ(step.busy, 2 * 6 * kUnit);
     }
-    for (const LiveRank& rank : collecting.engine.ranks())
+    for (const LiveRank& rank : collecting.analyzer.ranks())
         EXPECT_EQ(rank.state, RankState::Ended);
     for (int rank = 0; rank < kRanks; ++rank) {
         const std::string name = "rank" + std::to_string(rank) + ".pid" + std::to_string(100 + rank) + ".pftrace";
@@ -219,22 +219,22 @@ TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {
     for (int step = 0; step < 40; ++step) {
         job.write(0, step);
         const std::int64_t slices = 4 * (step + 1);
-        collecting.turnUntil([&] { return collecting.engine.counts().slices >= slices; });
+        collecting.turnUntil([&] { return collecting.analyzer.counts().slices >= slices; });
     }
     EXPECT_GT(job.writer(0).counts().parts_removed, 5);
     EXPECT_LE(tracesIn(collecting.keep.path()), 5U);
     EXPECT_GE(tracesIn(collecting.keep.path()), 4U);
-    EXPECT_EQ(collecting.engine.counts().torn, 0);
+    EXPECT_EQ(collecting.analyzer.counts().torn, 0);
 
     StreamSender others({collecting.receiver->address(), "secret", "other", "clock", {}});
     SegmentFollower of_others = SegmentFollower::open({own.dir()}).value();
-    for (int i = 0; i < 200'000 && !collecting.engine.info(); ++i) {
+    for (int i = 0; i < 200'000 && !collecting.analyzer.info(); ++i) {
         collecting.now += 1ms;
         (void)of_others.read(others, collecting.now);
         EXPECT_TRUE(others.turn(collecting.now).ok());
-        collecting.receiver->turn(collecting.engine, collecting.now);
+        collecting.receiver->turn(collecting.analyzer, collecting.now);
     }
-    EXPECT_TRUE(collecting.engine.info());
+    EXPECT_TRUE(collecting.analyzer.info());
     EXPECT_FALSE(std::filesystem::exists(collecting.keep.path() / "other"));
 }
 
@@ -243,7 +243,7 @@ TEST(CapturedLive, FilesOfOtherMachinesAreLeftToThem) {
     RecordedJob job(scratch.path()); // by the clock "boot"
     job.write(0, 0);
     job.end(0, 1);
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     StreamReceiver receiver = StreamReceiver::open({{"127.0.0.1", 0}, "secret", "clock", {}}).value();
     StreamSender::Options options{receiver.address(), "secret", "elsewhere", "another boot", {}};
     options.only_own = true;
@@ -254,12 +254,12 @@ TEST(CapturedLive, FilesOfOtherMachinesAreLeftToThem) {
         now += 1ms;
         (void)follower.read(sender, now);
         EXPECT_TRUE(sender.turn(now).ok());
-        receiver.turn(engine, now);
+        receiver.turn(analyzer, now);
     }
     EXPECT_TRUE(sender.connected());
     EXPECT_EQ(follower.files(), 1U);
-    EXPECT_EQ(engine.counts().bytes, 0);
+    EXPECT_EQ(analyzer.counts().bytes, 0);
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,5 +1,6 @@
+#include "core/live/collector_summary.h"
+#include "core/live/live_analyzer.h"
 #include "core/live/segment_follower.h"
-#include "core/live/share_writer.h"
 #include "tests/unit/live/recorded_ranks.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,7 @@
 #include <list>
 
 // Collectors of some replicas each, and one of the whole job that hears only of their steps.
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,23 +41,23 @@ std::vector<Run> replicasWithASlowRank(int steps) {
 /// A collector of some replicas, and the file that it writes of them.
 struct Collector {
     Collector(ReplicaRange replicas, const std::filesystem::path& dir, int ranks)
-        : own(replicas), engine([replicas] {
+        : own(replicas), analyzer([replicas] {
               LiveOptions options;
               options.replicas = replicas;
               return options;
           }()),
           writer(dir, thisProcess(), {20'000, 3}) {
         for (int rank = 0; rank < ranks; ++rank)
-            streams.push_back(engine.open());
+            streams.push_back(analyzer.open());
     }
     void feed(int rank, const std::string& bytes, TimeNs now) {
-        if (own.has(rank % kReplicas)) engine.feed(streams[static_cast<std::size_t>(rank)], bytes, now);
+        if (own.has(rank % kReplicas)) analyzer.feed(streams[static_cast<std::size_t>(rank)], bytes, now);
     }
-    void advance(TimeNs now) { ASSERT_TRUE(writer.write(engine, engine.advance(now), now).ok()); }
+    void advance(TimeNs now) { ASSERT_TRUE(writer.write(analyzer, analyzer.advance(now), now).ok()); }
 
     ReplicaRange own;
-    LiveAnalyzer engine;
-    ShareWriter writer;
+    LiveAnalyzer analyzer;
+    SummaryWriter writer;
     std::vector<LiveAnalyzer::Stream> streams;
 };
 
@@ -99,7 +100,7 @@ public:
             ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
         hear();
         for (Collector& collector : collectors)
-            ASSERT_TRUE(collector.writer.end(collector.engine, now).ok());
+            ASSERT_TRUE(collector.writer.end(collector.analyzer, now).ok());
         advance(0ms);
     }
 
@@ -212,20 +213,20 @@ TEST(Chain, WhatACollectorDoesNotTellIsUnknownUntilItReturns) {
 TEST(Chain, ACollectorTakesNothingOfOtherReplicas) {
     LiveOptions options;
     options.replicas = {1, 1};
-    LiveAnalyzer engine(options);
+    LiveAnalyzer analyzer(options);
     RecordedRanks ranks(fourReplicas());
     const auto runs = replicasWithASlowRank(1);
     std::vector<LiveAnalyzer::Stream> streams;
     for (int rank = 0; rank < ranks.ranks(); ++rank) {
         ranks.write(rank, runs[static_cast<std::size_t>(rank % kReplicas)].steps[0], 0);
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
-        engine.feed(engine.open(), ranks.news(rank), 0ns);
+        analyzer.feed(analyzer.open(), ranks.news(rank), 0ns);
     }
-    (void)engine.advance(1s);
-    ASSERT_EQ(engine.steps().size(), 1U);
-    EXPECT_TRUE(engine.steps().front().complete);
-    EXPECT_TRUE(engine.runEnded()) << "nobody else is waited for";
-    EXPECT_EQ(engine.replicas(), std::pair(1, 1));
+    (void)analyzer.advance(1s);
+    ASSERT_EQ(analyzer.steps().size(), 1U);
+    EXPECT_TRUE(analyzer.steps().front().complete);
+    EXPECT_TRUE(analyzer.runEnded()) << "nobody else is waited for";
+    EXPECT_EQ(analyzer.replicas(), std::pair(1, 1));
 }
 
 TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
@@ -236,16 +237,16 @@ TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
     encoder.clockSnapshot(0ns, 0ns);
     RunStatement said;
     said.info = fourReplicas();
-    encodeShare(encoder, 1, 0ns, ShareBegin{said, 0, 9, 0}); // more than the run has
-    encodeShare(encoder, 1, 0ns, ShareEnd{});
-    encodeShare(encoder, 1, 0ns, ShareBegin{said, 0, 1, 0});
+    encodeSummary(encoder, 1, 0ns, SummaryBegin{said, 0, 9, 0}); // more than the run has
+    encodeSummary(encoder, 1, 0ns, SummaryEnd{});
+    encodeSummary(encoder, 1, 0ns, SummaryBegin{said, 0, 1, 0});
     LiveRank rank;
     rank.replica = 3; // another collector's
-    encodeShare(encoder, 1, 0ns, rank);
-    ShareStep step;
+    encodeSummary(encoder, 1, 0ns, rank);
+    SummaryStep step;
     step.step.replicas.resize(1); // complete, without its ranks
     step.step.replicas[0].complete = true;
-    encodeShare(encoder, 1, 0ns, step);
+    encodeSummary(encoder, 1, 0ns, step);
     job.feed(stream, encoder.take(), 0ns);
     EXPECT_EQ(job.counts().bad, 3);
     (void)job.advance(1min);
@@ -253,4 +254,4 @@ TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

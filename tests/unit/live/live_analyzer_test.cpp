@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <random>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,21 +19,21 @@ using test::infoOf;
 using test::RecordedRanks;
 using Kind = LiveEvent::Kind;
 
-/// An engine fed by ranks, with a clock of its own.
+/// An analyzer fed by ranks, with a clock of its own.
 class Watch {
 public:
-    explicit Watch(RecordedRanks& ranks, LiveOptions options = {}) : ranks_(ranks), engine(std::move(options)) {
+    explicit Watch(RecordedRanks& ranks, LiveOptions options = {}) : ranks_(ranks), analyzer(std::move(options)) {
         for (int rank = 0; rank < ranks.ranks(); ++rank)
-            streams.push_back(engine.open());
+            streams.push_back(analyzer.open());
     }
-    void feed(int rank) { engine.feed(streams[static_cast<std::size_t>(rank)], ranks_.news(rank), now); }
+    void feed(int rank) { analyzer.feed(streams[static_cast<std::size_t>(rank)], ranks_.news(rank), now); }
     void feedAll() {
         for (int rank = 0; rank < ranks_.ranks(); ++rank)
             feed(rank);
     }
     std::vector<LiveEvent> after(TimeNs time) {
         now += time;
-        std::vector<LiveEvent> fresh = engine.advance(now);
+        std::vector<LiveEvent> fresh = analyzer.advance(now);
         events.insert(events.end(), fresh.begin(), fresh.end());
         return fresh;
     }
@@ -53,15 +53,15 @@ private:
     RecordedRanks& ranks_;
 
 public:
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     std::vector<LiveAnalyzer::Stream> streams;
     TimeNs now{0};
     std::vector<LiveEvent> events;
 };
 
-std::vector<RankState> states(const LiveAnalyzer& engine) {
+std::vector<RankState> states(const LiveAnalyzer& analyzer) {
     std::vector<RankState> all;
-    for (const LiveRank& rank : engine.ranks())
+    for (const LiveRank& rank : analyzer.ranks())
         all.push_back(rank.state);
     return all;
 }
@@ -91,15 +91,15 @@ TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
     watch.after(0ms);
 
     EXPECT_THAT(watch.closedSteps(), testing::ElementsAre(0, 1, 2, 3, 4, 5));
-    EXPECT_TRUE(watch.engine.runEnded());
+    EXPECT_TRUE(watch.analyzer.runEnded());
     EXPECT_EQ(watch.count(Kind::RunEnded), 1U);
     JobControl control;
     auto loaded = loadRun({ranks.dir()}, control);
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
     const RunReport report = diagnoseRun(loaded.value()).value().report;
-    ASSERT_EQ(watch.engine.steps().size(), report.steps.size());
+    ASSERT_EQ(watch.analyzer.steps().size(), report.steps.size());
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
-        const LiveStep& live = watch.engine.steps()[i];
+        const LiveStep& live = watch.analyzer.steps()[i];
         EXPECT_TRUE(live.complete) << live.fault;
         EXPECT_EQ(live.wall, report.steps[i].wall);
         EXPECT_DOUBLE_EQ(live.bubble_rate, report.steps[i].rates.over_makespan);
@@ -110,10 +110,10 @@ TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
             causes += cause;
         EXPECT_GT(causes, TimeNs{0});
     }
-    EXPECT_EQ(watch.engine.counts().slices, ranks.records());
-    EXPECT_EQ(watch.engine.counts().unheard, 0);
-    EXPECT_EQ(watch.engine.counts().incomplete, 0);
-    EXPECT_EQ(watch.engine.window()->run().schedule.name, "1f1b");
+    EXPECT_EQ(watch.analyzer.counts().slices, ranks.records());
+    EXPECT_EQ(watch.analyzer.counts().unheard, 0);
+    EXPECT_EQ(watch.analyzer.counts().incomplete, 0);
+    EXPECT_EQ(watch.analyzer.window()->run().schedule.name, "1f1b");
 }
 
 TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
@@ -128,7 +128,7 @@ TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
     endAll(ranks); // until then the last step may go on
     watch.feedAll();
     watch.after(200ms);
-    const StepWindow& window = *watch.engine.window();
+    const StepWindow& window = *watch.analyzer.window();
     std::vector<int> kept;
     for (const StepTimeline& step : window.run().steps)
         kept.push_back(step.index);
@@ -157,15 +157,15 @@ TEST(LiveAnalyzer, TakesBytesInAnyPieces) {
     while (std::ranges::any_of(left, [](const std::string& bytes) { return !bytes.empty(); })) {
         const std::size_t rank = random() % 4;
         const std::size_t piece = std::min<std::size_t>(left[rank].size(), 1 + random() % 700);
-        watch.engine.feed(watch.streams[rank], left[rank].substr(0, piece), watch.now);
+        watch.analyzer.feed(watch.streams[rank], left[rank].substr(0, piece), watch.now);
         left[rank].erase(0, piece);
         watch.after(1ms);
     }
     EXPECT_THAT(watch.closedSteps(), testing::ElementsAre(0, 1, 2));
-    EXPECT_EQ(watch.engine.counts().slices, ranks.records());
-    EXPECT_EQ(watch.engine.counts().torn, 0);
-    EXPECT_EQ(watch.engine.counts().unheard, 0);
-    EXPECT_TRUE(std::ranges::all_of(watch.engine.steps(), [](const LiveStep& step) { return step.complete; }));
+    EXPECT_EQ(watch.analyzer.counts().slices, ranks.records());
+    EXPECT_EQ(watch.analyzer.counts().torn, 0);
+    EXPECT_EQ(watch.analyzer.counts().unheard, 0);
+    EXPECT_TRUE(std::ranges::all_of(watch.analyzer.steps(), [](const LiveStep& step) { return step.complete; }));
 }
 
 TEST(LiveAnalyzer, WhatIsMissingIsUnknownAndNoBubble) {
@@ -173,7 +173,7 @@ TEST(LiveAnalyzer, WhatIsMissingIsUnknownAndNoBubble) {
     const auto run = test::makeJitteredRun(wanted, 4);
     RecordedRanks ranks(infoOf(wanted));
     LiveOptions options;
-    options.board.patience = 5s;
+    options.assembly.patience = 5s;
     Watch watch(ranks, options);
     writeStep(ranks, run, 0);
     writeStep(ranks, run, 1);
@@ -185,12 +185,12 @@ TEST(LiveAnalyzer, WhatIsMissingIsUnknownAndNoBubble) {
         watch.feed(rank);
     }
     watch.after(1s);
-    EXPECT_EQ(watch.engine.steps().back().index, 1) << "rank 2 may still come";
-    EXPECT_THAT(states(watch.engine), testing::Each(RankState::Running));
+    EXPECT_EQ(watch.analyzer.steps().back().index, 1) << "rank 2 may still come";
+    EXPECT_THAT(states(watch.analyzer), testing::Each(RankState::Running));
     watch.after(3s);
-    EXPECT_EQ(watch.engine.ranks()[2].state, RankState::Late);
+    EXPECT_EQ(watch.analyzer.ranks()[2].state, RankState::Late);
     watch.after(3s);
-    const LiveStep& step = watch.engine.steps().back();
+    const LiveStep& step = watch.analyzer.steps().back();
     EXPECT_EQ(step.index, 3);
     EXPECT_FALSE(step.complete);
     EXPECT_NE(step.fault, "");
@@ -200,7 +200,7 @@ TEST(LiveAnalyzer, WhatIsMissingIsUnknownAndNoBubble) {
 
     ranks.write(2, run.steps[2], 2); // far too late
     watch.feed(2);
-    EXPECT_GT(watch.engine.counts().late, 0);
+    EXPECT_GT(watch.analyzer.counts().late, 0);
 }
 
 TEST(LiveAnalyzer, TellsWhichRankIsGoneAndThatItReturned) {
@@ -212,7 +212,7 @@ TEST(LiveAnalyzer, TellsWhichRankIsGoneAndThatItReturned) {
     writeStep(ranks, run, 1);
     watch.feedAll();
     watch.after(1s);
-    watch.engine.gone(watch.streams[2], "its process was killed");
+    watch.analyzer.gone(watch.streams[2], "its process was killed");
     const auto events = watch.after(0s);
     ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(events[0].kind, Kind::RankChanged);
@@ -224,17 +224,17 @@ TEST(LiveAnalyzer, TellsWhichRankIsGoneAndThatItReturned) {
         watch.feed(rank);
     }
     watch.after(1s);
-    EXPECT_FALSE(watch.engine.steps().back().complete) << "nobody waits for who is gone";
+    EXPECT_FALSE(watch.analyzer.steps().back().complete) << "nobody waits for who is gone";
 
     ranks.start(2, {"host", "clock", 1, {}});
-    watch.engine.restart(watch.streams[2]);
+    watch.analyzer.restart(watch.streams[2]);
     writeStep(ranks, run, 3);
     writeStep(ranks, run, 4);
     watch.feedAll();
     watch.after(1s);
-    EXPECT_THAT(states(watch.engine), testing::Each(RankState::Running));
-    EXPECT_EQ(watch.engine.steps().back().index, 4);
-    EXPECT_TRUE(watch.engine.steps().back().complete);
+    EXPECT_THAT(states(watch.analyzer), testing::Each(RankState::Running));
+    EXPECT_EQ(watch.analyzer.steps().back().index, 4);
+    EXPECT_TRUE(watch.analyzer.steps().back().complete);
 }
 
 TEST(LiveAnalyzer, ARunInTheSamePlaceBeginsAnew) {
@@ -245,15 +245,15 @@ TEST(LiveAnalyzer, ARunInTheSamePlaceBeginsAnew) {
     for (int round = 0; round < 2; ++round) {
         for (int rank = 0; round > 0 && rank < 4; ++rank) {
             ranks.start(rank, {"host", "clock", 1, {}});
-            watch.engine.restart(watch.streams[static_cast<std::size_t>(rank)]);
+            watch.analyzer.restart(watch.streams[static_cast<std::size_t>(rank)]);
         }
         for (int step = 0; step < 3; ++step)
             writeStep(ranks, run, step);
         endAll(ranks);
         watch.feedAll();
         watch.after(1s);
-        EXPECT_TRUE(watch.engine.runEnded());
-        EXPECT_EQ(watch.engine.steps().size(), 3U);
+        EXPECT_TRUE(watch.analyzer.runEnded());
+        EXPECT_EQ(watch.analyzer.steps().size(), 3U);
     }
     EXPECT_EQ(watch.count(Kind::RunBegan), 2U);
     EXPECT_EQ(watch.closedSteps().size(), 6U);
@@ -274,21 +274,21 @@ TEST(LiveAnalyzer, CountsWhatCameTwiceTornOrOutOfOrder) {
         watch.feed(rank);
     const std::string bytes = ranks.news(3);
     ranks.write(3, run.steps[2], 2);
-    watch.engine.feed(watch.streams[3], bytes + "torn by a crash" + ranks.news(3), watch.now);
+    watch.analyzer.feed(watch.streams[3], bytes + "torn by a crash" + ranks.news(3), watch.now);
     watch.after(1s);
-    const LiveCounts counts = watch.engine.counts();
+    const LiveCounts counts = watch.analyzer.counts();
     EXPECT_GT(counts.out_of_order, 0);
     EXPECT_EQ(counts.torn, 1);
-    EXPECT_EQ(watch.engine.steps().size(), 1U) << "step 1 may have more to come";
+    EXPECT_EQ(watch.analyzer.steps().size(), 1U) << "step 1 may have more to come";
     endAll(ranks);
     for (const int rank : {0, 1, 2})
         watch.feed(rank);
     watch.feed(3);
     watch.after(1s);
-    ASSERT_GE(watch.engine.steps().size(), 2U);
-    EXPECT_TRUE(watch.engine.steps()[0].complete);
-    EXPECT_TRUE(watch.engine.steps()[1].complete) << watch.engine.steps()[1].fault;
-    EXPECT_EQ(watch.engine.counts().duplicates,
+    ASSERT_GE(watch.analyzer.steps().size(), 2U);
+    EXPECT_TRUE(watch.analyzer.steps()[0].complete);
+    EXPECT_TRUE(watch.analyzer.steps()[1].complete) << watch.analyzer.steps()[1].fault;
+    EXPECT_EQ(watch.analyzer.counts().duplicates,
               static_cast<std::int64_t>(run.steps[1].ranks[0].size() + run.steps[1].comm[0].size()));
 }
 
@@ -332,7 +332,7 @@ TEST(LiveAnalyzer, IsSilentAboutARunWithoutFaults) {
                     << "seed " << seed << ", step " << step << ": " << event.anomaly->anomaly.message.text();
             }
         }
-        EXPECT_EQ(watch.engine.steps().size(), static_cast<std::size_t>(steps));
+        EXPECT_EQ(watch.analyzer.steps().size(), static_cast<std::size_t>(steps));
     }
 }
 
@@ -348,12 +348,12 @@ TEST(LiveAnalyzer, ReplicasMakeAStepTogether) {
     for (int rank = 0; rank < 7; ++rank)
         watch.feed(rank);
     watch.after(1s);
-    EXPECT_EQ(watch.engine.steps().size(), 0U);
+    EXPECT_EQ(watch.analyzer.steps().size(), 0U);
     watch.feed(7);
     watch.after(1s);
-    ASSERT_GE(watch.engine.steps().size(), 2U);
-    EXPECT_TRUE(watch.engine.steps()[0].complete) << watch.engine.steps()[0].fault;
-    EXPECT_EQ(watch.engine.window()->run().steps.size(), 2 * watch.engine.steps().size());
+    ASSERT_GE(watch.analyzer.steps().size(), 2U);
+    EXPECT_TRUE(watch.analyzer.steps()[0].complete) << watch.analyzer.steps()[0].fault;
+    EXPECT_EQ(watch.analyzer.window()->run().steps.size(), 2 * watch.analyzer.steps().size());
 }
 
 TEST(LiveAnalyzer, MemoryOfStepsIsBounded) {
@@ -369,9 +369,9 @@ TEST(LiveAnalyzer, MemoryOfStepsIsBounded) {
         watch.feedAll();
         watch.after(1s);
     }
-    EXPECT_EQ(watch.engine.steps().size(), 20U);
-    EXPECT_EQ(watch.engine.counts().steps, 60);
-    const auto& steps = watch.engine.window()->run().steps;
+    EXPECT_EQ(watch.analyzer.steps().size(), 20U);
+    EXPECT_EQ(watch.analyzer.counts().steps, 60);
+    const auto& steps = watch.analyzer.window()->run().steps;
     ASSERT_EQ(steps.size(), 14U);
     EXPECT_EQ(steps.front().index, 0);
     EXPECT_EQ(steps[3].index, 3);
@@ -403,13 +403,13 @@ TEST(LiveAnalyzer, SetsHostsWithOtherClocksRight) {
     endAll(ranks);
     watch.feedAll();
     watch.after(1s);
-    ASSERT_EQ(watch.engine.steps().size(), 3U);
+    ASSERT_EQ(watch.analyzer.steps().size(), 3U);
     for (std::size_t i = 0; i < 3; ++i) {
-        const TimeNs off = std::chrono::abs(watch.engine.steps()[i].wall - run.steps[i].wall());
+        const TimeNs off = std::chrono::abs(watch.analyzer.steps()[i].wall - run.steps[i].wall());
         EXPECT_LE(off, TimeNs{21'000}) << "no more than the ping took";
     }
-    EXPECT_EQ(watch.engine.clocks().pings(), 1U);
+    EXPECT_EQ(watch.analyzer.clocks().pings(), 1U);
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

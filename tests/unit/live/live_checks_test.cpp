@@ -5,18 +5,18 @@
 
 #include <vector>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
 using test::RecordedRanks;
 
-/// An engine that hears of a run with checks.
+/// An analyzer that hears of a run with checks.
 class Heard {
 public:
     Heard() {
         for (int rank = 0; rank < ranks.ranks(); ++rank)
-            streams_.push_back(engine.open());
+            streams_.push_back(analyzer.open());
     }
     void writeStep(int step) {
         for (int rank = 0; rank < ranks.ranks(); ++rank)
@@ -42,16 +42,16 @@ public:
     }
     void hear() {
         for (int rank = 0; rank < ranks.ranks(); ++rank)
-            engine.feed(streams_[static_cast<std::size_t>(rank)], ranks.news(rank), now);
+            analyzer.feed(streams_[static_cast<std::size_t>(rank)], ranks.news(rank), now);
         now += 1s;
-        (void)engine.advance(now);
+        (void)analyzer.advance(now);
     }
-    [[nodiscard]] const std::vector<CheckRecord>& checks() const { return engine.window()->run().checks.checks; }
+    [[nodiscard]] const std::vector<CheckRecord>& checks() const { return analyzer.window()->run().checks.checks; }
 
     test::JitteredRun wanted = test::fourRanks(60);
     Run run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks{test::infoOf(wanted)};
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     TimeNs now{0};
 
 private:
@@ -74,10 +74,10 @@ TEST(LiveChecks, AreKeptWithTheirSteps) {
     EXPECT_EQ(check.tensor, "activation");
     EXPECT_EQ(check.second, 8U);
     const CheckPlace place{0, Rank{1}, 0};
-    ASSERT_TRUE(heard.engine.window()->run().checks.devices.contains(place));
-    EXPECT_EQ(heard.engine.window()->run().checks.devices.at(place).host, "host");
-    EXPECT_EQ(heard.engine.window()->analyses()[1].ranks[1].replay, check.end - check.start);
-    EXPECT_EQ(heard.engine.window()->analyses()[0].ranks[1].replay, 0ns);
+    ASSERT_TRUE(heard.analyzer.window()->run().checks.devices.contains(place));
+    EXPECT_EQ(heard.analyzer.window()->run().checks.devices.at(place).host, "host");
+    EXPECT_EQ(heard.analyzer.window()->analyses()[1].ranks[1].replay, check.end - check.start);
+    EXPECT_EQ(heard.analyzer.window()->analyses()[0].ranks[1].replay, 0ns);
 }
 
 TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
@@ -85,15 +85,15 @@ TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
     for (int step = 0; step < 3; ++step)
         heard.writeStep(step);
     heard.hear();
-    ASSERT_NE(heard.engine.window(), nullptr);
-    const std::int64_t before = heard.engine.window()->changes();
+    ASSERT_NE(heard.analyzer.window(), nullptr);
+    const std::int64_t before = heard.analyzer.window()->changes();
     heard.writeCheck(3, 1, CheckOutcome::Equal);
     heard.writeCheck(3, 1, CheckOutcome::Equal); // the same time is not counted twice
     heard.hear();
-    EXPECT_GT(heard.engine.window()->changes(), before);
+    EXPECT_GT(heard.analyzer.window()->changes(), before);
     ASSERT_EQ(heard.checks().size(), 2U);
     const CheckRecord check = heard.checks().front();
-    EXPECT_EQ(heard.engine.window()->analyses()[1].ranks[3].replay, check.end - check.start);
+    EXPECT_EQ(heard.analyzer.window()->analyses()[1].ranks[3].replay, check.end - check.start);
 
     for (int step = 3; step < 60; ++step) {
         heard.writeCheck(2, step, CheckOutcome::Equal);
@@ -101,12 +101,12 @@ TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
         heard.hear();
     }
     // The first steps stay, and the last.
-    EXPECT_EQ(heard.checks().size(), 2U + heard.engine.window()->run().steps.size() - 3U);
-    const std::int64_t now = heard.engine.window()->changes();
+    EXPECT_EQ(heard.checks().size(), 2U + heard.analyzer.window()->run().steps.size() - 3U);
+    const std::int64_t now = heard.analyzer.window()->changes();
     heard.writeCheck(1, 20, CheckOutcome::Equal); // of a step that is long gone
     heard.hear();
-    EXPECT_EQ(heard.engine.window()->changes(), now);
-    EXPECT_EQ(heard.engine.checks().equal, 2 + 57 + 1) << "it counts all the same";
+    EXPECT_EQ(heard.analyzer.window()->changes(), now);
+    EXPECT_EQ(heard.analyzer.checks().equal, 2 + 57 + 1) << "it counts all the same";
 }
 
 TEST(LiveChecks, OnesThatContradictThemselvesAreNotShown) {
@@ -115,8 +115,8 @@ TEST(LiveChecks, OnesThatContradictThemselvesAreNotShown) {
     heard.writeStep(0);
     heard.hear();
     EXPECT_TRUE(heard.checks().empty());
-    EXPECT_EQ(heard.engine.checks().equal, 1);
+    EXPECT_EQ(heard.analyzer.checks().equal, 1);
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -14,7 +14,7 @@
 #include <set>
 #include <sstream>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,16 +24,16 @@ TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
     const auto wanted = test::fourRanks(3);
     const auto run = test::makeJitteredRun(wanted, 1);
     test::RecordedRanks ranks(test::infoOf(wanted));
-    LiveAnalyzer engine;
-    EXPECT_THAT(exposition(engine), HasSubstr("pp_steps_total 0\n"));
+    LiveAnalyzer analyzer;
+    EXPECT_THAT(exposition(analyzer), HasSubstr("pp_steps_total 0\n"));
     for (int rank = 0; rank < 4; ++rank) {
         for (int step = 0; step < 3; ++step)
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
-        engine.feed(engine.open(), ranks.news(rank), TimeNs{0});
+        analyzer.feed(analyzer.open(), ranks.news(rank), TimeNs{0});
     }
-    (void)engine.advance(1s);
-    const std::string page = exposition(engine);
+    (void)analyzer.advance(1s);
+    const std::string page = exposition(analyzer);
     EXPECT_THAT(page, HasSubstr("pp_steps_total 3\n"));
     EXPECT_THAT(page, HasSubstr("pp_bubble_ratio{schedule=\"1f1b\"} 0."));
     EXPECT_THAT(page, HasSubstr("pp_bubble_seconds_total{rank=\"2\",dp=\"0\"} 0."));
@@ -63,7 +63,7 @@ TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
 
 /// What a client gets that asks this.
 std::string ask(MetricsEndpoint& endpoint, const std::string& request) {
-    const Result<Descriptor> socket = connectTo(endpoint.address());
+    const Result<Descriptor> socket = net::connectTo(endpoint.address());
     EXPECT_TRUE(socket.ok());
     pollfd wait{socket.value().get(), POLLOUT, 0};
     EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
@@ -94,12 +94,12 @@ TEST(MetricsEndpoint, ServesThePage) {
 }
 
 TEST(Address, IsReadWithTheLoopbackUnlessToldOtherwise) {
-    EXPECT_EQ(parseAddress("9100").value().text(), "127.0.0.1:9100");
-    EXPECT_EQ(parseAddress(":9100").value().text(), "127.0.0.1:9100");
-    EXPECT_EQ(parseAddress("0.0.0.0:1").value().text(), "0.0.0.0:1");
-    EXPECT_EQ(parseAddress("[::1]:80").value().text(), "[::1]:80");
+    EXPECT_EQ(net::parseAddress("9100").value().text(), "127.0.0.1:9100");
+    EXPECT_EQ(net::parseAddress(":9100").value().text(), "127.0.0.1:9100");
+    EXPECT_EQ(net::parseAddress("0.0.0.0:1").value().text(), "0.0.0.0:1");
+    EXPECT_EQ(net::parseAddress("[::1]:80").value().text(), "[::1]:80");
     for (const char* const wrong : {"", "host", "host:", "1:65536", "h:-1", "h:1x"})
-        EXPECT_FALSE(parseAddress(wrong).ok()) << wrong;
+        EXPECT_FALSE(net::parseAddress(wrong).ok()) << wrong;
 }
 
 TEST(Alert, RunsTheCommandButNotTooOften) {
@@ -119,4 +119,4 @@ TEST(Alert, RunsTheCommandButNotTooOften) {
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

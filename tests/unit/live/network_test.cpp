@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,22 +18,22 @@ using test::infoOf;
 using test::RecordedRanks;
 
 TEST(Frame, TravelsInAnyPieces) {
-    Frame frame;
-    frame.kind = Frame::Kind::Data;
+    net::Frame frame;
+    frame.kind = net::Frame::Kind::Data;
     frame.stream = 7;
     frame.offset = 1ULL << 40U;
     frame.times = {TimeNs{-1}, TimeNs{2}, TimeNs{3}};
     frame.text = std::string("with\0zeros", 10);
-    const std::string bytes = encode(frame) + encode(Frame{});
-    FrameReader reader;
-    std::vector<Frame> got;
+    const std::string bytes = encode(frame) + encode(net::Frame{});
+    net::FrameReader reader;
+    std::vector<net::Frame> got;
     for (const char byte : bytes) {
         reader.feed({&byte, 1});
         while (auto next = reader.next().value())
             got.push_back(*next);
     }
     ASSERT_EQ(got.size(), 2U);
-    EXPECT_EQ(got[0].kind, Frame::Kind::Data);
+    EXPECT_EQ(got[0].kind, net::Frame::Kind::Data);
     EXPECT_EQ(got[0].stream, 7U);
     EXPECT_EQ(got[0].offset, frame.offset);
     EXPECT_EQ(got[0].times, frame.times);
@@ -41,23 +41,23 @@ TEST(Frame, TravelsInAnyPieces) {
 }
 
 TEST(Frame, WhatIsNoneEndsTheConnection) {
-    FrameReader long_one;
+    net::FrameReader long_one;
     long_one.feed("\xff\xff\xff\xff");
     EXPECT_FALSE(long_one.next().ok());
-    std::string unknown = encode(Frame{});
+    std::string unknown = encode(net::Frame{});
     unknown[4] = 99;
-    FrameReader of_another_version;
+    net::FrameReader of_another_version;
     of_another_version.feed(unknown);
     EXPECT_FALSE(of_another_version.next().ok());
-    EXPECT_TRUE(equalSecrets("a", "a"));
-    EXPECT_FALSE(equalSecrets("a", "ab"));
-    EXPECT_FALSE(equalSecrets("a", ""));
+    EXPECT_TRUE(net::equalSecrets("a", "a"));
+    EXPECT_FALSE(net::equalSecrets("a", "ab"));
+    EXPECT_FALSE(net::equalSecrets("a", ""));
 }
 
 /// A collector, and senders that read one folder.
 class Collected {
 public:
-    explicit Collected(std::optional<TlsSettings> tls = {}) {
+    explicit Collected(std::optional<net::TlsSettings> tls = {}) {
         Result<StreamReceiver> opened = StreamReceiver::open({{"127.0.0.1", 0}, "secret", "clock", std::move(tls)});
         EXPECT_TRUE(opened.ok()) << opened.error().text();
         receiver.emplace(std::move(opened).value());
@@ -72,13 +72,13 @@ public:
             now += 1ms;
             (void)follower.read(sender, now);
             status = sender.turn(now);
-            receiver->turn(engine, now);
-            (void)engine.advance(now);
+            receiver->turn(analyzer, now);
+            (void)analyzer.advance(now);
         }
         EXPECT_TRUE(enough());
     }
 
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     std::optional<StreamReceiver> receiver;
     TimeNs now{0};
     Status status;
@@ -99,20 +99,20 @@ TEST(Network, WhatIsSentArrivesOnceThoughTheConnectionBreaks) {
     {
         StreamSender sender(collected.sender());
         SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
-        collected.turnUntil(sender, follower, [&] { return collected.engine.counts().slices > 100; });
+        collected.turnUntil(sender, follower, [&] { return collected.analyzer.counts().slices > 100; });
     } // the sender dies in the middle of it
     writeSteps(4, 12);
     for (int rank = 0; rank < 4; ++rank)
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     StreamSender sender(collected.sender());
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
-    collected.turnUntil(sender, follower, [&] { return collected.engine.runEnded(); });
-    EXPECT_EQ(collected.engine.counts().slices, ranks.records());
-    EXPECT_EQ(collected.engine.counts().unheard, 0);
-    EXPECT_EQ(collected.engine.counts().duplicates, 0);
-    EXPECT_EQ(collected.engine.counts().torn, 0);
-    EXPECT_EQ(collected.engine.counts().steps, 12);
-    EXPECT_EQ(collected.engine.counts().incomplete, 0);
+    collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
+    EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
+    EXPECT_EQ(collected.analyzer.counts().unheard, 0);
+    EXPECT_EQ(collected.analyzer.counts().duplicates, 0);
+    EXPECT_EQ(collected.analyzer.counts().torn, 0);
+    EXPECT_EQ(collected.analyzer.counts().steps, 12);
+    EXPECT_EQ(collected.analyzer.counts().incomplete, 0);
     EXPECT_TRUE(sender.connected());
 }
 
@@ -125,19 +125,19 @@ TEST(Network, NobodyIsServedWithoutTheToken) {
     collected.turnUntil(sender, follower, [&] { return !collected.status.ok(); });
     EXPECT_EQ(collected.status.error().kind, ErrorKind::Run);
     EXPECT_THAT(collected.status.error().text(), testing::HasSubstr("token"));
-    EXPECT_EQ(collected.engine.counts().bytes, 0);
+    EXPECT_EQ(collected.analyzer.counts().bytes, 0);
     EXPECT_EQ(collected.receiver->refused(), 1);
     EXPECT_FALSE(StreamReceiver::open({{"127.0.0.1", 0}, "", "", {}}).ok()) << "there is no collector for all";
 }
 
 TEST(Network, StrangersDoNotDisturb) {
     Collected collected;
-    const Descriptor stranger = connectTo(collected.receiver->address()).value();
-    Link link(Descriptor(), nullptr);
+    const Descriptor stranger = net::connectTo(collected.receiver->address()).value();
+    net::Link link(Descriptor(), nullptr);
     for (int i = 0; i < 100; ++i)
-        collected.receiver->turn(collected.engine, TimeNs{i});
+        collected.receiver->turn(collected.analyzer, TimeNs{i});
     EXPECT_EQ(collected.receiver->connections(), 1U);
-    collected.receiver->turn(collected.engine, 11s);
+    collected.receiver->turn(collected.analyzer, 11s);
     EXPECT_EQ(collected.receiver->connections(), 0U) << "who says nothing is not waited for";
 }
 
@@ -152,7 +152,7 @@ TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {
     }
     Collected collected;
     auto options = collected.sender();
-    const Address address = options.address;
+    const net::Address address = options.address;
     collected.receiver.reset(); // nobody listens there any more
     StreamSender sender(options);
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
@@ -163,8 +163,8 @@ TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {
     }
     EXPECT_NE(sender.problem(), "");
     collected.receiver.emplace(StreamReceiver::open({address, "secret", "clock", {}}).value());
-    collected.turnUntil(sender, follower, [&] { return collected.engine.runEnded(); });
-    EXPECT_EQ(collected.engine.counts().slices, ranks.records());
+    collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
+    EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
 }
 
 TEST(Network, MeasuresHowClocksDiffer) {
@@ -175,7 +175,7 @@ TEST(Network, MeasuresHowClocksDiffer) {
     options.clock = "the node's clock";
     StreamSender sender(options);
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
-    collected.turnUntil(sender, follower, [&] { return collected.engine.clocks().pings() >= 8; });
+    collected.turnUntil(sender, follower, [&] { return collected.analyzer.clocks().pings() >= 8; });
 }
 
 TEST(Network, IsEncryptedWhereThereIsACertificate) {
@@ -184,7 +184,7 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
                                 "subjectAltName=IP:127.0.0.1 -keyout " +
                                 scratch.file("key") + " -out " + scratch.file("certificate") + " >/dev/null 2>&1";
     if (std::system(command.c_str()) != 0) GTEST_SKIP() << "no openssl to make a certificate with";
-    const auto listening = TlsSettings::forListening(scratch.file("certificate"), scratch.file("key"));
+    const auto listening = net::TlsSettings::forListening(scratch.file("certificate"), scratch.file("key"));
     if (!listening.ok() && listening.error().kind == ErrorKind::Usage) GTEST_SKIP() << listening.error().text();
     ASSERT_TRUE(listening.ok()) << listening.error().text();
 
@@ -198,18 +198,18 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
     }
     Collected collected(listening.value());
     auto options = collected.sender();
-    options.tls = TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
+    options.tls = net::TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
     StreamSender sender(options);
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
-    collected.turnUntil(sender, follower, [&] { return collected.engine.runEnded(); });
-    EXPECT_EQ(collected.engine.counts().slices, ranks.records());
+    collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
+    EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
 
-    options.tls = TlsSettings::forConnecting(scratch.file("certificate"), "another.host").value();
+    options.tls = net::TlsSettings::forConnecting(scratch.file("certificate"), "another.host").value();
     StreamSender deceived(options);
     for (int i = 0; i < 2000 && deceived.problem().empty(); ++i) {
         collected.now += 1ms;
         (void)deceived.turn(collected.now);
-        collected.receiver->turn(collected.engine, collected.now);
+        collected.receiver->turn(collected.analyzer, collected.now);
     }
     EXPECT_THAT(deceived.problem(), testing::HasSubstr("cannot be trusted"));
     EXPECT_FALSE(deceived.connected());
@@ -218,12 +218,12 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
     for (int i = 0; i < 2000 && plain.problem().empty(); ++i) {
         collected.now += 1ms;
         (void)plain.turn(collected.now);
-        collected.receiver->turn(collected.engine, collected.now);
+        collected.receiver->turn(collected.analyzer, collected.now);
     }
     EXPECT_FALSE(plain.connected()) << "who does not encrypt is not heard";
 
-    EXPECT_FALSE(TlsSettings::forListening(scratch.file("none"), scratch.file("key")).ok());
+    EXPECT_FALSE(net::TlsSettings::forListening(scratch.file("none"), scratch.file("key")).ok());
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -12,7 +12,7 @@
 #include <csignal>
 #include <fstream>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,8 +26,8 @@ SegmentFollower follow(const std::filesystem::path& folder) {
     return std::move(opened).value();
 }
 
-void readAll(SegmentFollower& follower, LiveAnalyzer& engine, TimeNs now) {
-    while (follower.read(engine, now)) {
+void readAll(SegmentFollower& follower, LiveAnalyzer& analyzer, TimeNs now) {
+    while (follower.read(analyzer, now)) {
     }
 }
 
@@ -35,67 +35,68 @@ TEST(SegmentFollower, ReadsFilesAsTheyGrow) {
     const auto wanted = fourRanks(3);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(ranks.dir());
     TimeNs now{0};
     for (int step = 0; step < 3; ++step) {
         for (int rank = 0; rank < 4; ++rank)
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        readAll(follower, engine, now += 1s);
-        EXPECT_EQ(engine.counts().slices, ranks.records());
-        (void)engine.advance(now += 1s);
+        readAll(follower, analyzer, now += 1s);
+        EXPECT_EQ(analyzer.counts().slices, ranks.records());
+        (void)analyzer.advance(now += 1s);
     }
     EXPECT_EQ(follower.files(), 4U);
-    EXPECT_EQ(engine.counts().steps, 3);
+    EXPECT_EQ(analyzer.counts().steps, 3);
 }
 
 TEST(SegmentFollower, TheKernelTellsOfChanges) {
     const test::ScratchFolder folder;
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(folder.path());
-    readAll(follower, engine, TimeNs{0});
+    readAll(follower, analyzer, TimeNs{0});
     pollfd wait{follower.descriptor(), POLLIN, 0};
     EXPECT_EQ(::poll(&wait, 1, 0), 0);
     folder.write("rank0.pftrace", "no packet");
     EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
-    readAll(follower, engine, TimeNs{1});
-    EXPECT_EQ(engine.counts().bytes, 9);
+    readAll(follower, analyzer, TimeNs{1});
+    EXPECT_EQ(analyzer.counts().bytes, 9);
     EXPECT_EQ(::poll(&wait, 1, 0), 0) << "read() takes what was told";
 }
 
 TEST(SegmentFollower, WaitsForAFolder) {
     const test::ScratchFolder folder;
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(folder.path() / "later" / "still");
-    readAll(follower, engine, TimeNs{0});
+    readAll(follower, analyzer, TimeNs{0});
     EXPECT_EQ(follower.files(), 0U);
     folder.write("later/still/node1/rank0.pftrace", "abc");
-    readAll(follower, engine, 2s);
-    EXPECT_EQ(engine.counts().bytes, 3);
+    readAll(follower, analyzer, 2s);
+    EXPECT_EQ(analyzer.counts().bytes, 3);
 }
 
 TEST(SegmentFollower, AFullFileGoesOnInTheNext) {
     const auto wanted = fourRanks(12);
     const auto run = test::makeJitteredRun(wanted, 2);
     RecordedRanks ranks(infoOf(wanted), {20'000, 2});
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(ranks.dir());
     TimeNs now{0};
     for (int step = 0; step < 12; ++step) {
         for (int rank = 0; rank < 4; ++rank)
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        readAll(follower, engine, now += 2s);
+        readAll(follower, analyzer, now += 2s);
     }
     for (int rank = 0; rank < 4; ++rank)
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
-    readAll(follower, engine, now += 2s);
-    (void)engine.advance(now);
-    EXPECT_EQ(engine.counts().slices, ranks.records());
-    EXPECT_EQ(engine.counts().unheard, 0);
-    EXPECT_EQ(engine.counts().steps, 12);
-    EXPECT_EQ(engine.counts().incomplete, 0);
-    EXPECT_TRUE(engine.runEnded());
-    EXPECT_FALSE(std::filesystem::exists(ranks.dir() / TraceSegmentWriter::fileName(Rank{0}))) << "only two are kept";
+    readAll(follower, analyzer, now += 2s);
+    (void)analyzer.advance(now);
+    EXPECT_EQ(analyzer.counts().slices, ranks.records());
+    EXPECT_EQ(analyzer.counts().unheard, 0);
+    EXPECT_EQ(analyzer.counts().steps, 12);
+    EXPECT_EQ(analyzer.counts().incomplete, 0);
+    EXPECT_TRUE(analyzer.runEnded());
+    EXPECT_FALSE(std::filesystem::exists(ranks.dir() / profiler::TraceSegmentWriter::fileName(Rank{0})))
+        << "only two are kept";
     EXPECT_LE(follower.files(), 8U);
 
     JobControl control;
@@ -113,17 +114,17 @@ TEST(SegmentFollower, ReadsTheFilesOfARankInTheirOrder) {
             ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     }
-    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / TraceSegmentWriter::fileName(Rank{0}, 11)))
+    ASSERT_TRUE(std::filesystem::exists(ranks.dir() / profiler::TraceSegmentWriter::fileName(Rank{0}, 11)))
         << "10 is not before 2";
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(ranks.dir());
-    readAll(follower, engine, TimeNs{0});
-    (void)engine.advance(1s);
-    EXPECT_EQ(engine.counts().slices, ranks.records());
-    EXPECT_EQ(engine.counts().out_of_order, 0);
-    EXPECT_EQ(engine.counts().unheard, 0);
-    EXPECT_EQ(engine.counts().steps, 12);
-    EXPECT_TRUE(engine.runEnded());
+    readAll(follower, analyzer, TimeNs{0});
+    (void)analyzer.advance(1s);
+    EXPECT_EQ(analyzer.counts().slices, ranks.records());
+    EXPECT_EQ(analyzer.counts().out_of_order, 0);
+    EXPECT_EQ(analyzer.counts().unheard, 0);
+    EXPECT_EQ(analyzer.counts().steps, 12);
+    EXPECT_TRUE(analyzer.runEnded());
 }
 
 TEST(SegmentFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
@@ -133,29 +134,29 @@ TEST(SegmentFollower, NoticesWhatIsTakenBackAndWhatIsReplaced) {
     RecordedRanks ranks(infoOf(wanted));
     ranks.write(0, run.steps[0], 0);
     const std::string bytes = ranks.news(0);
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(folder.path());
     const auto file = folder.write("rank0.pftrace", bytes + bytes.substr(0, 9)); // a part of a packet
-    readAll(follower, engine, TimeNs{0});
-    const std::int64_t slices = engine.counts().slices;
+    readAll(follower, analyzer, TimeNs{0});
+    const std::int64_t slices = analyzer.counts().slices;
     EXPECT_GT(slices, 0);
     std::filesystem::resize_file(file, bytes.size());
-    readAll(follower, engine, TimeNs{1});
+    readAll(follower, analyzer, TimeNs{1});
     std::ofstream(file, std::ios::binary | std::ios::app) << bytes;
-    readAll(follower, engine, TimeNs{2});
-    EXPECT_EQ(engine.counts().slices, 2 * slices);
-    EXPECT_EQ(engine.counts().torn, 0);
+    readAll(follower, analyzer, TimeNs{2});
+    EXPECT_EQ(analyzer.counts().slices, 2 * slices);
+    EXPECT_EQ(analyzer.counts().torn, 0);
 
     std::filesystem::remove(file);
     folder.write("rank0.pftrace", bytes);
-    readAll(follower, engine, 2s);
-    EXPECT_EQ(engine.counts().slices, 3 * slices);
+    readAll(follower, analyzer, 2s);
+    EXPECT_EQ(analyzer.counts().slices, 3 * slices);
     std::filesystem::resize_file(file, 0); // the same file, from its beginning on
-    readAll(follower, engine, 3s);
+    readAll(follower, analyzer, 3s);
     std::ofstream(file, std::ios::binary) << bytes;
-    readAll(follower, engine, 4s);
-    EXPECT_EQ(engine.counts().slices, 4 * slices);
-    EXPECT_EQ(engine.counts().torn, 0);
+    readAll(follower, analyzer, 4s);
+    EXPECT_EQ(analyzer.counts().slices, 4 * slices);
+    EXPECT_EQ(analyzer.counts().torn, 0);
 }
 
 TEST(SegmentFollower, TellsThatAProcessIsNoMore) {
@@ -175,15 +176,15 @@ TEST(SegmentFollower, TellsThatAProcessIsNoMore) {
     ranks.start(2, host);
     for (int rank = 0; rank < 4; ++rank)
         ranks.write(rank, run.steps[0], 0);
-    LiveAnalyzer engine;
+    LiveAnalyzer analyzer;
     SegmentFollower follower = follow(ranks.dir());
-    readAll(follower, engine, TimeNs{0});
-    (void)engine.advance(TimeNs{0});
+    readAll(follower, analyzer, TimeNs{0});
+    (void)analyzer.advance(TimeNs{0});
     ::kill(child, SIGKILL);
     pollfd wait{follower.descriptor(), POLLIN, 0};
     ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
-    readAll(follower, engine, TimeNs{1});
-    const auto events = engine.advance(TimeNs{1});
+    readAll(follower, analyzer, TimeNs{1});
+    const auto events = analyzer.advance(TimeNs{1});
     ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(events[0].rank.rank, Rank{1});
     EXPECT_EQ(events[0].rank.state, RankState::Gone);
@@ -192,4 +193,4 @@ TEST(SegmentFollower, TellsThatAProcessIsNoMore) {
 }
 
 } // namespace
-} // namespace bubblescope::profiler
+} // namespace bubblescope::live

@@ -1,6 +1,7 @@
-#include "core/live/share_records.h"
+#include "core/live/collector_summary.h"
 
 #include "core/formats/perfetto/spelling.h"
+#include "core/live/live_analyzer.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +10,10 @@
 #include <charconv>
 #include <limits>
 #include <span>
+#include <system_error>
 #include <utility>
 
-namespace bubblescope::profiler {
+namespace bubblescope::live {
 namespace {
 
 using perfetto::Arg;
@@ -91,15 +93,15 @@ std::string words(const perfetto::StreamEvent& event, std::string_view name) {
     return std::string(event.text(name).value_or(""));
 }
 
-void addCounts(Args& args, const ShareCounts& counts, Numbers& numbers) {
+void addCounts(Args& args, const SummaryCounts& counts, Numbers& numbers) {
     for (const std::int64_t* const number : numbersOf(counts))
         numbers.add(*number);
     numbers.add(counts.checks.time.count());
     args.push_back({"counts", numbers.text()});
 }
 
-ShareCounts countsOf(const perfetto::StreamEvent& event) {
-    ShareCounts counts;
+SummaryCounts countsOf(const perfetto::StreamEvent& event) {
+    SummaryCounts counts;
     NumberReader numbers(event.text("counts").value_or(""));
     for (std::int64_t* const number : numbersOf(counts))
         *number = std::max<std::int64_t>(0, numbers.next());
@@ -107,11 +109,11 @@ ShareCounts countsOf(const perfetto::StreamEvent& event) {
     return counts;
 }
 
-ShareBegin beginOf(const perfetto::StreamEvent& event) {
-    ShareBegin begin;
-    begin.said = {nativeRunInfo(event),  words(event, "host"),
-                  words(event, "clock"), event.integer("pid").value_or(0),
-                  words(event, "pids"),  smallNumber(event, "segment", 0)};
+SummaryBegin beginOf(const perfetto::StreamEvent& event) {
+    SummaryBegin begin;
+    begin.statement = {nativeRunInfo(event),  words(event, "host"),
+                       words(event, "clock"), event.integer("pid").value_or(0),
+                       words(event, "pids"),  smallNumber(event, "segment", 0)};
     begin.first = smallNumber(event, "first", -1);
     begin.last = smallNumber(event, "last", -1);
     begin.run = smallNumber(event, "run", 0);
@@ -140,7 +142,7 @@ std::optional<LiveRank> rankOf(const perfetto::StreamEvent& event) {
 }
 
 /// Puts a replica of a step into it; false if it is damaged.
-bool addReplica(const perfetto::StreamEvent& event, ShareStep& into) {
+bool addReplica(const perfetto::StreamEvent& event, SummaryStep& into) {
     ReducedReplica replica;
     replica.replica = smallNumber(event, "replica", -1);
     replica.complete = event.integer("complete").value_or(0) != 0;
@@ -155,7 +157,7 @@ bool addReplica(const perfetto::StreamEvent& event, ShareStep& into) {
     return true;
 }
 
-bool addRanks(const perfetto::StreamEvent& event, ShareStep& into) {
+bool addRanks(const perfetto::StreamEvent& event, SummaryStep& into) {
     if (into.step.replicas.empty()) return false;
     ReducedReplica& replica = into.step.replicas.back();
     NumberReader numbers(event.text("accounts").value_or(""));
@@ -219,7 +221,7 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
 }
 
 /// The step that all was told of.
-ShareStep finished(const perfetto::StreamEvent& event, ShareStep step) {
+SummaryStep finished(const perfetto::StreamEvent& event, SummaryStep step) {
     step.step.index = smallNumber(event, "step", -1);
     step.counts = countsOf(event);
     NumberReader numbers(event.text("checks").value_or(""));
@@ -239,9 +241,12 @@ ShareStep finished(const perfetto::StreamEvent& event, ShareStep step) {
     return step;
 }
 
+constexpr std::uint64_t kProcess = std::uint64_t{1} << 32; ///< the file has no other
+constexpr std::uint64_t kTrack = kProcess + 1;
+
 } // namespace
 
-ShareCounts difference(ShareCounts later, const ShareCounts& earlier) {
+SummaryCounts difference(SummaryCounts later, const SummaryCounts& earlier) {
     const auto before = numbersOf(earlier);
     const auto numbers = numbersOf(later);
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -250,7 +255,7 @@ ShareCounts difference(ShareCounts later, const ShareCounts& earlier) {
     return later;
 }
 
-void add(ShareCounts& to, const ShareCounts& more) {
+void add(SummaryCounts& to, const SummaryCounts& more) {
     const auto numbers = numbersOf(to);
     const auto added = numbersOf(more);
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -258,7 +263,7 @@ void add(ShareCounts& to, const ShareCounts& more) {
     to.checks.time += more.checks.time;
 }
 
-ShareReader::Took ShareReader::take(const perfetto::StreamEvent& event, ShareRecord& record) {
+SummaryReader::Took SummaryReader::take(const perfetto::StreamEvent& event, SummaryRecord& record) {
     if (event.name == kReplica) return addReplica(event, step_) ? Took::Part : Took::Bad;
     if (event.name == kRanks) return addRanks(event, step_) ? Took::Part : Took::Bad;
     if (event.name == kFinding) {
@@ -282,31 +287,31 @@ ShareReader::Took ShareReader::take(const perfetto::StreamEvent& event, ShareRec
         return Took::Whole;
     }
     if (event.name != kEnd) return Took::Bad;
-    record.what = ShareEnd{countsOf(event)};
+    record.what = SummaryEnd{countsOf(event)};
     return Took::Whole;
 }
 
-void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const ShareBegin& begin) {
-    Args args = perfetto::runArgs(begin.said.info, {});
-    args.push_back({"host", std::string_view(begin.said.host)});
-    args.push_back({"clock", std::string_view(begin.said.clock)});
-    args.push_back({"pid", begin.said.pid});
-    args.push_back({"pids", std::string_view(begin.said.pids)});
-    args.push_back({"segment", std::int64_t{begin.said.segment}});
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryBegin& begin) {
+    Args args = perfetto::runArgs(begin.statement.info, {});
+    args.push_back({"host", std::string_view(begin.statement.host)});
+    args.push_back({"clock", std::string_view(begin.statement.clock)});
+    args.push_back({"pid", begin.statement.pid});
+    args.push_back({"pids", std::string_view(begin.statement.pids)});
+    args.push_back({"segment", std::int64_t{begin.statement.segment}});
     args.push_back({"first", std::int64_t{begin.first}});
     args.push_back({"last", std::int64_t{begin.last}});
     args.push_back({"run", std::int64_t{begin.run}});
-    encoder.instant(track, now, share_names::kCategory, kBegin, args);
+    encoder.instant(track, now, summary_names::kCategory, kBegin, args);
 }
 
-void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveRank& rank) {
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveRank& rank) {
     const Args args{{"replica", std::int64_t{rank.replica}},
                     {"rank", std::int64_t{rank.rank.value}},
                     {"state", rankStateName(rank.state)},
                     {"host", std::string_view(rank.host)},
                     {"pid", rank.pid},
                     {"why", std::string_view(rank.why)}};
-    encoder.instant(track, now, share_names::kCategory, kRank, args);
+    encoder.instant(track, now, summary_names::kCategory, kRank, args);
 }
 
 namespace {
@@ -324,7 +329,7 @@ void encodeReplica(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         args.push_back({"fault", std::string_view(replica.fault)});
         args.push_back({"unknown", unknown.text()});
     }
-    encoder.instant(track, now, share_names::kCategory, kReplica, args);
+    encoder.instant(track, now, summary_names::kCategory, kReplica, args);
 }
 
 /// `ranks` are the replica's, in order.
@@ -346,7 +351,7 @@ void encodeRanks(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
         }
         const Args args{
             {"from", static_cast<std::int64_t>(from)}, {"heard", heard.text()}, {"accounts", accounts.text()}};
-        encoder.instant(track, now, share_names::kCategory, kRanks, args);
+        encoder.instant(track, now, summary_names::kCategory, kRanks, args);
     }
 }
 
@@ -375,12 +380,12 @@ void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         args.push_back({names.emplace_back(std::string(kEvidence) + name), value});
     args.push_back({"found_at", std::int64_t{found.found_at}});
     args.push_back({"last_at", std::int64_t{found.last_at}});
-    encoder.instant(track, now, share_names::kCategory, kFinding, args);
+    encoder.instant(track, now, summary_names::kCategory, kFinding, args);
 }
 
 } // namespace
 
-void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const ShareStep& step) {
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryStep& step) {
     for (const ReducedReplica& replica : step.step.replicas) {
         encodeReplica(encoder, track, now, replica);
         const auto from = std::ranges::lower_bound(step.ranks, replica.replica, {}, &LiveRank::replica);
@@ -402,14 +407,86 @@ void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
               {"checks", checks.text()},
               {"mismatches", std::string_view(mismatches)}};
     addCounts(args, step.counts, numbers);
-    encoder.instant(track, now, share_names::kCategory, kStep, args);
+    encoder.instant(track, now, summary_names::kCategory, kStep, args);
 }
 
-void encodeShare(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const ShareEnd& end) {
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryEnd& end) {
     Numbers numbers;
     Args args;
     addCounts(args, end.counts, numbers);
-    encoder.instant(track, now, share_names::kCategory, kEnd, args);
+    encoder.instant(track, now, summary_names::kCategory, kEnd, args);
 }
 
-} // namespace bubblescope::profiler
+std::filesystem::path SummaryWriter::pathOf(const LiveAnalyzer& analyzer, int segment) const {
+    const auto [first, last] = analyzer.replicas();
+    return dir_ / (segment == 0 ? fmt::format("replicas{}-{}.pftrace", first, last)
+                                : fmt::format("replicas{}-{}.{}.pftrace", first, last, segment));
+}
+
+Status SummaryWriter::beginFile(const LiveAnalyzer& analyzer, TimeNs now) {
+    BUBBLESCOPE_ASSIGN(file_, perfetto::PacketFile::create(pathOf(analyzer, segment_)));
+    const auto [first, last] = analyzer.replicas();
+    constexpr std::uint32_t kSequence = 1;
+    encoder_.emplace(kSequence);
+    encoder_->process(kProcess, static_cast<std::int32_t>(process_.pid), fmt::format("replicas {} to {}", first, last),
+                      first);
+    encoder_->track(kTrack, kProcess, "steps", 0);
+    const ClockPair clocks = readClocks();
+    encoder_->clockSnapshot(clocks.monotonic, clocks.realtime);
+    const RunStatement statement{*analyzer.info(), process_.host, process_.clock,
+                                 process_.pid,     process_.pids, segment_};
+    encodeSummary(*encoder_, kTrack, now, SummaryBegin{statement, first, last, run_});
+    // Who hears only of this file knows no states yet.
+    for (const LiveRank& rank : analyzer.ranks()) {
+        if (rank.replica >= first && rank.replica <= last && rank.state != RankState::Awaited)
+            encodeSummary(*encoder_, kTrack, now, rank);
+    }
+    return file_->append(encoder_->take());
+}
+
+Status SummaryWriter::writeOut(const LiveAnalyzer& analyzer, TimeNs now) {
+    BUBBLESCOPE_TRY(file_->append(encoder_->take()));
+    if (limits_.segment_bytes == 0 || file_->length() < limits_.segment_bytes) return {};
+    ++segment_;
+    BUBBLESCOPE_TRY(beginFile(analyzer, now));
+    std::error_code ignored; // one that is gone already does no harm
+    if (limits_.segments > 0 && segment_ >= limits_.segments)
+        std::filesystem::remove(pathOf(analyzer, segment_ - limits_.segments), ignored);
+    return {};
+}
+
+SummaryCounts SummaryWriter::countsSince(const LiveAnalyzer& analyzer) {
+    const SummaryCounts all{analyzer.counts(), analyzer.checks()};
+    SummaryCounts since = difference(all, told_);
+    told_ = all;
+    return since;
+}
+
+Status SummaryWriter::write(const LiveAnalyzer& analyzer, const std::vector<LiveEvent>& events, TimeNs now) {
+    for (const LiveEvent& event : events) {
+        if (event.kind == LiveEvent::Kind::RunBegan) {
+            ++run_;
+            told_.checks = {};
+            if (file_) {
+                encodeSummary(*encoder_, kTrack, now, SummaryEnd{countsSince(analyzer)});
+                BUBBLESCOPE_TRY(file_->append(encoder_->take()));
+                ++segment_;
+            }
+            BUBBLESCOPE_TRY(beginFile(analyzer, now));
+        } else if (event.kind == LiveEvent::Kind::RankChanged) {
+            encodeSummary(*encoder_, kTrack, now, event.rank);
+        } else if (event.kind == LiveEvent::Kind::StepClosed) {
+            encodeSummary(*encoder_, kTrack, now,
+                          SummaryStep{event.reduced, analyzer.ranks(), analyzer.anomalies(), countsSince(analyzer)});
+        }
+    }
+    return file_ ? writeOut(analyzer, now) : Status();
+}
+
+Status SummaryWriter::end(const LiveAnalyzer& analyzer, TimeNs now) {
+    if (!file_) return {};
+    encodeSummary(*encoder_, kTrack, now, SummaryEnd{countsSince(analyzer)});
+    return file_->append(encoder_->take());
+}
+
+} // namespace bubblescope::live

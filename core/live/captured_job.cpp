@@ -1,0 +1,118 @@
+#include "core/live/captured_job.h"
+
+#include "core/recognise/run.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+namespace bubblescope::live {
+namespace {
+
+/// Of the ranks that share a stage, or a part of a sequence, the first stands for all, as where the steps are put
+/// together.
+std::optional<std::pair<int, int>> placeInPipeline(const RankPlaces& places, int rank) {
+    const auto known = places.ranks.find(rank);
+    if (known == places.ranks.end()) return std::nullopt;
+    const MeshNumbers& at = known->second;
+    if (at.at(MeshAxis::Tensor) != 0 || at.at(MeshAxis::Context) != 0) return std::nullopt;
+    return std::pair(at.at(MeshAxis::Pipeline), at.at(MeshAxis::Data));
+}
+
+} // namespace
+
+RecordedProcess* CapturedJob::processOf(const CaptureStatement& statement) {
+    const Key key{statement.writer.host, statement.writer.pid};
+    if (processes_.size() >= kMaxProcesses && !processes_.contains(key)) return nullptr;
+    const auto [place, is_new] = processes_.try_emplace(key);
+    if (is_new) {
+        place->second.statement = statement;
+        place->second.number = processes_.size();
+    }
+    return &place->second;
+}
+
+bool CapturedJob::allOver() const {
+    return !processes_.empty() && std::ranges::all_of(processes_, [](const auto& one) { return one.second.isOver(); });
+}
+
+TimeNs CapturedJob::lastHeard() const {
+    TimeNs last{0};
+    for (const auto& [key, process] : processes_)
+        last = std::max(last, process.heard);
+    return last;
+}
+
+RunInfo CapturedJob::infoOf(const Run& run) {
+    RunInfo info;
+    info.source = "capture";
+    info.schedule = run.schedule.name;
+    info.flavor = run.schedule.flavor;
+    const StepTimeline& step = run.steps.front();
+    info.pp = step.pp;
+    info.microbatches = step.microbatches;
+    info.vpp = step.vpp;
+    info.placement = step.placement;
+    for (const StepTimeline& other : run.steps)
+        info.dp = std::max(info.dp, other.replica + 1);
+    return info;
+}
+
+void CapturedJob::restart() {
+    until_.reset();
+    steps_ = 0;
+}
+
+std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
+    settled_ = settled;
+    places_ = run.places;
+    std::map<int, std::vector<StepTimeline>> steps; // replicas together
+    for (const StepTimeline& step : run.steps)
+        steps[step.index].push_back(step);
+    if (!settled) steps.erase(std::prev(steps.end()));
+    std::vector<ClosedStep> fresh;
+    // Full files are removed, and steps are counted from the first that is left: only times show which they are.
+    const TimeNs origin = run.trace ? run.trace->origin() : TimeNs{0};
+    for (auto& [index, replicas] : steps) {
+        const TimeNs begin = origin + std::ranges::min(replicas, {}, &StepTimeline::begin).begin;
+        if (until_ && begin <= *until_) continue;
+        until_ = begin;
+        ClosedStep& closed = fresh.emplace_back();
+        closed.index = steps_++;
+        for (StepTimeline& step : replicas)
+            step.index = closed.index;
+        closed.timelines = std::move(replicas);
+    }
+    return fresh;
+}
+
+RankState CapturedJob::stateOf(const RecordedProcess& process, TimeNs patience) const {
+    if (process.ended) return RankState::Ended;
+    if (process.gone) return RankState::Gone;
+    return silence(process) >= patience ? RankState::Late : RankState::Running;
+}
+
+/// `places_` decide where the trace has them. Else the launcher's ranks are taken for the pipeline's where there are as
+/// many, and a process alone for a pipeline of one.
+std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp) const {
+    std::set<int> ranks;
+    for (const auto& [key, process] : processes_) {
+        if (process.statement.rank) ranks.insert(*process.statement.rank);
+    }
+    std::map<std::pair<int, int>, const RecordedProcess*> found;
+    for (const auto& [key, process] : processes_) {
+        std::optional<std::pair<int, int>> place;
+        if (process.statement.rank && places_)
+            place = placeInPipeline(*places_, *process.statement.rank);
+        else if (process.statement.rank && ranks.size() == static_cast<std::size_t>(pp))
+            place = std::pair(static_cast<int>(std::distance(ranks.begin(), ranks.find(*process.statement.rank))), 0);
+        else if (!process.statement.rank && processes_.size() == 1 && pp == 1)
+            place = std::pair(0, 0);
+        if (!place) continue;
+        const RecordedProcess*& known = found[*place];
+        if (known == nullptr || process.number > known->number) known = &process;
+    }
+    return found;
+}
+
+} // namespace bubblescope::live

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "core/base/process_info.h"
+#include "core/base/result.h"
+#include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/event_stream.h"
+#include "core/formats/perfetto/packet_file.h"
+#include "core/live/live_view.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// What a collector of some replicas writes for one of the whole job: a trace file of our own, so that it is followed,
+/// sent and resumed as those of ranks are. It holds instants of category "share" on one track: "begin" (args of a run's
+/// statement, first and last replica, and which of the collector's runs it is), for each step "replica" per replica
+/// with its "ranks" behind it, "finding" per anomaly that holds, and "step" when that was all; "rank" where a rank's
+/// state changed; and "end". Lists of numbers are texts with spaces between them, times in nanoseconds.
+namespace bubblescope::live {
+
+/// What a collector says at the beginning of each file.
+struct SummaryBegin {
+    RunStatement statement;
+    int first = 0; ///< replica
+    int last = 0;
+    int run = 0; ///< counted by the collector
+};
+
+/// What it counted since it last told. Without bytes and packets, which are its own matter.
+struct SummaryCounts {
+    LiveCounts records;
+    CheckCounts checks;
+};
+
+struct SummaryStep {
+    ReducedStep step;
+    std::vector<LiveRank> ranks; ///< step, records, dropped and unheard of each
+    std::vector<LiveAnomaly> anomalies;
+    SummaryCounts counts;
+};
+
+struct SummaryEnd {
+    SummaryCounts counts;
+};
+
+/// What was counted between two looks.
+[[nodiscard]] SummaryCounts difference(SummaryCounts later, const SummaryCounts& earlier);
+void add(SummaryCounts& to, const SummaryCounts& more);
+
+/// One thing that a collector tells.
+struct SummaryRecord {
+    std::variant<SummaryBegin, LiveRank, SummaryStep, SummaryEnd> what;
+};
+
+namespace summary_names {
+inline constexpr std::string_view kCategory = "share";
+}
+
+/// Reads them; one per stream.
+class SummaryReader {
+public:
+    enum class Took : std::uint8_t { Bad, Part, Whole };
+    /// Whole: `record` has what was told. Part: it goes on. Bad: it is damaged.
+    Took take(const perfetto::StreamEvent& event, SummaryRecord& record);
+
+private:
+    SummaryStep step_; ///< what came of it so far
+};
+
+/// Encodes them, onto a track that `encoder` knows.
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryBegin& begin);
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveRank& rank);
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryStep& step);
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryEnd& end);
+
+class LiveAnalyzer;
+
+/// Writes down what an analyzer that sees some replicas says of their steps, for a collector of the whole job: each
+/// step as its accounting per rank, and what was found. See share_records.h. One thread at a time.
+class SummaryWriter {
+public:
+    /// Files are made in `dir` once the run is known: "replicas<A>-<B>.pftrace" and so on, as full ones are followed by
+    /// others, of which the last few are kept.
+    SummaryWriter(std::filesystem::path dir, ProcessInfo process,
+                  perfetto::SegmentLimits limits = {std::int64_t{16} << 20, 4})
+        : dir_(std::move(dir)), process_(std::move(process)), limits_(limits) {}
+
+    /// What LiveAnalyzer::advance() gave. Error: Run, naming the file.
+    [[nodiscard]] Status write(const LiveAnalyzer& analyzer, const std::vector<LiveEvent>& events, TimeNs now);
+    /// That nothing will follow.
+    [[nodiscard]] Status end(const LiveAnalyzer& analyzer, TimeNs now);
+
+private:
+    [[nodiscard]] Status beginFile(const LiveAnalyzer& analyzer, TimeNs now);
+    [[nodiscard]] Status writeOut(const LiveAnalyzer& analyzer, TimeNs now);
+    [[nodiscard]] std::filesystem::path pathOf(const LiveAnalyzer& analyzer, int segment) const;
+    [[nodiscard]] SummaryCounts countsSince(const LiveAnalyzer& analyzer);
+
+    std::filesystem::path dir_;
+    ProcessInfo process_;
+    perfetto::SegmentLimits limits_;
+    std::optional<perfetto::PacketFile> file_;
+    std::optional<perfetto::Encoder> encoder_;
+    SummaryCounts told_;
+    int segment_ = 0;
+    int run_ = -1;
+};
+
+} // namespace bubblescope::live

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/live/live_view.h"
+#include "core/live/record_stream.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::live {
+
+/// Checks of aadiff until their steps close, by step. Bounded, whatever a stream sends.
+class OpenChecks {
+public:
+    using Mismatch = std::pair<std::string, std::string>; ///< rank, and which check, with its verdict
+    struct OfStep {
+        CheckCounts counts;
+        std::vector<Mismatch> mismatches;
+        std::vector<CheckRecord> records;
+    };
+
+    /// Counts of one check. False where its step has closed, or too many are open.
+    bool count(int step, const CheckCounts& seen, int last_closed);
+    /// Only after count() returned true for the step.
+    void addMismatch(int step, Mismatch mismatch);
+    void keep(CheckRecord record, int last_closed);
+
+    /// What came of a step that closes.
+    [[nodiscard]] OfStep take(int step);
+    /// Records of steps that had closed before, since the last call: verdicts may come late.
+    [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
+
+private:
+    struct Counted {
+        CheckCounts counts;
+        std::vector<Mismatch> mismatches;
+    };
+    std::map<int, Counted> counted_;
+    std::map<int, std::vector<CheckRecord>> records_;
+    std::size_t kept_ = 0; ///< in records_
+    std::vector<CheckRecord> late_;
+};
+
+/// One check, as counts.
+[[nodiscard]] CheckCounts countsOf(const SeenCheck& check);
+
+} // namespace bubblescope::live
