@@ -11,10 +11,9 @@
 #include "core/formats/source/load_progress.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/formats/torchtitan/event_log.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
-#include <deque>
-#include <future>
 #include <new>
 #include <optional>
 #include <string>
@@ -73,15 +72,14 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
 class FileQueue {
 public:
     FileQueue(std::span<const InputFile> files, JobControl& control) : files_(files), control_(control) {
-        const std::size_t threads =
+        const std::size_t ahead =
             std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
-        for (std::size_t i = 0; i < threads; ++i)
+        for (std::size_t i = 0; i < ahead; ++i)
             startNext();
     }
 
     FilePart take() {
-        FilePart part = running_.front().get();
-        running_.pop_front();
+        FilePart part = parts_.take();
         startNext();
         return part;
     }
@@ -89,7 +87,7 @@ public:
 private:
     void startNext() {
         if (next_ == files_.size()) return;
-        running_.push_back(std::async(std::launch::async, [&file = files_[next_], order = next_, &control = control_] {
+        parts_.add([&file = files_[next_], order = next_, &control = control_] {
             FilePart part;
             LoadProgress progress(control, file.bytes);
             try {
@@ -101,14 +99,14 @@ private:
             }
             progress.finished();
             return part;
-        }));
+        });
         ++next_;
     }
 
     std::span<const InputFile> files_;
     JobControl& control_;
     std::size_t next_ = 0;
-    std::deque<std::future<FilePart>> running_;
+    OrderedTasks<FilePart> parts_;
 };
 
 } // namespace

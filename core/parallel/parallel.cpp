@@ -1,37 +1,195 @@
 #include "core/parallel/parallel.h"
 
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+// The thread sanitizer does not see what oneTBB, which is not compiled with it, does to order accesses.
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define BUBBLESCOPE_OWN_THREADS
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define BUBBLESCOPE_OWN_THREADS
+#endif
+
+#ifndef BUBBLESCOPE_OWN_THREADS
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#endif
 
 namespace bubblescope::detail {
+namespace {
+
+std::size_t coreCount() {
+    return std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// Calls what it is given on other threads, about in that order. There are as many of them as cores, beside those that
+/// take results: they may sleep until a result is there.
+class Threads {
+public:
+    /// Never destroyed: tasks may run until the process ends.
+    static Threads& shared() {
+        static auto& threads = *new Threads;
+        return threads;
+    }
+#ifndef BUBBLESCOPE_OWN_THREADS
+    template <class Work>
+    void enqueue(Work work) {
+        arena_.enqueue(std::move(work));
+    }
+
+private:
+    oneapi::tbb::global_control limit_{oneapi::tbb::global_control::max_allowed_parallelism, coreCount() + 1};
+    oneapi::tbb::task_arena arena_{static_cast<int>(coreCount()), 0};
+#else
+    void enqueue(std::function<void()> work) {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(std::move(work));
+        changed_.notify_one();
+    }
+
+private:
+    Threads() {
+        for (std::size_t i = 0; i < coreCount(); ++i)
+            std::thread(&Threads::run, this).detach();
+    }
+    void run() {
+        while (true) {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return !waiting_.empty(); });
+            const std::function<void()> work = std::move(waiting_.front());
+            waiting_.pop_front();
+            lock.unlock();
+            work();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> waiting_;
+#endif
+};
+
+} // namespace
 
 bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> stopped{false};
-    const auto drain = [&](std::size_t) {
+    std::mutex failure_mutex;
+    std::exception_ptr failure; ///< the first
+    const auto drain = [&] {
         try {
             for (std::size_t i = next++; i < count && !stopped; i = next++) {
                 if (!work(i)) stopped = true;
             }
         } catch (...) {
             stopped = true;
-            throw;
+            const std::lock_guard lock(failure_mutex);
+            if (!failure) failure = std::current_exception();
         }
     };
-    const auto threads =
-        std::min(count, static_cast<std::size_t>(std::max(1, oneapi::tbb::this_task_arena::max_concurrency())));
-    if (threads <= 1) {
-        drain(0);
-    } else {
-        // Isolated: a thread that waits for the others must not begin something unrelated, which may take long.
-        oneapi::tbb::this_task_arena::isolate(
-            [&] { oneapi::tbb::parallel_for(std::size_t{0}, threads, drain, oneapi::tbb::simple_partitioner()); });
-    }
+    {
+        TaskQueue helpers;
+        for (std::size_t i = 1; i < std::min(count, coreCount()); ++i)
+            helpers.add(drain);
+        drain();
+    } // those that have not begun have nothing left to do
+    if (failure) std::rethrow_exception(failure);
     return !stopped;
+}
+
+/// Run once, by the first thread that begins it.
+class TaskQueue::Task {
+public:
+    explicit Task(std::function<void()> work) : work_(std::move(work)) {}
+
+    /// Runs it unless a thread has begun it or nobody wants it any more.
+    void runIfNotBegun() {
+        std::function<void()> work;
+        {
+            const std::lock_guard lock(mutex_);
+            if (state_ != State::Waiting) return;
+            state_ = State::Running;
+            work = std::move(work_);
+        }
+        std::exception_ptr failure;
+        try {
+            work();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        work = nullptr; // before anyone may destroy what it refers to
+        const std::lock_guard lock(mutex_);
+        failure_ = std::move(failure);
+        state_ = State::Ended;
+        ended_.notify_all();
+    }
+
+    /// Runs it here unless a thread has begun it, and then waits for that. Throws what the work threw.
+    void finish() {
+        runIfNotBegun();
+        wait();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+    /// Will not begin any more. It may run, see wait().
+    void cancel() {
+        std::function<void()> unused;
+        const std::lock_guard lock(mutex_);
+        if (state_ != State::Waiting) return;
+        state_ = State::Ended;
+        unused = std::move(work_);
+    }
+
+    void wait() {
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [this] { return state_ == State::Ended; });
+    }
+    [[nodiscard]] bool ended() {
+        const std::lock_guard lock(mutex_);
+        return state_ == State::Ended;
+    }
+
+private:
+    enum class State { Waiting, Running, Ended };
+
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    State state_ = State::Waiting;
+    std::function<void()> work_;
+    std::exception_ptr failure_;
+};
+
+TaskQueue::~TaskQueue() {
+    for (const auto& task : tasks_)
+        task->cancel();
+    for (const auto& task : tasks_)
+        task->wait();
+    for (const auto& task : dropped_)
+        task->wait();
+}
+
+void TaskQueue::add(std::function<void()> work) {
+    const std::shared_ptr<Task>& task = tasks_.emplace_back(std::make_shared<Task>(std::move(work)));
+    Threads::shared().enqueue([task] { task->runIfNotBegun(); });
+}
+
+void TaskQueue::finishFirst() {
+    const std::shared_ptr<Task> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task->finish();
+}
+
+void TaskQueue::dropFirst() {
+    std::erase_if(dropped_, [](const std::shared_ptr<Task>& task) { return task->ended(); });
+    tasks_.front()->cancel();
+    dropped_.push_back(std::move(tasks_.front()));
+    tasks_.pop_front();
 }
 
 } // namespace bubblescope::detail

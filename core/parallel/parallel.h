@@ -1,16 +1,43 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <exception>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 
-// Work on all cores, by oneTBB's threads, which are started once and shared by the whole program. Calls may nest.
+// Work on all cores. The threads are oneTBB's: started once and shared by the whole program. Everything here may be
+// nested, and nothing waits for work that no thread has begun: whoever needs a result computes it if nobody does.
 
 namespace detail {
 
-/// Calls `work(i)` for each i below `count` until one returns false; then this does so too.
+/// Tasks that other threads run as they are free, begun about in the order in which they were added.
+class TaskQueue {
+public:
+    TaskQueue() = default;
+    ~TaskQueue();
+    TaskQueue(const TaskQueue&) = delete;
+    TaskQueue& operator=(const TaskQueue&) = delete;
+
+    void add(std::function<void()> work);
+    void finishFirst();
+    void dropFirst();
+    [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+
+private:
+    class Task;
+
+    std::deque<std::shared_ptr<Task>> tasks_;
+    std::vector<std::shared_ptr<Task>> dropped_; ///< may still run
+};
+
+/// See bubblescope::parallelFor().
 [[nodiscard]] bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work);
 
 } // namespace detail
@@ -27,6 +54,91 @@ auto parallelFor(std::size_t count, const Work& work) {
         });
     } else {
         return detail::parallelFor(count, std::cref(work));
+    }
+}
+
+/// Results that other threads compute ahead of the one that takes them in order. How many are computed ahead is for
+/// that thread to decide, which owns this object. Destruction drops the tasks that have not begun and waits for the
+/// others.
+template <class Result>
+class OrderedTasks {
+public:
+    /// Calls `make()` once, on any thread. What it refers to must outlive this object.
+    template <class Make>
+    void add(Make make) {
+        auto& slot = results_.emplace_back(std::make_shared<std::optional<Result>>());
+        tasks_.add([slot, make = std::move(make)]() mutable { slot->emplace(make()); });
+    }
+    /// Removes the oldest task and returns its result, or throws what it threw. There must be one.
+    [[nodiscard]] Result take() {
+        const std::shared_ptr<std::optional<Result>> slot = std::move(results_.front());
+        results_.pop_front();
+        tasks_.finishFirst();
+        return *std::move(*slot);
+    }
+    /// Removes the oldest task without waiting for it.
+    void drop() {
+        results_.pop_front();
+        tasks_.dropFirst();
+    }
+    [[nodiscard]] std::size_t size() const { return results_.size(); }
+
+private:
+    std::deque<std::shared_ptr<std::optional<Result>>> results_;
+    detail::TaskQueue tasks_; ///< last: what runs may refer to the results
+};
+
+/// Fills a batch, whose memory is that of an earlier one; false if there is no more, and then the batch is not used.
+template <class Batch>
+using BatchMaker = std::function<bool(Batch&)>;
+
+/// Makes batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first batch
+/// of each maker, then the second of each, and so on until the maker whose turn it is has no more; `use` returns false
+/// to stop. A maker is called from one thread at a time, different makers side by side. Returns when all have ended.
+/// Rethrows what `use` threw, and what a maker threw when its turn comes.
+template <class Batch, class Use>
+void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
+    // Batches of one maker that are made in one go: while one round is used, the next is made.
+    constexpr std::size_t kBatches = 4;
+    struct Round {
+        std::vector<Batch> batches;
+        std::size_t count = 0;
+        std::exception_ptr failure; ///< of the batch behind them
+
+        [[nodiscard]] bool last() const { return count < kBatches; }
+        void fill(const BatchMaker<Batch>& make) {
+            batches.resize(kBatches);
+            count = 0;
+            try {
+                while (count < kBatches && make(batches[count]))
+                    ++count;
+            } catch (...) {
+                failure = std::current_exception();
+            }
+        }
+    };
+    std::vector<Round> used(makers.size());
+    OrderedTasks<Round> ahead;
+    const auto start = [&](std::size_t maker) {
+        ahead.add([&make = makers[maker], round = std::move(used[maker])]() mutable {
+            round.fill(make);
+            return std::move(round);
+        });
+    };
+    for (std::size_t i = 0; i < makers.size(); ++i)
+        start(i);
+    std::vector<Round> now(makers.size());
+    while (!makers.empty()) {
+        for (std::size_t i = 0; i < makers.size(); ++i) {
+            used[i] = std::exchange(now[i], ahead.take());
+            if (!now[i].last()) start(i);
+        }
+        for (std::size_t batch = 0; batch < kBatches; ++batch) {
+            for (Round& round : now) {
+                if (batch == round.count && round.failure) std::rethrow_exception(round.failure);
+                if (batch == round.count || !use(round.batches[batch])) return;
+            }
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 #include "core/formats/chrome/batch_pipeline.h"
 
-#include "core/formats/chrome/event_parser.h"
-
 #include <algorithm>
+#include <thread>
 
 namespace bubblescope::chrome {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 /// How far behind a piece's least size a border is looked for; also bounds how long nobody looks whether to stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
-constexpr std::size_t kAheadPerThread = 3;
+constexpr std::size_t kAheadPerCore = 3;
 
 constexpr std::string_view kSpace = " \t\r\n";
 
@@ -30,17 +29,11 @@ std::string_view keyAt(std::string_view text, std::size_t at) {
 
 } // namespace
 
-BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, unsigned threads)
-    : text_(text), first_key_(keyAt(text, begin)), max_ahead_(threads * kAheadPerThread), next_begin_(begin) {
+BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin)
+    : text_(text), first_key_(keyAt(text, begin)), max_ahead_(0), next_begin_(begin) {
     if (first_key_.empty() || text.size() - begin < 2 * kPieceBytes) return;
-    for (unsigned i = 0; i < threads; ++i)
-        threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-}
-
-BatchPipeline::~BatchPipeline() {
-    for (std::jthread& thread : threads_)
-        thread.request_stop();
-    changed_.notify_all();
+    max_ahead_ = kAheadPerCore * std::max(1U, std::thread::hardware_concurrency());
+    fill();
 }
 
 std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) const {
@@ -56,61 +49,53 @@ std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::s
     return std::nullopt;
 }
 
-void BatchPipeline::work(const std::stop_token& stop) {
-    EventParser parser;
-    for (;;) {
-        std::shared_ptr<Slot> slot;
-        std::size_t end = 0;
-        {
-            std::unique_lock lock(mutex_);
-            if (!changed_.wait(lock, stop, [this] { return exhausted_ || slots_.size() < max_ahead_; })) return;
-            if (exhausted_ || stop.stop_requested()) return;
-            const auto border = borderAfter(next_begin_ + kPieceBytes, kSearchBytes);
-            if (!border) { // what is left is for the reader, who knows where the array ends
-                exhausted_ = true;
-                changed_.notify_all();
-                return;
-            }
-            slot = slots_.emplace_back(std::make_shared<Slot>(Slot{next_begin_, false, nullptr}));
-            end = *border;
-            next_begin_ = *border;
+void BatchPipeline::fill() {
+    while (!exhausted_ && begins_.size() < max_ahead_) {
+        const auto border = borderAfter(next_begin_ + kPieceBytes, kSearchBytes);
+        if (!border) {
+            exhausted_ = true;
+            return;
         }
-        changed_.notify_all();
-        auto piece = std::make_unique<Piece>();
-        piece->begin = slot->begin;
-        // Back over the comma, so that the text holds events only.
-        piece->end = text_.find_last_of('}', end - 1) + 1;
-        const std::string_view events = text_.substr(piece->begin, piece->end - piece->begin);
-        if (!parser.parse(events, piece->begin, piece->batch)) piece.reset();
-        {
-            const std::lock_guard lock(mutex_);
-            slot->piece = std::move(piece);
-            slot->done = true;
-        }
-        changed_.notify_all();
+        pieces_.add([this, begin = next_begin_, end = *border] { return parsed(begin, end); });
+        begins_.push_back(next_begin_);
+        next_begin_ = *border;
     }
 }
 
-std::unique_ptr<BatchPipeline::Piece> BatchPipeline::take(std::size_t offset) {
-    if (threads_.empty()) return nullptr;
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        if (!slots_.empty() && slots_.front()->begin < offset) {
-            slots_.pop_front();
-            changed_.notify_all();
-            continue;
+std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::size_t begin, std::size_t end) {
+    std::unique_ptr<EventParser> parser;
+    {
+        const std::lock_guard lock(parsers_mutex_);
+        if (!parsers_.empty()) {
+            parser = std::move(parsers_.back());
+            parsers_.pop_back();
         }
-        if (!slots_.empty() || exhausted_ || next_begin_ > offset) break;
-        next_begin_ = offset; // where the reader is, an event begins for certain
-        changed_.notify_all();
-        changed_.wait(lock, [&] { return exhausted_ || (!slots_.empty() && slots_.front()->begin >= offset); });
     }
-    if (slots_.empty() || slots_.front()->begin != offset) return nullptr;
-    const std::shared_ptr<Slot> slot = slots_.front();
-    changed_.wait(lock, [&slot] { return slot->done; });
-    slots_.pop_front();
-    changed_.notify_all();
-    return std::move(slot->piece);
+    if (!parser) parser = std::make_unique<EventParser>();
+    auto piece = std::make_unique<Piece>();
+    piece->begin = begin;
+    // Back over the comma, so that the text holds events only.
+    piece->end = text_.find_last_of('}', end - 1) + 1;
+    const std::string_view events = text_.substr(piece->begin, piece->end - piece->begin);
+    if (!parser->parse(events, piece->begin, piece->batch)) piece.reset();
+    const std::lock_guard lock(parsers_mutex_);
+    parsers_.push_back(std::move(parser));
+    return piece;
+}
+
+std::unique_ptr<BatchPipeline::Piece> BatchPipeline::take(std::size_t offset) {
+    if (max_ahead_ == 0) return nullptr;
+    while (!begins_.empty() && begins_.front() < offset) {
+        begins_.pop_front();
+        pieces_.drop();
+    }
+    if (begins_.empty() && next_begin_ < offset) next_begin_ = offset; // an event begins there for certain
+    fill();
+    if (begins_.empty() || begins_.front() != offset) return nullptr;
+    begins_.pop_front();
+    std::unique_ptr<Piece> piece = pieces_.take();
+    fill();
+    return piece;
 }
 
 } // namespace bubblescope::chrome

@@ -1,21 +1,20 @@
 #pragma once
 
 #include "core/formats/chrome/event.h"
+#include "core/formats/chrome/event_parser.h"
+#include "core/parallel/parallel.h"
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace bubblescope::chrome {
 
-/// Parses a large array of events on several threads, ahead of a reader that goes through it in order.
+/// Parses a large array of events on all cores, ahead of a reader that goes through it in order.
 ///
 /// Where an event ends is only known to who has read everything before it. So the text is cut at places that look like
 /// the border between two events, and a piece counts only if the reader arrives exactly where it begins and it parsed
@@ -23,11 +22,8 @@ namespace bubblescope::chrome {
 /// it meets the beginning of a later piece. The result is the same as without this class.
 class BatchPipeline {
 public:
-    /// `text` is the file, `begin` the offset of its first event. Starts the threads, unless the text is small.
-    BatchPipeline(std::string_view text, std::size_t begin, unsigned threads);
-    ~BatchPipeline();
-    BatchPipeline(const BatchPipeline&) = delete;
-    BatchPipeline& operator=(const BatchPipeline&) = delete;
+    /// `text` is the file, `begin` the offset of its first event. Parses nothing ahead if the text is small.
+    BatchPipeline(std::string_view text, std::size_t begin);
 
     struct Piece {
         std::size_t begin = 0;
@@ -43,24 +39,21 @@ public:
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within) const;
 
 private:
-    struct Slot {
-        std::size_t begin = 0;
-        bool done = false;
-        std::unique_ptr<Piece> piece; ///< none once done: it did not parse
-    };
-
-    void work(const std::stop_token& stop);
+    void fill();
+    [[nodiscard]] std::unique_ptr<Piece> parsed(std::size_t begin, std::size_t end);
 
     std::string_view text_;
     std::string_view first_key_; ///< of the first event, with its quotes: most writers begin each event with the same
-    std::size_t max_ahead_;
+    std::size_t max_ahead_;      ///< pieces; 0 if none are parsed ahead
+    std::size_t next_begin_;     ///< of the piece behind those ahead
+    bool exhausted_ = false;     ///< what is left is for the reader, who knows where the array ends
 
-    std::mutex mutex_;
-    std::condition_variable_any changed_;
-    std::size_t next_begin_;
-    bool exhausted_ = false;
-    std::deque<std::shared_ptr<Slot>> slots_;
-    std::vector<std::jthread> threads_;
+    std::mutex parsers_mutex_;
+    std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now
+
+    std::deque<std::size_t> begins_; ///< of the pieces ahead, in order
+    OrderedTasks<std::unique_ptr<Piece>>
+        pieces_; ///< those that do not parse are null; last: they use what stands above
 };
 
 } // namespace bubblescope::chrome

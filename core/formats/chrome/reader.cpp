@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <thread>
 #include <variant>
 
 namespace bubblescope::chrome {
@@ -173,7 +172,7 @@ Reader::End Reader::events() {
     if (!scanner_.accept('[')) return damaged();
     has_events_ = true;
     (void)scanner_.peek();
-    BatchPipeline pipeline(bytes_.text(), scanner_.offset(), std::max(1U, std::thread::hardware_concurrency()));
+    BatchPipeline pipeline(bytes_.text(), scanner_.offset());
     while (!scanner_.accept(']')) {
         if (scanner_.atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;

@@ -1,9 +1,12 @@
 #include "core/formats/nsys/database.h"
 
+#include "core/parallel/parallel.h"
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -39,41 +42,42 @@ void Rows::add(std::span<sqlite3_value*> values) {
     }
 }
 
-/// Queries under way on one connection. Rows are taken by an aggregate function, which SQLite calls from within its
-/// loop: that costs about half of stepping from row to row and asking for each column.
+/// A query under way on one connection, which has one at a time. Rows are taken by an aggregate function, which SQLite
+/// calls from within its loop: that costs about half of stepping from row to row and asking for each column.
 class Database::Walk {
 public:
-    Walk(sqlite3* connection, std::size_t most, BatchQueue<Rows>& out)
-        : connection_(connection), most_(most), out_(out) {
+    /// More rows than `max_rows` count as damage.
+    Walk(sqlite3* connection, const std::string& query, std::size_t max_rows)
+        : connection_(connection), max_rows_(max_rows) {
         sqlite3_create_function_v2(connection_, "take", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, this, nullptr, &Walk::row,
                                    &Walk::end, nullptr);
+        statement_ = prepared(query);
+    }
+    Walk(const Walk&) = delete;
+    Walk& operator=(const Walk&) = delete;
+
+    /// Passes all rows to `use`, in batches of some size, until it returns false.
+    template <class Use>
+    void eachBatch(const Use& use) {
+        Rows rows;
+        rows_ = &rows;
+        use_ = use;
+        rows.damaged = !step();
+        (void)use(rows);
     }
 
-    /// All rows, in batches of some size.
-    void run(const std::string& query) {
-        Statement statement = prepared(query);
-        rows_.damaged = !statement || !step(statement.get());
-        (void)out_.put(rows_);
-    }
-
-    /// Every `stride`-th piece of a table, from the one numbered `first`; each is one batch. `query` takes a piece's
-    /// first and last rowid.
-    void runPieces(const std::string& query, std::int64_t last_row, std::int64_t first, std::int64_t stride) {
-        one_batch_ = true;
-        const Statement statement = prepared(query);
-        for (std::int64_t begin = first * kRowsOfPiece; begin <= last_row; begin += stride * kRowsOfPiece) {
-            const bool is_last = begin + kRowsOfPiece > last_row;
-            rows_.clear();
-            if (statement) {
-                sqlite3_reset(statement.get());
-                sqlite3_bind_int64(statement.get(), 1, begin == 0 ? std::numeric_limits<std::int64_t>::min() : begin);
-                sqlite3_bind_int64(statement.get(), 2,
-                                   is_last ? std::numeric_limits<std::int64_t>::max() : begin + kRowsOfPiece - 1);
-            }
-            rows_.damaged = !statement || !step(statement.get());
-            const bool damaged = rows_.damaged;
-            if (!out_.put(rows_) || damaged) return;
+    /// Replaces `rows` by those of one piece of the table. The query takes a piece's first and last rowid.
+    void piece(std::int64_t begin, std::int64_t last_row, Rows& rows) {
+        const bool is_last = begin + kRowsOfPiece > last_row;
+        rows.clear();
+        rows_ = &rows;
+        if (statement_) {
+            sqlite3_reset(statement_.get());
+            sqlite3_bind_int64(statement_.get(), 1, begin == 0 ? std::numeric_limits<std::int64_t>::min() : begin);
+            sqlite3_bind_int64(statement_.get(), 2,
+                               is_last ? std::numeric_limits<std::int64_t>::max() : begin + kRowsOfPiece - 1);
         }
+        rows.damaged = !step();
     }
 
 private:
@@ -89,21 +93,22 @@ private:
         return Statement(statement);
     }
 
-    [[nodiscard]] bool step(sqlite3_stmt* statement) {
-        const int result = sqlite3_step(statement);
+    [[nodiscard]] bool step() {
+        if (!statement_) return false;
+        const int result = sqlite3_step(statement_.get());
         if (thrown_) std::rethrow_exception(thrown_);
         return result == SQLITE_ROW || result == SQLITE_DONE;
     }
 
     static void row(sqlite3_context* context, int count, sqlite3_value** values) {
         auto& self = *static_cast<Walk*>(sqlite3_user_data(context));
-        if (++self.taken_ > self.most_) return sqlite3_result_error_code(context, SQLITE_CORRUPT);
+        if (++self.taken_ > self.max_rows_) return sqlite3_result_error_code(context, SQLITE_CORRUPT);
         bool wanted = true;
         try {
-            self.rows_.add({values, static_cast<std::size_t>(count)});
-            if (!self.one_batch_ && self.rows_.bytes() >= kBatchBytes) {
-                wanted = self.out_.put(self.rows_);
-                self.rows_.clear();
+            self.rows_->add({values, static_cast<std::size_t>(count)});
+            if (self.use_ && self.rows_->bytes() >= kBatchBytes) {
+                wanted = self.use_(*self.rows_);
+                self.rows_->clear();
             }
         } catch (...) { // must not pass through SQLite
             self.thrown_ = std::current_exception();
@@ -113,10 +118,10 @@ private:
     static void end(sqlite3_context*) {}
 
     sqlite3* connection_;
-    std::size_t most_;
-    BatchQueue<Rows>& out_;
-    bool one_batch_ = false;
-    Rows rows_;
+    Statement statement_;
+    std::size_t max_rows_;
+    Rows* rows_ = nullptr;                 ///< where rows go
+    std::function<bool(const Rows&)> use_; ///< set if batches are used while the query runs
     std::size_t taken_ = 0;
     std::exception_ptr thrown_;
 };
@@ -176,8 +181,7 @@ private:
 
 Database::End Database::run(const std::string& query, const Take& take) const {
     Taker taker(take);
-    BatchQueue<Rows> at_once(std::ref(taker));
-    Walk(connection_.get(), most_rows_, at_once).run(query);
+    Walk(connection_.get(), query, most_rows_).eachBatch(std::ref(taker));
     return taker.end();
 }
 
@@ -218,15 +222,22 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
     const std::int64_t last = known.contains("rowid") ? 0 : lastRow(table);
     if (last < 4 * kRowsOfPiece || static_cast<std::size_t>(last) > most_rows_) return run(all, take);
     const std::string pieces = all + " WHERE rowid BETWEEN ?1 AND ?2";
-    std::vector<std::function<void(BatchQueue<Rows>&)>> walks;
+    constexpr std::int64_t kWalks = 2;
+    std::deque<Walk> walks;
+    std::vector<BatchMaker<Rows>> makers;
     for (sqlite3* const connection : {connection_.get(), other_.get()}) {
-        const auto turn = static_cast<std::int64_t>(walks.size());
-        walks.emplace_back([&, connection, turn](BatchQueue<Rows>& out) {
-            Walk(connection, most_rows_, out).runPieces(pieces, last, turn, 2);
-        });
+        Walk& walk = walks.emplace_back(connection, pieces, most_rows_);
+        // Every second piece, until one is damaged.
+        makers.emplace_back(
+            [&walk, last, begin = static_cast<std::int64_t>(makers.size()) * kRowsOfPiece](Rows& rows) mutable {
+                if (begin > last) return false;
+                walk.piece(begin, last, rows);
+                begin = rows.damaged ? last + 1 : begin + kWalks * kRowsOfPiece;
+                return true;
+            });
     }
     Taker taker(take);
-    prefetched<Rows>(walks, std::ref(taker));
+    prefetched<Rows>(makers, std::ref(taker));
     return taker.end();
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "core/base/prefetched.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -102,22 +102,19 @@ void PacketBatch::add(std::size_t offset, std::string_view body) {
     }
 }
 
-void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out) {
-    constexpr std::size_t kBatch = 512; // stays in a core's cache
-    PacketBatch batch;
-    std::size_t next = 0;
-    for (bool wanted = true; wanted;) {
-        batch.clear();
-        while (!batch.end && batch.packets.size() < kBatch) {
-            const std::size_t offset = next;
-            std::string_view body;
-            batch.end = takeFrame(bytes, next, body);
-            if (!batch.end) batch.add(offset, body);
-        }
-        batch.next = next;
-        const bool last = batch.end.has_value();
-        wanted = out.put(batch) && !last;
+bool PacketDecoder::next(PacketBatch& batch) {
+    constexpr std::size_t kBatch = 512; // packets; stays in a core's cache
+    if (ended_) return false;
+    batch.clear();
+    while (!batch.end && batch.packets.size() < kBatch) {
+        const std::size_t offset = next_;
+        std::string_view body;
+        batch.end = takeFrame(bytes_, next_, body);
+        if (!batch.end) batch.add(offset, body);
     }
+    batch.next = next_;
+    ended_ = batch.end.has_value();
+    return true;
 }
 
 } // namespace bubblescope::perfetto

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/base/prefetched.h"
 #include "core/formats/perfetto/track_event.h"
 
 #include <cstddef>
@@ -65,8 +64,20 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// Decodes the packets of a trace file until it ends or breaks. Where its frame breaks, all before is good and the
-/// place is known.
-void decodePackets(std::string_view bytes, BatchQueue<PacketBatch>& out);
+/// Decodes the packets of a trace file, batch by batch, until the file ends or its frame breaks; all packets before
+/// that place are good, and the last batch holds the place.
+class PacketDecoder {
+public:
+    /// `bytes` must outlive what is decoded.
+    explicit PacketDecoder(std::string_view bytes) : bytes_(bytes) {}
+
+    /// Replaces the content of `batch`. False if there are no more.
+    [[nodiscard]] bool next(PacketBatch& batch);
+
+private:
+    std::string_view bytes_;
+    std::size_t next_ = 0;
+    bool ended_ = false;
+};
 
 } // namespace bubblescope::perfetto

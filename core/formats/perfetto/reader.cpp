@@ -14,6 +14,7 @@
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"
 #include "core/formats/source/unpack.h"
+#include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
@@ -119,12 +120,17 @@ void Reader::tellEnd(PacketBatch::End end) {
 Status Reader::read(LoadProgress& progress) {
     constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
     bool stopped = false;
-    const auto decode = [this](BatchQueue<PacketBatch>& out) { decodePackets(bytes_, out); };
+    PacketDecoder decoder(bytes_);
     const auto use = [&](const PacketBatch& batch) {
         stopped = !take(batch, progress);
         return !stopped;
     };
-    prefetched<PacketBatch>(decode, use, bytes_.size() > kWorthAThread);
+    if (bytes_.size() > kWorthAThread) {
+        prefetched<PacketBatch>({[&decoder](PacketBatch& batch) { return decoder.next(batch); }}, use);
+    } else {
+        for (PacketBatch batch; decoder.next(batch) && use(batch);) {
+        }
+    }
     if (stopped) return cancelledError();
     if (packets_ == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",

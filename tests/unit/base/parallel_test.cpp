@@ -1,0 +1,182 @@
+#include "core/parallel/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+std::vector<int> numbersUpTo(int count) {
+    std::vector<int> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+TEST(ParallelFor, CallsEachOnce) {
+    std::vector<int> calls(10'000);
+    parallelFor(calls.size(), [&calls](std::size_t i) { ++calls[i]; });
+    EXPECT_EQ(calls, std::vector<int>(10'000, 1));
+    parallelFor(0, [](std::size_t) { ADD_FAILURE(); });
+}
+
+TEST(ParallelFor, EndsEarlyWhenToldTo) {
+    std::atomic<int> calls{0};
+    EXPECT_FALSE(parallelFor(1'000'000, [&calls](std::size_t i) {
+        ++calls;
+        return i != 10;
+    }));
+    EXPECT_LT(calls, 1'000'000);
+    EXPECT_TRUE(parallelFor(100, [](std::size_t) { return true; }));
+}
+
+TEST(ParallelFor, PassesOnWhatIsThrown) {
+    std::atomic<int> calls{0};
+    EXPECT_THROW(parallelFor(1'000'000,
+                             [&calls](std::size_t i) {
+                                 ++calls;
+                                 if (i == 10) throw std::runtime_error("no");
+                             }),
+                 std::runtime_error);
+    EXPECT_LT(calls, 1'000'000);
+}
+
+TEST(ParallelFor, MayBeNested) {
+    std::vector<std::vector<int>> calls(50, std::vector<int>(200));
+    parallelFor(calls.size(), [&calls](std::size_t row) {
+        parallelFor(calls[row].size(), [&calls, row](std::size_t i) { calls[row][i] = static_cast<int>(row * i); });
+    });
+    for (std::size_t row = 0; row < calls.size(); ++row)
+        EXPECT_EQ(calls[row].back(), static_cast<int>(row) * 199);
+}
+
+TEST(OrderedTasks, GivesResultsInOrder) {
+    OrderedTasks<std::string> tasks;
+    for (int i = 0; i < 8; ++i)
+        tasks.add([i] { return std::to_string(i); });
+    for (int i = 0; i < 1000; ++i) {
+        EXPECT_EQ(tasks.take(), std::to_string(i));
+        tasks.add([next = i + 8] { return std::to_string(next); });
+    }
+    EXPECT_EQ(tasks.size(), 8U);
+}
+
+TEST(OrderedTasks, PassesOnWhatATaskThrowsInItsTurn) {
+    OrderedTasks<int> tasks;
+    tasks.add([] { return 1; });
+    tasks.add([]() -> int { throw std::runtime_error("two"); });
+    tasks.add([] { return 3; });
+    EXPECT_EQ(tasks.take(), 1);
+    EXPECT_THROW((void)tasks.take(), std::runtime_error);
+    EXPECT_EQ(tasks.take(), 3);
+}
+
+TEST(OrderedTasks, EndsWithWhatRunsAndWithoutWhatHasNotBegun) {
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+    {
+        OrderedTasks<int> tasks;
+        for (int i = 0; i < 1000; ++i) {
+            tasks.add([&] {
+                ++begun;
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                return ++ended;
+            });
+        }
+        for (int i = 0; i < 100; ++i)
+            tasks.drop();
+        (void)tasks.take();
+    }
+    EXPECT_EQ(begun, ended);
+    EXPECT_LT(begun, 1000);
+}
+
+// A thread that waits computes what it waits for, so nothing hangs however few threads there are.
+TEST(OrderedTasks, MayBeNested) {
+    OrderedTasks<int> outer;
+    for (int i = 0; i < 100; ++i) {
+        outer.add([] {
+            OrderedTasks<int> inner;
+            for (int j = 0; j < 20; ++j)
+                inner.add([j] { return j; });
+            int sum = 0;
+            while (inner.size() > 0)
+                sum += inner.take();
+            return sum;
+        });
+    }
+    while (outer.size() > 0)
+        EXPECT_EQ(outer.take(), 190);
+}
+
+using Batch = std::vector<int>;
+
+/// Batches of ten equal numbers: first, first + step, … below `end`; `made` counts them.
+BatchMaker<Batch> counting(int first, int end, int step = 1, std::atomic<int>* made = nullptr) {
+    return [=, next = first](Batch& batch) mutable {
+        if (next >= end) return false;
+        batch.assign(10, next);
+        next += step;
+        if (made != nullptr) ++*made;
+        return true;
+    };
+}
+
+TEST(Prefetched, HandsOverAllInOrder) {
+    std::vector<int> seen;
+    prefetched<Batch>({counting(0, 1001)}, [&seen](const Batch& batch) {
+        EXPECT_EQ(batch.size(), 10U);
+        EXPECT_EQ(batch.front(), batch.back());
+        seen.push_back(batch.front());
+        return true;
+    });
+    EXPECT_EQ(seen, numbersUpTo(1001));
+}
+
+TEST(Prefetched, StopsTheMakerWhenNoMoreIsWanted) {
+    std::atomic<int> made{0};
+    int used = 0;
+    prefetched<Batch>({counting(0, 1'000'000, 1, &made)}, [&used](const Batch&) { return ++used < 3; });
+    EXPECT_EQ(used, 3);
+    EXPECT_LT(made, 100) << "the maker is never more than a few batches ahead";
+}
+
+TEST(Prefetched, PassesOnWhatEitherThrows) {
+    int used = 0;
+    const BatchMaker<Batch> fail = [make = counting(0, 2)](Batch& batch) {
+        if (!make(batch)) throw std::runtime_error("made badly");
+        return true;
+    };
+    EXPECT_THROW(prefetched<Batch>({fail}, [&used](const Batch&) { return ++used > 0; }), std::runtime_error);
+    EXPECT_EQ(used, 2) << "what was made before is used";
+    EXPECT_THROW(
+        prefetched<Batch>({counting(0, 1'000'000)}, [](const Batch&) -> bool { throw std::logic_error("used badly"); }),
+        std::logic_error);
+}
+
+TEST(Prefetched, TakesTurnsAmongMakers) {
+    std::vector<int> seen;
+    prefetched<Batch>({counting(0, 101, 2), counting(1, 101, 2)}, [&seen](const Batch& batch) {
+        seen.push_back(batch.front());
+        return true;
+    });
+    EXPECT_EQ(seen, numbersUpTo(101)) << "it ends with the first whose turn it is and that has no more";
+}
+
+TEST(Prefetched, MayMakeNothing) {
+    const auto use = [](const Batch&) {
+        ADD_FAILURE() << "nothing was made";
+        return true;
+    };
+    prefetched<Batch>({[](Batch&) { return false; }}, use);
+    prefetched<Batch>({}, use);
+}
+
+} // namespace
+} // namespace bubblescope
