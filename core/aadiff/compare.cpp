@@ -24,7 +24,7 @@ DigestPhase phaseOf(OpKind kind) {
     return DigestPhase::Backward;
 }
 
-/// The name of a number, so that ascending keys are in causal order.
+/// Identifies a number. Ascending keys are in causal order.
 struct Key {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
@@ -76,7 +76,7 @@ int microbatchesOf(const DigestedRun& run) {
 
 constexpr int kUnknownTensor = 1000; ///< behind all others, by name
 
-/// How both runs' numbers are named alike, and what may be expected of them.
+/// How the numbers of both runs are identified.
 struct Naming {
     bool replicas_apart = true; ///< else micro-batches are counted through them
 
@@ -125,7 +125,7 @@ std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::in
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
-/// Tells of differences, given in causal order, whether an earlier one explains them.
+/// Takes differences in causal order and reports of each whether an earlier one explains it.
 class Explainer {
 public:
     bool explains(const Key& key) {

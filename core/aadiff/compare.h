@@ -15,13 +15,13 @@ namespace bubblescope {
 enum class DigestPhase : std::uint8_t { Forward, Backward, Optimizer };
 [[nodiscard]] std::string_view digestPhaseName(DigestPhase phase); ///< "forward", "backward", "optimizer"
 
-/// What is compared of each run.
+/// The data of a run that are compared.
 struct DigestedRun {
     std::span<const DigestRecord> digests;
     std::optional<RunInfo> info; ///< none where the files do not say
 };
 
-/// A number that both runs have and that is not the same in them.
+/// A number that both runs have and that differs.
 struct DigestDifference {
     DigestRecord a;
     DigestRecord b;
@@ -33,47 +33,46 @@ struct DigestSpread {
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    int first_layer = 0; ///< of those that differ, as the next ones
+    int first_layer = 0; ///< of those that differ; also the next fields
     int last_layer = 0;
     std::int64_t microbatches = 0;
-    std::vector<Rank> ranks_a; ///< that computed them
+    std::vector<Rank> ranks_a; ///< that computed them, in run a
     std::vector<Rank> ranks_b;
 };
 
 struct DigestComparison {
     std::int64_t compared = 0;
     std::int64_t differing = 0;
-    std::int64_t only_a = 0;        ///< numbers that one run alone has
-    std::int64_t only_b = 0;        ///< the same
-    std::int64_t contradictory = 0; ///< numbers of which one run holds different digests itself; not compared
+    std::int64_t only_a = 0;        ///< numbers that only run a has
+    std::int64_t only_b = 0;        ///< and only run b
+    std::int64_t contradictory = 0; ///< numbers for which one run has several digests; not compared
     int steps = 0;                  ///< in which anything was compared
 
-    /// Differences that follow from no other one, in causal order; at most `kMaxRoots`. The first is the first
+    /// Differences that no other one explains, in causal order; at most `kMaxRoots`. The first is the first
     /// difference of the runs.
     std::vector<DigestDifference> roots;
     std::int64_t root_count = 0;
     std::vector<DigestSpread> spread; ///< by step and phase
 
-    /// Why the runs need not have the same bits, one sentence each; empty where they must.
+    /// Reasons why the runs may differ in bits, one sentence each; empty where they must not.
     std::vector<std::string> caveats;
-    /// With those caveats: from the first optimizer step on alone (sums grouped otherwise), or nowhere at all.
+    /// Whether, in spite of the caveats, bits must be equal until the first optimizer step (sums grouped otherwise).
     bool equal_before_optimizer = true;
-    /// Whether the first difference lies where equal bits are to be expected.
+    /// Whether the first difference lies where equal bits are expected.
     [[nodiscard]] bool unexpected() const;
 
     static constexpr std::size_t kMaxRoots = 100;
 };
 
-/// Compares what two runs computed, whatever their schedules and numbers of ranks: a number is named by step, part of
-/// the step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and by replica
-/// and tensor rank where both runs have as many. Where the numbers of replicas differ, micro-batches are counted
-/// through the replicas, the first one's first.
+/// Compares the results of two runs, independent of their schedules and numbers of ranks. A number is identified by
+/// step, part of the step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and
+/// by replica and tensor rank where both runs have as many. Where the numbers of replicas differ, micro-batches are
+/// numbered across the replicas, those of the first one first.
 ///
 /// Order and spread follow dependencies, not time. Of a micro-batch, a forward needs those of the layers below it (and
 /// of earlier slices of the sequence), a backward all forwards and the backwards of the layers above; a weight gradient
 /// is needed by no other backward. The optimizer needs all gradients of its step (a common norm may scale them), the
-/// next step's forwards need the weights of their layer and those below. A difference that needs another is explained
-/// by it.
+/// next step's forwards need the weights of their layer and those below. A difference is explained by those it needs.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

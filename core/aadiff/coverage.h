@@ -14,7 +14,7 @@ namespace bubblescope {
 
 inline constexpr std::size_t kCheckKindCount = 6;
 
-/// What came of checks. "Done" is what has a result.
+/// Outcomes of checks. A check is done when it has a result.
 struct CheckCounts {
     std::int64_t equal = 0;
     std::int64_t mismatched = 0;
@@ -33,26 +33,27 @@ enum class Covered : std::uint8_t {
 };
 [[nodiscard]] std::string_view coveredName(Covered state); ///< "covered", "not yet", "never"
 
-/// What replays cover: one kind of op of one layer of one chunk of a rank. Any micro-batch's check covers it.
+/// The unit of coverage by replays: one kind of op of one layer of one chunk of a rank. A check of any micro-batch
+/// covers it.
 struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< counted over the whole model; none where no record tells the layers of its stage
+    std::optional<int> layer; ///< counted over the whole model; none where no record names the layers of its stage
     CheckCounts counts;       ///< of replays, by the rank itself or another
     int last_step = -1;       ///< in which a check of it ended
 
     [[nodiscard]] Covered state() const;
 };
 
-/// How much of a run was checked. What is not covered is unknown, never fine.
+/// How much of a run was checked. The state of uncovered units is unknown; they must not be reported as fine.
 struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
     TimeNs work{0};                                  ///< of all ops but optimizers in the run's steps, on all its ranks
-    TimeNs replayed{0};                              ///< of it, which was run again and compared
+    TimeNs replayed{0};                              ///< the part of it that was run again and compared
     int devices = 0;                                 ///< ranks of the whole run
-    int steps = 0;                                   ///< numbers of steps that the run's timelines have
+    int steps = 0;                                   ///< different step numbers among the run's timelines
 
     [[nodiscard]] std::int64_t unitsThatAre(Covered state) const;
     [[nodiscard]] const CheckCounts& of(CheckKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
@@ -66,7 +67,7 @@ struct CheckCoverage {
 /// mean. `tensor_ranks`: ranks that share each stage; those beyond the first count as running what it runs.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
-/// What checks did in one step of one replica.
+/// The checks in one step of one replica.
 struct StepChecks {
     int step = 0;
     int replica = 0;
@@ -81,19 +82,19 @@ struct StepChecks {
 /// How many steps it took until no further unit was covered; nothing where none was.
 [[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
 
-/// How often others have seen hardware compute wrongly without a word.
+/// A published rate of silent data corruption.
 struct PublishedRate {
     std::string_view source;
     double faults = 0;
-    double device_hours = 0; ///< in which they were seen
+    double device_hours = 0; ///< in which they were observed
 
     [[nodiscard]] double perDay(int devices) const { return 24.0 * devices * faults / device_hours; }
 };
 
-/// Those that state both numbers, the rarest first:
+/// The publications that state both numbers, lowest rate first:
 /// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found by
-///   whatever else went wrong, so rather too few;
-/// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by looking for them.
+///   their other consequences, so probably too few;
+/// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by searching for them.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 
 /// Faults a day at the lowest and at the highest of the published rates.
@@ -102,14 +103,14 @@ struct FaultRange {
     double high = 0;
 };
 
-/// What to expect of a run on `devices`, and of checks that run `fraction` of its work twice.
+/// The expected faults of a run on `devices`, and those that checks catch which run `fraction` of its work twice.
 ///
-/// Faults are taken to strike single ops, in proportion to compute time and independently of whether an op will be
-/// checked. Then one is seen with the chance that its op is run again, which is `fraction`:
+/// Faults are assumed to affect single ops, in proportion to compute time and independently of whether an op will be
+/// checked. Then a fault is caught with the probability that its op is run again, which is `fraction`:
 ///
 ///     faults a day = devices · 24 h · rate,    caught a day = fraction · faults a day
 ///
-/// A device that fails again and again is met sooner, so for lasting faults `caught` is the lower end.
+/// A device that fails repeatedly is found sooner, so for lasting faults `caught` is a lower bound.
 struct FaultOdds {
     FaultRange faults;
     FaultRange caught;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 // The 64-bit digest that checks compare and that runs are compared by. Part of the file format and of the C interface:
-// it must never change. Read by nvcc too, so it keeps to C++17 and includes nothing of ours.
+// it must never change. nvcc reads it too, so it is limited to C++17 and includes no other header of this tree.
 
 #ifdef __CUDACC__
 #define BUBBLESCOPE_DIGEST __host__ __device__
@@ -13,7 +13,7 @@
 #define BUBBLESCOPE_DIGEST
 #endif
 
-/// A buffer of n bytes is taken as little-endian 64-bit words w_0, w_1, …, the last filled up with zeros. With
+/// A buffer of n bytes is read as little-endian 64-bit words w_0, w_1, …, the last padded with zeros. With
 ///
 ///     mix(x):  x ^= x >> 30;  x *= 0xBF58476D1CE4E5B9;  x ^= x >> 27;  x *= 0x94D049BB133111EB;  x ^= x >> 31
 ///     term(i): mix(w_i + (i + 1) · 0x9E3779B97F4A7C15)
@@ -22,12 +22,12 @@
 ///
 ///     mix(sum of all terms + (n + 1) · 0x9E3779B97F4A7C15)        all mod 2^64
 ///
-/// A sum may be made in any order and by any number of threads: each adds up the terms of its own words. The type of
-/// the elements plays no part; equal digests mean equal bits, −0 and +0 differ, NaNs are numbers like others.
+/// The sum may be computed in any order and by any number of threads, each adding the terms of some words. The type of
+/// the elements does not matter: equal digests mean equal bits, −0 and +0 differ, and NaNs compare by their bits.
 ///
-/// What it misses: nothing as long as all flipped bits lie in one word, whatever they are, for no two words have the
-/// same term in one place. Differences in more words go unseen if their terms cancel out: 1 in 2^64 (1.8e19), as far as
-/// mix is random. It guards against faulty hardware and is no protection against someone who means to deceive.
+/// Any change within one word is detected, since no two words have the same term in one place. Changes in several words
+/// are missed if their terms cancel out: 1 in 2^64 (1.8e19) if mix is random. The digest guards against faulty
+/// hardware; it is not a protection against deliberate manipulation.
 namespace bubblescope::digest {
 
 inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
@@ -38,18 +38,18 @@ BUBBLESCOPE_DIGEST constexpr std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31U);
 }
 
-/// What word number `index` adds to the sum.
+/// The term of word number `index`.
 BUBBLESCOPE_DIGEST constexpr std::uint64_t term(std::uint64_t index, std::uint64_t word) {
     return mix(word + (index + 1) * kOdd);
 }
 
-/// The digest of `bytes` bytes whose terms sum up to `sum`.
+/// The digest of `bytes` bytes whose terms add up to `sum`.
 BUBBLESCOPE_DIGEST constexpr std::uint64_t finish(std::uint64_t sum, std::uint64_t bytes) {
     return mix(sum + (bytes + 1) * kOdd);
 }
 
-/// The sum over `bytes` bytes at `data` (of any alignment), of which the first word has number `first_word` in its
-/// buffer. Only the end of a buffer may be cut inside a word.
+/// The sum over `bytes` bytes at `data` (of any alignment), whose first word has number `first_word` in its
+/// buffer. Only the end of a buffer may lie inside a word.
 inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t first_word = 0) {
     const auto* const at = static_cast<const unsigned char*>(data);
     const std::size_t words = bytes / sizeof(std::uint64_t);
@@ -67,7 +67,7 @@ inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t firs
     return total;
 }
 
-/// Of a whole buffer in the memory of the host.
+/// The digest of a whole buffer in host memory.
 [[nodiscard]] inline std::uint64_t of(const void* data, std::size_t bytes) {
     return finish(sum(data, bytes), bytes);
 }

@@ -7,17 +7,17 @@
 
 namespace bubblescope {
 
-/// The bits by which the first differing element differs, from the lowest.
+/// The bits in which the first differing element differs, from the lowest.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);
 
-/// Who computed what: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
+/// The place of a mismatch: "step 7, rank 2 (device GPU-3f… of host node7), B3.1 of layer 5, weight gradient".
 [[nodiscard]] Sentence mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
 
 /// How the two differ: "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 flipped, 1 ulp apart";
-/// the digests alone where the tensors were not at hand.
+/// only the digests where the tensors were not available.
 [[nodiscard]] Sentence differenceText(const CheckRecord& check);
 
-/// What repeating it told, as a sentence, and what to do about it.
+/// The verdict as a sentence, and the advice that follows from it.
 [[nodiscard]] Sentence verdictText(const CheckRecord& check);
 [[nodiscard]] Sentence verdictAdvice(const CheckRecord& check);
 

@@ -45,11 +45,11 @@ public:
         for (int number = 0; open > 0 && number < limits_.max_steps; ++number) {
             const std::size_t before = open;
             addStep(open);
-            if (open == before) break; // memory has no room for what is left
+            if (open == before) break; // the rest does not fit into memory
         }
         for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
-            const bool told = std::ranges::find(plan_.never, unit) != plan_.never.end();
-            if (last_check_[unit] == 0 && !told) plan_.never.push_back(unit);
+            const bool listed = std::ranges::find(plan_.never, unit) != plan_.never.end();
+            if (last_check_[unit] == 0 && !listed) plan_.never.push_back(unit);
         }
         return std::move(plan_);
     }
@@ -78,7 +78,7 @@ private:
         }
     }
 
-    /// When the activations of a forward are given up: when the backward that needs them last begins.
+    /// When the activations of a forward are freed: when the backward that needs them last begins.
     [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
         TimeNs until = step_.end;
         for (const TimelineOp& op : ops_) {
@@ -89,8 +89,8 @@ private:
         return until - step_.begin;
     }
 
-    /// For each slot, kind and chunk: the ops to run again, those first whose inputs are there, then the latest ones.
-    /// Where nobody says how much may be kept, of those whose inputs would be gone only the latest.
+    /// For each slot, kind and chunk: the ops to run again, those whose inputs exist first, then the latest ones.
+    /// Without a limit on kept bytes, of those whose inputs must be kept only the latest.
     void findCandidates() {
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
@@ -135,7 +135,7 @@ private:
         return limits_.kept_bytes.empty() ? 0 : limits_.kept_bytes[stageOf(chunk).index()];
     }
 
-    /// Makes room for an op's inputs up to `to`; false if there is none.
+    /// Reserves memory for an op's inputs up to `to`; false if it does not fit.
     bool keep(std::size_t op, TimeNs to) {
         const TimeNs from = ops_[op].end - step_.begin;
         std::vector<Kept> with = kept_;
@@ -157,15 +157,15 @@ private:
         return true;
     }
 
-    /// Fills the slots of a step, one unit after the other, with the one whose last check is longest ago. No op's layer
-    /// is run again twice in a step.
+    /// Fills the slots of a step, each time with the unit whose last check is longest ago. No op's layer is run again
+    /// twice in a step.
     void addStep(std::size_t& open) {
         kept_.clear();
         auto& checks = plan_.steps.emplace_back();
         done_.clear();
         for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
             TimeNs free = plan_.slots[s].start;
-            // Until no unit is placed any more.
+            // Until no further unit fits.
             for (bool placed = true; placed;) {
                 placed = false;
                 for (const std::size_t index : oldestFirst()) {
@@ -213,7 +213,7 @@ private:
     std::int64_t checks_ = 0;                                       ///< planned so far
     std::vector<std::int64_t> last_check_;                          ///< by unit: its number, 0 for none
     std::vector<std::map<Key, std::vector<Candidate>>> candidates_; ///< by slot
-    // Of the step at hand:
+    // Of the current step:
     std::vector<Kept> kept_;
     std::set<std::pair<std::size_t, std::size_t>> done_; ///< op and unit
 };

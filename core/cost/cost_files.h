@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-// Files that a user writes, or another tool, to give costs that options cannot. Each is a JSON object, or CSV
+// Files, written by a user or a tool, for costs that options cannot express. Each is a JSON object, or CSV
 // with the named fields as its header. A time is text with a unit ("forward": "5ms") or, under a name ending
-// in _ns, a whole number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, since they would else be
-// overlooked. Errors are of kind Input and name the file and the place. Each can also be read from a text, of which
-// `where` names the file.
+// in _ns, a whole number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, so that a typing mistake is
+// not ignored. Errors are of kind Input and name the file and the place. Each can also be read from a text; `where` is
+// then the name of its file.
 
 /// Times of each stage, from stage 0:
 ///
 ///     {"stages": [{"forward": "5ms", "backward": "10ms"}, {"forward": "6ms", "input_grad": "6ms",
 ///      "weight_grad": "5ms", "optimizer": "1ms", "loss": "2ms"}, …]}
 ///
-/// The backward as in makeOpTimes(). `loss`, the time of the output head and loss, is added to F, to I and to W
-/// (to B twice), as Paddle's ZB-VPP creator counts it. `stage` may be given, and is then checked.
+/// The backward is completed as by makeOpTimes(). `loss`, the time of the output head and loss, is added to F, to I and
+/// to W (to B twice), as Paddle's ZB-VPP creator counts it. `stage` is optional; if given it is checked.
 [[nodiscard]] Result<std::vector<OpTimes>> readStageTimes(const std::string& file);
 [[nodiscard]] Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::string& where);
 
-/// Exceptions from the usual link between ranks, for one direction or both:
+/// Links between ranks that differ from the usual one, for one direction or both:
 ///
 ///     {"links": [{"from": 3, "to": 4, "latency": "20us", "bandwidth": "12.5GB/s"}, {"between": [0, 1], …}, …]}
 ///
@@ -39,9 +39,9 @@ namespace bubblescope {
 ///     {"ops": [[kind, microbatch, chunk, rank, duration], …]}
 ///
 /// The duration is a time with its unit or a number of nanoseconds. [kind, microbatch, chunk, rank, start, end] is
-/// taken too, as `simulate --json --ops` prints it; a seventh entry is the sequence's slice. The document's other
-/// names are ignored, so that its output can be given as it is. CSV: kind, microbatch, chunk, rank, duration,
-/// sequence. An op that the schedule does not have is an error. `graph` is completeGraph(schedule).
+/// accepted too, as `simulate --json --ops` prints it; a seventh entry is the slice of the sequence. Other names in the
+/// document are ignored, so that the output of that command can be used unchanged. CSV: kind, microbatch, chunk, rank,
+/// duration, sequence. An op that the schedule does not have is an error. `graph` is completeGraph(schedule).
 [[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule,
                                                 const OpGraph& graph);
 [[nodiscard]] Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where,

@@ -25,30 +25,30 @@ struct OpTimes {
     [[nodiscard]] TimeNs of(OpKind kind) const;
 };
 
-/// What the ops of one chunk take of a rank's memory and free again, in any one unit: bytes, or halves of an
-/// activation as by default. What a forward takes, its input gradient and its weight gradient free together.
+/// The memory that the ops of one chunk take on a rank and free again, in any one unit: bytes, or halves of an
+/// activation as by default. The two gradients together free the memory that the forward takes.
 struct ActivationSizes {
     std::int64_t forward = 2;     ///< taken by a forward
     std::int64_t input_grad = 1;  ///< freed by its input gradient
     std::int64_t weight_grad = 1; ///< freed by its weight gradient
 };
 
-/// What a schedule's ops and transfers cost. simulate() states how the parts work together.
+/// The times of a schedule's ops and transfers. simulate() states how the parts work together.
 struct CostModel {
-    OpTimes times;                    ///< used for every stage that `stages` does not name
+    OpTimes times;                    ///< of every stage, where `stages` is empty
     std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
     std::optional<TimeNs> overlapped; ///< an overlapped pair of two ops; their sum if not given
     TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
-    TransferModel transfers;          ///< what transfers cost besides their latency
-    /// Single ops and transfers whose times are known better; null = none. An overlapped pair takes the longer
-    /// of its two halves' times where either is known.
+    TransferModel transfers;          ///< costs of transfers besides their latency
+    /// Measured times of single ops and transfers, which take precedence; null = none. An overlapped pair takes the
+    /// longer of its two halves' times where either is known.
     std::shared_ptr<const MeasuredTimes> measured;
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
         return stages.empty() ? times.of(kind) : stages[stage.index()].of(kind);
     }
 
-    /// Latency plus bytes over bandwidth from one rank to a different one, `measured` aside.
+    /// Latency plus bytes over bandwidth from one rank to a different one. Ignores `measured`.
     [[nodiscard]] TimeNs transferTime(Payload payload, Rank from, Rank to) const;
 
     /// True if ops of a kind take one time everywhere.
@@ -57,14 +57,14 @@ struct CostModel {
     [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 
-/// Completes times as the command line promises: `--backward` alone is split evenly into I and W (an odd
+/// Completes times as documented for the command line: `--backward` alone is split evenly into I and W (an odd
 /// nanosecond goes to I), `--input-grad` and `--weight-grad` together give B. A given B that differs from
 /// given I + W is a usage error.
 [[nodiscard]] Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward,
                                           std::optional<TimeNs> input_grad, std::optional<TimeNs> weight_grad,
                                           TimeNs optimizer = TimeNs{0});
 
-/// The mean of each time, for what takes one set of times where stages differ; 0 without stages. Rounded down, but
+/// The mean of each time, for uses that need one set of times where stages differ; 0 without stages. Rounded down, but
 /// B = I + W holds.
 [[nodiscard]] OpTimes meanTimes(const std::vector<OpTimes>& stages);
 

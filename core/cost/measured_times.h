@@ -11,21 +11,21 @@
 
 namespace bubblescope {
 
-/// Times of single ops and transfers that take the place of a cost model's, to replay a measured step. An
-/// optimizer op is known by its rank alone.
+/// Times of single ops and transfers that replace those of a cost model, to simulate a measured step again. An
+/// optimizer op is identified by its rank alone.
 class MeasuredTimes {
 public:
-    /// Every op's duration in `step`, and every transfer's that it holds a Receive span of. Simulating the step's
-    /// order on these gives the step again if each of its ops started as soon as its rank was free and its inputs
-    /// were there.
+    /// The duration of every op in `step`, and of every transfer that has a Receive span. Simulating the step's order
+    /// with these times reproduces the step if each of its ops started as soon as its rank was free and its inputs had
+    /// arrived.
     [[nodiscard]] static MeasuredTimes of(const StepTimeline& step);
 
     void setOp(Rank rank, const Op& op, TimeNs duration);
     void setTransfer(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence, TimeNs duration);
 
-    /// None where nothing was set.
+    /// Nothing where no time was set.
     [[nodiscard]] std::optional<TimeNs> op(Rank rank, const Op& op) const;
-    /// Of the transfer that feeds `stage`, as in CommSpan.
+    /// The time of the transfer that feeds `stage`, as in CommSpan.
     [[nodiscard]] std::optional<TimeNs> transfer(Payload payload, Microbatch microbatch, Stage stage,
                                                  std::int32_t sequence) const;
 
@@ -53,9 +53,9 @@ private:
     TimeNs longest_{0};
 };
 
-/// What the ops of a step took: medians over all ranks and chunks, robust against one slow stage. Pairs are
-/// measured apart from ops that ran alone, since a half lasts as long as its pair; the time of a kind that ran in
-/// pairs only is that of the pairs. `comm` is the median time of a receive.
+/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage. Pairs are
+/// measured separately from ops that ran alone, since a half lasts as long as its pair; a kind that ran in pairs only
+/// gets the time of the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
 /// The same with free transfers.

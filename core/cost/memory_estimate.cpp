@@ -70,7 +70,7 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
             sum += sizes.layers[next++];
         if (part == 0) sum += sizes.first;
         if (part + 1 == layers.size()) sum += sizes.last;
-        // Stages of pipelines side by side alternate in number, and each pipeline holds the whole model.
+        // The stage numbers of two pipelines alternate, and each pipeline holds the whole model.
         model.stages.insert(model.stages.end(), static_cast<std::size_t>(apart), stageOf(sum, sizes));
     }
     // A rank holds at most every activation of the step, and what it keeps for good.

@@ -15,8 +15,8 @@ namespace bubblescope {
 struct LayerSizes {
     std::int64_t parameters = 0;         ///< number of elements
     std::int64_t activation = 0;         ///< kept from the forward to the backward
-    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: what is left of
-                                         ///< `activation` and what I makes for W
+    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: the rest of
+                                         ///< `activation` and the tensors that I makes for W
     std::int64_t forward_workspace = 0;  ///< on top, while its forward runs
     std::int64_t backward_workspace = 0; ///< on top, while its backward, or a half of it, runs
 
@@ -24,11 +24,11 @@ struct LayerSizes {
     LayerSizes& operator+=(const LayerSizes& other);
 };
 
-/// A model, as far as memory is concerned.
+/// The tensor sizes of a model.
 struct ModelSizes {
     std::vector<LayerSizes> layers;
-    LayerSizes first; ///< what the first stage has besides its layers, such as the embedding
-    LayerSizes last;  ///< what the last stage has, such as the output head and loss
+    LayerSizes first; ///< of the first stage, added to its layers: the embedding
+    LayerSizes last;  ///< of the last stage, added to its layers: the output head and loss
     /// Bytes per parameter. The defaults are training in 16 bits with Adam: 32-bit weights and two moments.
     std::int64_t weight_bytes = 2;
     std::int64_t gradient_bytes = 2;
@@ -49,17 +49,16 @@ struct TransformerShape {
     std::int64_t vocabulary = 0; ///< V; 0 = neither embedding nor head
     std::int64_t tp = 1;         ///< t, tensor-parallel ranks
     std::int64_t dtype_bytes = 2;
-    bool sequence_parallel = false; ///< what tensor parallelism leaves whole is split along the sequence
+    bool sequence_parallel = false; ///< tensors that tensor parallelism leaves whole are split along the sequence
     bool swiglu = false;            ///< gated feed-forward, no biases, as Llama; else GELU with biases
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are never kept
-    /// What the backward makes anew: nothing; the attention scores; all but the layer's input.
+    /// What the backward recomputes: nothing; the attention scores; everything except the layer's input.
     enum class Recompute { None, Attention, Full } recompute = Recompute::None;
 };
 
-/// Sizes from a shape. Per token, with d bytes an element and r = t with sequence parallelism, else 1 (Korthikanti et
-/// al., "Reducing Activation Recomputation in Large Transformer Models", table 2, is the case d = 2, f = 4h, GELU,
-/// dropout; for t = 1: 34h + 5as):
+/// Sizes from a shape. Per token, with d bytes an element and r = t with sequence parallelism, else 1 (table 2 of
+/// Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
 ///
 ///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
 ///                  + (2dh + 2dh_kv)/t     Q, K, V and the attention's result; h_kv = h · kv_heads / heads
@@ -69,8 +68,8 @@ struct TransformerShape {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al., "Zero Bubble Pipeline Parallelism".
-/// What is recomputed is not kept, and is the backward's workspace instead, for one layer.
+/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al. 2023.
+/// Recomputed tensors are not kept; they are the backward's workspace instead, for one layer.
 ///
 /// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h,
 /// t = 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm,
@@ -82,8 +81,8 @@ struct TransformerShape {
 [[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
 [[nodiscard]] Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where);
 
-/// A model cut into the stages of a schedule. Where two pipelines run side by side each holds all of the model.
-/// Errors: Usage, when the layers cannot be cut so, or when they come to more than an exbibyte.
+/// A model cut into the stages of a schedule. Where two pipelines share the ranks, each holds the whole model.
+/// Errors: Usage, when the layers cannot be cut so, or when they take more than an exbibyte.
 [[nodiscard]] Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule);
 
 } // namespace bubblescope

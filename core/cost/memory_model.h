@@ -11,13 +11,14 @@
 
 namespace bubblescope {
 
-/// What one stage keeps on its rank, in bytes.
+/// The memory that one stage takes on its rank, in bytes.
 struct StageMemory {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0; ///< state
     /// F takes `forward` when it starts; I frees `input_grad` and W `weight_grad` when they end, B both. An I
-    /// that makes more than it frees has a negative `input_grad`. Of a sliced sequence each slice takes its share.
+    /// that allocates more than it frees has a negative `input_grad`. Each slice of a split sequence takes an equal
+    /// part.
     ActivationSizes activations{0, 0, 0};
     std::int64_t forward_workspace = 0;  ///< on top, while one of the stage's F runs
     std::int64_t backward_workspace = 0; ///< on top, while one of its B, I or W runs
@@ -25,7 +26,7 @@ struct StageMemory {
     [[nodiscard]] std::int64_t fixed() const { return weights + gradients + optimizer; }
 };
 
-/// Bytes that a schedule's stages keep, by global stage. Transfer buffers are no part of it.
+/// Bytes that a schedule's stages take, by global stage. Transfer buffers are not included.
 struct MemoryModel {
     std::vector<StageMemory> stages;
 };

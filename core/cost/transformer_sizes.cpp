@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Products of shapes may pass 64 bits before anyone has looked at them.
+/// Products of shapes may exceed 64 bits before they are checked.
 __extension__ using Wide = __int128;
 constexpr std::int64_t kMaxParameters = std::int64_t{1} << 60U;
 

@@ -15,18 +15,18 @@ using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
 inline constexpr OpIndex kMissingOp = -2; ///< the op needs one, and the schedule does not hold it
 
-/// Bounds what a damaged file can ask for.
+/// Limits the memory that a damaged file can ask for.
 inline constexpr int kMaxSequenceSlices = 4096;
 
-/// What an op waits for, besides its turn on its rank.
+/// The ops that an op waits for, besides the one before it on its rank.
 struct Producers {
     OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): data from the neighbouring stage
-    OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): what the same stage kept
+    OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): data that the same stage kept
 };
 
 /// The data dependencies of one step's ops. Memory: about 32 bytes an op, plus 3 ints for each
 /// micro-batch, sequence slice and stage. Built in linear time from any schedule, valid or not: ops that are out of
-/// range take part in their rank's order only, of duplicates the first counts.
+/// range count in their rank's order only; of duplicates the first counts. Immutable after construction.
 class OpGraph {
 public:
     explicit OpGraph(const Schedule& schedule);
@@ -54,15 +54,15 @@ public:
     /// Slices of a micro-batch's sequence, 1 where it is not split.
     [[nodiscard]] int sequenceSlices() const { return slices_; }
 
-    /// Where F, the input gradient (B or I) or W of a micro-batch, sequence slice and stage is; kMissingOp
-    /// if nowhere.
+    /// The F, the input gradient (B or I) or the W of a micro-batch, sequence slice and stage; kMissingOp if there is
+    /// none.
     [[nodiscard]] OpIndex find(OpKind kind, Microbatch microbatch, Stage stage, int sequence = 0) const;
 
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
 
-    /// True if counting alone shows that the ops are what a step needs: each forward and backward of every
-    /// micro-batch and stage once, no other op, no half of a pair without the other. False says nothing.
+    /// True if counting alone shows that the ops are those that a step needs: each forward and backward of every
+    /// micro-batch and stage once, no other op, no half of a pair without the other. False is inconclusive.
     [[nodiscard]] bool plainlyComplete() const;
 
 private:
@@ -91,10 +91,9 @@ private:
     bool overlaps_ = false;
 };
 
-/// Runs the graph without times: calls visit(op, partner) once for every op that can run, or for the two
-/// halves of an overlapped pair together (`partner` is kNoOp for all others), after all that it needs and its
-/// rank's earlier ops. Returns, per rank that is stuck for good, the op it cannot start; empty = no deadlock.
-/// Linear in ops.
+/// Runs the graph without times: calls visit(op, partner) once for every op that can run, or once for the two
+/// halves of an overlapped pair (`partner` is kNoOp for all others), after all its inputs and its rank's earlier ops.
+/// Returns the op that each blocked rank cannot start; empty = no deadlock. Linear in ops.
 template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {
@@ -134,7 +133,7 @@ template <class Visit>
             self.waits_for = missing;
             self.next_waiter = std::exchange(other.first_waiter, rank);
         }
-        // Those whose input is there now run next; the others stay in the list.
+        // Waiters whose input is available run next; the others stay in the list.
         int waiter = std::exchange(self.first_waiter, -1);
         while (waiter >= 0) {
             RankState& other = ranks[Rank{waiter}.index()];
@@ -154,7 +153,7 @@ template <class Visit>
     return blocked;
 }
 
-/// An order in which all ops can run, or where execution stops for good.
+/// An order in which all ops can run, or the ops at which execution deadlocks.
 struct ExecutionOrder {
     std::vector<OpIndex> order;
     std::vector<OpIndex> blocked; ///< as visitInOrder() returns it

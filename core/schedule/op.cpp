@@ -31,9 +31,9 @@ std::optional<OpKind> opKindFromLetter(char letter) {
 
 std::string opName(const Op& op) {
     if (op.kind == OpKind::Optimizer) return "O";
-    // By hand, since recorders name every slice: a letter, and up to three numbers with a sign behind it each.
-    constexpr std::size_t kMost = 40;
-    std::array<char, kMost> text{opLetter(op.kind)};
+    // Formatted by hand, since recorders name every slice: a letter, and up to three numbers, each followed by a mark.
+    constexpr std::size_t kMaxLength = 40;
+    std::array<char, kMaxLength> text{opLetter(op.kind)};
     char* const end = text.data() + text.size();
     char* at = std::to_chars(text.data() + 1, end, op.microbatch.value).ptr;
     *at++ = '.';

@@ -22,12 +22,12 @@ enum class OpKind : std::uint8_t {
 [[nodiscard]] char opLetter(OpKind kind);
 [[nodiscard]] std::optional<OpKind> opKindFromLetter(char letter);
 
-/// True for the ops that hand an input gradient to the previous stage (B and I).
+/// True for the ops that send an input gradient to the previous stage (B and I).
 [[nodiscard]] constexpr bool producesInputGradient(OpKind kind) {
     return kind == OpKind::Backward || kind == OpKind::BackwardInput;
 }
 
-/// What one stage hands to its neighbour: F its output, B and I the gradient for their input.
+/// What one stage sends to its neighbour: F its output, B and I the gradient for their input.
 enum class Payload : std::uint8_t { Activation, Gradient };
 
 /// For F, B and I.
@@ -40,7 +40,7 @@ struct Op {
     Microbatch microbatch;
     Chunk chunk;
     std::int32_t sequence = 0; ///< which slice of the sequence, where micro-batches are split along it
-    bool overlapped = false;   ///< half of a pair that runs as one op; its other half stands next to it
+    bool overlapped = false;   ///< half of a pair that runs as one op; its other half is next to it in the list
 
     friend constexpr auto operator<=>(const Op&, const Op&) = default;
 };
@@ -48,7 +48,8 @@ struct Op {
 /// "F3.1" = forward of micro-batch 3, chunk 1; "F3.1:2" = its sequence slice 2; the optimizer is "O".
 [[nodiscard]] std::string opName(const Op& op);
 
-/// Inverse of opName, except for `overlapped`, which is no part of the name; also accepts "F3" for chunk 0.
+/// Inverse of opName(), except for `overlapped`, which is not part of the name; also accepts "F3" for chunk 0. Nothing
+/// for any other text.
 [[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
 
 /// How an op is serialised: see core/base/wire.h.
@@ -61,7 +62,7 @@ void fields(Wire& wire, Op& value) {
     overlapped = pair != 0;
 }
 
-/// Whether a schedule may hold it; one read off a wire need not be such.
+/// Whether a schedule may hold it; an op received from another process may not be.
 [[nodiscard]] constexpr bool isSane(const Op& op) {
     return op.kind <= OpKind::Optimizer && op.microbatch.value >= 0 && op.chunk.value >= 0 && op.sequence >= 0;
 }

@@ -16,13 +16,13 @@ namespace bubblescope {
 enum class Placement : std::uint8_t {
     Loop, ///< stage = chunk·p + rank
     V,    ///< even chunks ascend, odd chunks descend: rank r holds r, 2p−1−r, 2p+r, …
-    /// Two pipelines over the same ranks, the second from the last rank to the first, each with weights of
-    /// its own: even chunks belong to the first, odd chunks to the second; within one, V. Stages of the two
-    /// alternate in number: stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).
+    /// Two pipelines over the same ranks, the second from the last rank to the first, each with its own weights. Even
+    /// chunks belong to the first, odd chunks to the second; within each, V. Stage numbers of the two alternate:
+    /// stage = 2·(place in its pipeline) + (0 for the first, 1 for the second).
     Bidirectional,
 };
 
-/// How many pipelines run side by side. The neighbours of a stage in its pipeline are this far apart.
+/// How many pipelines share the ranks. The neighbours of a stage in its pipeline are this far apart in number.
 [[nodiscard]] constexpr int routes(Placement placement) {
     return placement == Placement::Bidirectional ? 2 : 1;
 }
@@ -39,11 +39,11 @@ struct Location {
 [[nodiscard]] std::string_view placementName(Placement placement); ///< "loop", "v", "bidirectional"
 [[nodiscard]] std::optional<Placement> placementFromName(std::string_view name);
 
-/// The order in which each rank executes its ops in one step. Nothing here carries times.
-/// A Schedule may be invalid (it may come from a file): validate() judges it.
+/// The order in which each rank executes its ops in one step; it holds no times.
+/// A Schedule may be invalid (it may come from a file): validate() checks it.
 struct Schedule {
-    std::string name;     ///< family, as in the registry; "custom" for one that belongs to none
-    std::string flavor;   ///< whose order it is; empty where the family has only one
+    std::string name;     ///< family, as in the registry; "custom" if it belongs to none
+    std::string flavor;   ///< whose order it is; empty where the family has only one order
     int pp = 1;           ///< p, pipeline ranks
     int microbatches = 1; ///< m
     int vpp = 1;          ///< v, chunks per rank

@@ -28,12 +28,12 @@ std::optional<std::int32_t> takeNumber(std::string_view& text) {
     return value;
 }
 
-/// The SEND and RECV cells of a PyTorch schedule file, and where its ops stand, to see that they fit together: every
-/// op whose input another rank makes is preceded by one RECV, and its producer followed by one SEND. PyTorch does
-/// not check this; the job hangs. A file without such cells leaves transfers to whoever runs it, and fits.
+/// Checks that the SEND and RECV cells of a PyTorch schedule file fit its ops: every op whose input another rank makes
+/// is preceded by one RECV, and its producer is followed by one SEND. PyTorch does not check this; the job hangs. A
+/// file without such cells leaves transfers to its runner, and passes.
 class CsvTransfers {
 public:
-    /// Takes a cell such as 1RECV_F0: stage 1 receives what its forward of micro-batch 0 needs; the sender's cell is
+    /// Takes a cell such as 1RECV_F0: stage 1 receives the input of its forward of micro-batch 0; the sender's cell is
     /// 0SEND_F0. False for cells of another kind. `row` and `column` count from 0.
     bool takeCell(std::string_view cell, std::size_t row, std::size_t column);
     void takeOp(const Op& op, std::int32_t stage, std::size_t row, std::size_t column);
@@ -58,7 +58,7 @@ private:
     [[nodiscard]] Status checkCells(const Places& ops, bool send, const std::string& where) const;
     [[nodiscard]] Status checkOp(const Places& ops, const Key& key, const std::string& where) const;
 
-    std::vector<std::pair<Key, Place>> ops_; ///< found by key only where the file has such cells
+    std::vector<std::pair<Key, Place>> ops_; ///< sorted by key only where the file has such cells
     Places sends_;
     Places receives_;
 };
@@ -185,7 +185,7 @@ std::optional<StageOp> parseCell(std::string_view cell) {
     return parsed;
 }
 
-/// The ops of one cell: none, one, or the two halves of a pair. Nothing for a cell that makes no sense.
+/// The ops of one cell: none, one, or the two halves of a pair. Nothing for an invalid cell.
 std::optional<std::vector<StageOp>> parseOps(std::string_view cell) {
     if (cell.empty() || isPassedOver(cell)) return std::vector<StageOp>{};
     if (cell.front() != '(') {

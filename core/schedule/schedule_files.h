@@ -15,7 +15,7 @@ namespace bubblescope {
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
 /// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may
-/// be left out where the lists give them; whether the order makes sense is for validate() to say.
+/// be left out where the lists give them. Whether the order can run is not checked: see validate().
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
 /// PyTorch's schedule files: one line per rank, cells "<stage><F|B|I|W><micro-batch>" in execution order,
@@ -23,22 +23,20 @@ namespace bubblescope {
 /// sequence split cannot be written. Lines end as PyTorch's do, with CR LF.
 [[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
 
-/// Reads such a file. Empty cells (bubble slots) and what concerns a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD)
-/// are passed over. What a rank sends and receives follows from the order; where the file has SEND and RECV cells
-/// nevertheless, they must agree with it. Stages become chunks by the
-/// placement, loop or V, that the lines show. Stricter than PyTorch, which drops what follows a cell's
-/// beginning ("0F0x"), takes ops without a micro-batch, and does not look for lost transfers. Errors (Input) name
-/// `where`, line and column of the cell; whether the order makes sense is for validate() to say.
+/// Reads such a file. Empty cells (bubble slots) and cells on a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD) are
+/// skipped. Transfers follow from the order; where the file has SEND and RECV cells nevertheless, they must agree with
+/// it. Stages become chunks by the placement, loop or V, that fits the lines. Stricter than PyTorch, which ignores the
+/// rest of a cell ("0F0x"), accepts ops without a micro-batch, and does not detect lost transfers. Errors (Input) name
+/// `where`, line and column of the cell. Whether the order can run is not checked: see validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
-/// A schedule document or PyTorch's CSV, told apart by content.
+/// Reads a schedule document or PyTorch's CSV, detected by content. Errors: Input.
 [[nodiscard]] Result<Schedule> readScheduleFile(const std::filesystem::path& file);
 
 // Shared by the readers.
 
-/// Of a schedule from a file, whose ops name micro-batches and chunks as they like: what is missing is for validate()
-/// to list, but not hundreds of thousands because a number is mistyped. `slices` are those of a sequence. Errors:
-/// Input.
+/// Rejects sizes that call for far more ops than a file's lists hold: validate() lists each missing op, which must not
+/// become hundreds of thousands because a number is mistyped. `slices` are those of a sequence. Errors: Input.
 [[nodiscard]] Status checkSizes(const Schedule& schedule, int slices, const std::string& where);
 
 } // namespace bubblescope

@@ -11,7 +11,7 @@
 
 namespace bubblescope {
 
-/// One rank's step: where its time went, beside what the closed form allows.
+/// One rank's step: how its time was spent, compared with what the closed form allows.
 struct RankAccount {
     Rank rank;
     TimeNs busy{0};
@@ -23,12 +23,12 @@ struct RankAccount {
     PerPosition<TimeNs> expected{};        ///< closed form per position; 0 where none
 };
 
-/// A step set against theory. Shared by the command line and the GUI.
+/// A step compared with theory. Shared by the command line and the GUI.
 struct StepAnalysis {
     int index = 0;
     int replica = 0;                ///< as in StepTimeline
-    bool order_of_previous = false; ///< it ran the same ops in the same order as the step that the StepAnalyzer had
-                                    ///< before it
+    bool order_of_previous = false; ///< the step ran the same ops in the same order as the one that the StepAnalyzer
+                                    ///< analysed before it
     TimeNs wall{0};
     BubbleRates rates;              ///< as executed
     OpTimes typical;                ///< median time per op kind, what the closed form was fed with
@@ -38,18 +38,18 @@ struct StepAnalysis {
     std::vector<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
 
-    /// False where theory gives totals only: `expected` then says nothing.
+    /// False where theory gives totals only: `expected` is then meaningless.
     [[nodiscard]] bool positionsKnown() const { return form && form->positionsKnown(); }
 };
 
-/// Sets what of each rank's bubbles checks filled. `replays` are those of the step, or none.
+/// Sets RankAccount::replay: how much of each rank's bubbles checks filled. `replays` are those of the step, or none.
 void countReplays(StepAnalysis& analysis, const StepReplays& replays);
 
 /// `schedule` is the recognised one (its name selects the closed form).
 [[nodiscard]] StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule);
 
-/// The same for the steps of a run one after the other: what follows from their order alone is done once as long as
-/// they have the same.
+/// The same for the steps of a run, one after another. Work that depends on the order alone is done once for as long
+/// as the steps have the same order. Not thread-safe.
 class StepAnalyzer {
 public:
     /// `schedule` must outlive this.

@@ -5,8 +5,9 @@
 
 namespace bubblescope {
 
-/// What theory says of a schedule at these costs: its family's closed form where there is one that covers
-/// them, else the lower bound that holds for any order (order_bound.h), with the reason in `note`.
+/// The bubbles and the makespan that theory gives a schedule at these costs: the closed form of its family where one
+/// covers them, else the lower bound that holds for any order (order_bound.h), with the reason in `note`. Peaks and
+/// quoted forms are added where they are known. Thread-safe.
 /// Errors: Input where the schedule is invalid or deadlocks; Usage where `costs` do not fit it.
 [[nodiscard]] Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs);
 

@@ -13,8 +13,8 @@ struct Size {
     int vpp;
 };
 
-// At p = 4 every family's limits and every form's domain hold some of these. General times come first, so that no
-// symbol hides behind another where a form holds for all times.
+// At p = 4 every family's limits and every form's domain include some of these. General times come first, so that no
+// two symbols coincide where a form holds for all times.
 constexpr int kRanks = 4;
 constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
                             Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
@@ -69,13 +69,13 @@ FamilyForm symbolsOf(const ClosedForm& form, bool latency) {
     return out;
 }
 
-/// Positions may differ between orders of one form: ranks without a steady phase have others.
-bool sayTheSame(const FamilyForm& a, const FamilyForm& b) {
+/// Positions may differ between orders of one form: ranks without a steady phase have other ones.
+bool sameForm(const FamilyForm& a, const FamilyForm& b) {
     const auto tied = [](const FamilyForm& f) { return std::tie(f.latency, f.kind, f.bubble, f.makespan, f.domain); };
     return tied(a) == tied(b);
 }
 
-/// All exact forms of one order, most general first; where there is none, what is said instead.
+/// All exact forms of one order, most general first; where there is none, the bound that is given instead.
 std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
     std::vector<FamilyForm> exact;
     std::vector<FamilyForm> instead;
@@ -85,7 +85,7 @@ std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view f
             if (!found) continue;
             FamilyForm form = symbolsOf(*found, latency);
             auto& into = found->exact() ? exact : instead;
-            const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sayTheSame(f, form); });
+            const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sameForm(f, form); });
             if (!known && (found->exact() || instead.empty())) into.push_back(std::move(form));
         }
     }
@@ -101,7 +101,7 @@ std::vector<FamilyForm> familyForms(const ScheduleFamily& family) {
         for (const std::string_view flavor : flavors) {
             for (FamilyForm& form : formsOf(family, flavor, latency)) {
                 if (latency && form.kind != FormKind::Exact) continue;
-                const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sayTheSame(f, form); });
+                const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sameForm(f, form); });
                 FamilyForm& into = same != forms.end() ? *same : forms.emplace_back(std::move(form));
                 if (!flavor.empty()) into.flavors.push_back(flavor);
             }

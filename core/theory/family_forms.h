@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What a family's theory says in symbols, without values: p, m, v, k slices of a sequence, the rank s, the op
+/// A family's closed form in symbols, without values: p, m, v, k slices of a sequence, the rank s, the op
 /// times t_f, t_b = t_i + t_w and t_fb (an overlapped pair), the latency c of a transfer.
 struct FamilyForm {
     struct AtPosition {
@@ -19,10 +19,10 @@ struct FamilyForm {
         friend bool operator==(const AtPosition&, const AtPosition&) = default;
     };
 
-    std::vector<std::string_view> flavors; ///< whose orders it speaks of; empty where there is one order only
-    bool latency = false;                  ///< holds for transfers that take the time c; else they are free
+    std::vector<std::string_view> flavors; ///< whose orders it covers; empty where there is only one order
+    bool latency = false;                  ///< holds for transfers that take the time c; otherwise they are free
     FormKind kind = FormKind::Exact;
-    std::string bubble; ///< per rank; empty where the family has no form of its own
+    std::string bubble; ///< per rank; empty where the family has no form
     std::string makespan;
     std::string domain;
     std::string note; ///< why there is no exact form; empty where there is one
@@ -31,8 +31,8 @@ struct FamilyForm {
     std::string peaks_domain;
 };
 
-/// All forms of a family, for equal stages, orders of one form taken together: what closedForm() says of orders
-/// of a few ranks, at sizes and times on all sides of the families' domains. Those for transfers with latency
+/// All forms of a family for equal stages, flavors with the same form taken together. Found by asking closedForm() for
+/// orders of four ranks, at sizes and times on all sides of the families' domains. Forms for transfers with latency
 /// follow the others.
 [[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
 

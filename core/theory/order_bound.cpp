@@ -3,20 +3,20 @@
 // edges out can only make the longest path shorter, so the longest path that follows the list of one rank only,
 // and data dependencies before and after it, is a lower bound.
 //
-// For an op i let head(i) be the longest chain of dependencies that must have run before it can start, tail(i)
+// For an op i let head(i) be the longest chain of dependencies that must run before it can start, and tail(i)
 // the longest that must run after it ends. On a rank with the list x_0 … x_n, any stretch from x_i to x_j
-// takes at least its ops' times, so
+// takes at least the time of its ops, so
 //
 //     makespan ≥ head(x_i) + t(x_i) + … + t(x_j) + tail(x_j)    for every rank and i ≤ j.
 //
-// With i = 0 and j = n it reads: nobody starts before the first input is there, and after a rank's last op what
-// hangs on it must still run. Shorter stretches count where a rank has to wait in the middle. One pass
+// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op all that
+// depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass
 // along each list finds the best i for every j.
 //
 // Queues of transfers and sends that block only add waits, so the bound holds with them too.
 //
 // On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
-// last; it is not where two ranks in turn hold up the step.
+// last. It is not exact where two ranks delay the step in turn.
 
 #include "core/theory/order_bound.h"
 
@@ -87,7 +87,7 @@ private:
         if (partner != kNoOp) head_[at(partner)] = head;
     }
 
-    /// All that needs the op has been here, and has told it; now it tells what it needs itself.
+    /// All consumers of the op have been visited and have raised its tail; now it raises those of its producers.
     void findTail(OpIndex op) {
         const OpIndex partner = graph_.partner(op);
         if (partner != kNoOp) {

@@ -101,7 +101,7 @@ bool StepOrder::isOf(const StepTimeline& step) const {
 
 namespace {
 
-/// Calls visit(bubble) for each of a rank whose ops ran at startOf(i) to endOf(i).
+/// Calls visit(bubble) for each bubble of a rank whose ops ran from startOf(i) to endOf(i).
 template <class StartOf, class EndOf, class Visit>
 void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, StartOf startOf, EndOf endOf,
                 Visit visit) {
@@ -155,7 +155,7 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
     std::size_t next = 0; // in both lists
     for (std::size_t r = 0; r < result.size(); ++r) {
         const auto& ops = step.ranks[r];
-        TimeNs end{0}; // of the op at hand
+        TimeNs end{0}; // of the current op
         const auto startOf = [&](std::size_t i) {
             if (ops[i].op.kind == OpKind::Optimizer) {
                 end = ops[i].end;

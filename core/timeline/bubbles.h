@@ -14,7 +14,7 @@
 
 namespace bubblescope {
 
-// Where the bubbles of a step lie, and how large they are.
+// The bubbles of a step: positions, intervals, time per position, and the three rates that are called "bubble rate".
 
 /// Where in a rank's step a bubble lies.
 ///
@@ -34,7 +34,7 @@ enum class Position : std::uint8_t {
 };
 inline constexpr std::size_t kPositionCount = 8;
 
-/// The manual's wording, also the JSON key: "before warm-up", "between warm-up and steady", …
+/// The name in texts and the JSON key: "before warm-up", "between warm-up and steady", …
 /// F-then-B has no warm-up, so its positions read "before forward", "between forward and backward",
 /// "after backward" when `f_then_b` is set.
 [[nodiscard]] std::string_view positionName(Position position, bool f_then_b = false);
@@ -56,7 +56,7 @@ struct Bubble {
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// Where a rank's phases lie in its list (see Position): warm-up [0, steady), steady [steady, cooldown),
+/// The phases of a rank as indices of its list (see Position): warm-up [0, steady), steady [steady, cooldown),
 /// cool-down [cooldown, end). Without a steady phase both equal the first backward's index.
 struct Phases {
     std::size_t steady = 0;
@@ -66,22 +66,22 @@ struct Phases {
     [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
 };
 
-/// `ops` of one rank in execution order; optimizer ops are no part of any phase. An overlapped pair of a forward and a
+/// `ops` of one rank in execution order; optimizer ops belong to no phase. An overlapped pair of a forward and a
 /// backward is steady, even where it is the rank's last forward and its first backward.
 [[nodiscard]] Phases findPhases(const std::vector<Op>& ops);
 
-/// The order in which a step's ops ran and what follows from it whatever the times. The steps of a run mostly have one
-/// order, so that this is worth keeping from one step to the next.
+/// The order in which a step's ops ran, and results that depend on it but not on times. The steps of a run mostly have
+/// one order, so it is worth keeping from one step to the next.
 class StepOrder {
 public:
     explicit StepOrder(const StepTimeline& step);
 
-    /// Becomes the order of another step. True if that has the same ops in the same order: then nothing changed.
+    /// Replaces it by the order of another step. True if that has the same ops in the same order, so nothing changed.
     bool assign(const StepTimeline& step);
 
     [[nodiscard]] const Schedule& schedule() const { return schedule_; } ///< executedOrder()
     [[nodiscard]] const OpGraph& graph() const { return graph_; }        ///< of that
-    /// Of a rank's ops as the timeline lists them, optimizers included.
+    /// The phases of a rank's ops as the timeline lists them, optimizers included.
     [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
 
 private:
@@ -93,24 +93,24 @@ private:
     std::vector<Phases> phases_;
 };
 
-/// All bubbles of a step, by rank and start; intervals of length 0 are left out. Idle time of overlapping
-/// ops (damaged traces) is counted once. Linear in ops.
+/// All bubbles of a step's pipeline window, by rank and start, without intervals of length 0. Where ops overlap (in
+/// damaged traces) their time counts once. Linear in ops.
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 
-/// findBubbles() of a step of this order.
+/// The same for a step of a known order.
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
-/// Of those, the time at each position, per rank.
+/// The time of those bubbles at each position, per rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// The same if the step's ops, optimizers aside, began at `starts` and took `durations`, rank after rank.
+/// The same as if the step's ops, except optimizers, began at `starts` and took `durations`, rank after rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts,
                                                                  std::span<const TimeNs> durations);
 
-/// The three things that are called "bubble rate". The first is meant wherever nothing else is said.
+/// The three quantities that are called "bubble rate". Without qualification the first is meant.
 struct BubbleRates {
     double over_makespan = 0; ///< idle over makespan, mean of all ranks
-    double span = 0;          ///< on the rank with the longest span (first start to last end): idle over span, as the
-                              ///< zero-bubble papers count
+    double span = 0;          ///< on the rank with the longest span (first start to last end): idle over span, as in
+                              ///< Qi et al. 2023
     double over_ideal = 0;    ///< (makespan − ideal) / ideal, ideal = the busiest rank's work
 };
 

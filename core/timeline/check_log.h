@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Who computed: a rank's place in the job.
+/// The place of a rank in the job.
 struct CheckPlace {
     int replica = 0;
     Rank rank; ///< in its pipeline
@@ -27,31 +27,31 @@ template <class Record>
     return {record.replica, record.rank, record.tensor_rank};
 }
 
-/// Which hardware that was, as far as the trace tells; empty where it does not.
+/// The hardware of a rank; fields are empty where the trace does not name it.
 struct CheckedDevice {
     std::string host;
-    std::string device; ///< "GPU-3f…": what names a GPU across restarts
+    std::string device; ///< "GPU-3f…": identifies a GPU across restarts
 
     /// "device GPU-3f… of host node7".
     [[nodiscard]] Sentence text() const;
     friend bool operator==(const CheckedDevice&, const CheckedDevice&) = default;
 };
 
-/// All that a run's traces say of checks and digests, beside its steps. Also of steps that are not complete.
+/// The checks and digests of a run's traces, including those of incomplete steps.
 struct CheckLog {
     std::vector<CheckRecord> checks;   ///< by place, step and time
     std::vector<DigestRecord> digests; ///< the same
     std::map<CheckPlace, CheckedDevice> devices;
 
     [[nodiscard]] bool empty() const { return checks.empty() && digests.empty(); }
-    /// Puts records in order.
+    /// Sorts the records as above.
     void sort();
 };
 
 /// When the ranks of a step ran checks, on the step's clock: per rank by start, merged where they overlap.
 using StepReplays = std::vector<std::vector<std::pair<TimeNs, TimeNs>>>;
 
-/// One per step, of the first rank of each tensor-parallel group, as steps have it; nothing at all where no check took
+/// One entry per step, for the first rank of each tensor-parallel group, as steps have it; empty where no check took
 /// any time.
 [[nodiscard]] std::vector<StepReplays> replaysOf(const CheckLog& log, std::span<const StepTimeline> steps);
 

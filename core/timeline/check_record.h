@@ -11,16 +11,16 @@
 
 namespace bubblescope {
 
-/// What a check can find to differ, by the names that records carry. Of a layer's tensors those that an op computes, in
-/// the order in which it does: the first one that differs is nearest to the cause.
+/// The tensors that checks compare, by the names that records carry. Those of a layer are in the order in which its ops
+/// compute them: the first one that differs is nearest to the cause.
 enum class CheckedTensor : std::uint8_t {
     // forward
-    Normalised, ///< what a normalisation makes of its input
-    Deviations, ///< by row, what it divided by
+    Normalised, ///< output of a normalisation
+    Deviations, ///< by row, its divisors
     Columns,    ///< queries, keys and values
     Attention,  ///< softmax weights
     Attended,
-    Part,   ///< of a sum with the ranks that share the stage
+    Part,   ///< of a sum over the ranks that share the stage
     Hidden, ///< the MLP's, before its GELU
     Loss,
     LogitsGradient,
@@ -30,7 +30,7 @@ enum class CheckedTensor : std::uint8_t {
     NormalisedGradient,
     AttendedGradient, ///< for what attention's projection gives
     ColumnsGradient,
-    EarlierGradient, ///< what falls on earlier slices of the sequence
+    EarlierGradient, ///< for earlier slices of the sequence
     InputGradient,
     // gradient for the weights
     WeightGradient,
@@ -44,47 +44,47 @@ enum class CheckedTensor : std::uint8_t {
     Copy,
 };
 
-/// As records and messages have it: "output", "input gradient".
+/// The name in records and messages: "output", "input gradient".
 [[nodiscard]] std::string_view tensorName(CheckedTensor tensor);
-/// Words may be joined by a dash, too.
+/// Inverse of tensorName(); words may also be joined by a dash.
 [[nodiscard]] std::optional<CheckedTensor> parseTensor(std::string_view name);
 
 /// What a check compares.
 enum class CheckKind : std::uint8_t {
     Replay,      ///< an op of one layer, run again on the inputs of this step, with its first execution
     KnownAnswer, ///< a computation on stored inputs with its stored answer
-    Transfer,    ///< what a rank received with what its peer sent
-    Replicas,    ///< weights or summed gradients with those of the ranks that must hold the same
-    Weights,     ///< weights now with weights when the optimizer had written them
-    Elsewhere,   ///< as Replay, run again by another rank on the same inputs
+    Transfer,    ///< the data that a rank received with the data that its peer sent
+    Replicas,    ///< weights or summed gradients with those of the ranks that must hold equal ones
+    Weights,     ///< weights now with the weights that the optimizer wrote
+    Elsewhere,   ///< as Replay, but run again by another rank on the same inputs
 };
 
 enum class CheckOutcome : std::uint8_t {
     Equal,
     Mismatch,
-    Aborted, ///< begun, and given up since the step was waiting
+    Aborted, ///< begun, and aborted since the step was waiting
     Skipped, ///< planned, and not begun since it would not have fitted
 };
 
-/// What repeating a mismatch told.
+/// The result of repeating a mismatch.
 enum class Verdict : std::uint8_t {
     Open,       ///< not repeated yet, or it could not be
     Transient,  ///< repeated on the same rank, both executions agree
-    Device,     ///< the rank departs again, another one does not: suspect hardware
-    Everywhere, ///< other ranks depart from themselves too: the code is not deterministic
+    Device,     ///< the rank deviates again, another one does not: suspect hardware
+    Everywhere, ///< other ranks deviate from themselves too: the code is not deterministic
 };
 
 /// Where a difference lies inside a tensor.
 struct TensorDifference {
     std::int64_t elements = 0; ///< of the tensor
     std::int64_t differing = 0;
-    std::int64_t first = 0;          ///< place of the first that differs, as they lie in memory
+    std::int64_t first = 0;          ///< index of the first that differs, in memory order
     std::uint64_t first_bits = 0;    ///< its bits in the first execution
     std::uint64_t second_bits = 0;   ///< and in the second
     std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none where one is not a number
 };
 
-/// A check that was planned in a run, and what came of it. Times are those of the run's trace.
+/// A check that was planned in a run, and its outcome. Times are those of the run's trace.
 struct CheckRecord {
     CheckKind kind = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
@@ -93,18 +93,19 @@ struct CheckRecord {
     Rank rank;       ///< in its pipeline
     int replica = 0; ///< of the pipeline
     int tensor_rank = 0;
-    Op op;                   ///< of a transfer the one that consumes it; of weights the optimizer
+    Op op;                   ///< of a transfer, the op that consumes it; of weights, the optimizer
     int layer = 0;           ///< counted over the whole model
     std::string tensor;      ///< a tensorName(); of a mismatch the first that differs
     std::uint64_t first = 0; ///< digest of the first execution, the sender, the stored answer
     std::uint64_t second = 0;
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<TensorDifference> difference; ///< of a mismatch, where both tensors were at hand
+    std::optional<TensorDifference> difference; ///< of a mismatch, where both tensors were available
 };
 
-/// What a computation left, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence) in two runs of
-/// the same model name the same numbers, however the layers were cut into stages and in which order ops ran.
+/// The digest of a computation's result, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence)
+/// in two runs of the same model name the same numbers, independent of how layers were cut into stages and in which
+/// order ops ran.
 struct DigestRecord {
     int step = 0;
     Rank rank;

@@ -16,7 +16,7 @@ inline constexpr const char* kDimText = "#5d6873";
 inline constexpr const char* kBubbleGround = "#f1f2f4";
 inline constexpr const char* kBubbleHatch = "#c4cad1";
 
-/// The highest chunk keeps this much of its kind's colour; the rest is the ground's.
+/// The highest chunk has this fraction of its kind's colour, mixed with the ground.
 inline constexpr double kChunkMix = 0.5;
 
 } // namespace bubblescope::colours

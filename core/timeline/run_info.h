@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// What our own trace files say about the run that made them, once per file. Foreign traces have none.
+/// The description of a run in Bubblescope's own trace files, once per file. Foreign traces have none.
 struct RunInfo {
     std::string source;   ///< "simulate" or "run"
     std::string backend;  ///< "cpu"; empty for a simulation
@@ -20,11 +20,11 @@ struct RunInfo {
     int microbatches = 1;
     int vpp = 1;
     Placement placement = Placement::Loop;
-    bool paced = false;       ///< ops were held to nominal times on an emulated device clock
+    bool paced = false;       ///< ops were delayed to nominal times on an emulated device clock
     TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the real one
-    std::string faults;       ///< planted into the run on purpose, as they were given; empty = none
+    std::string faults;       ///< injected on purpose, as specified; empty = none
 
-    /// What follows from the schedule that is run.
+    /// The fields that follow from the schedule that is run.
     [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {
         RunInfo info;
         info.source = std::move(source);

@@ -8,19 +8,19 @@
 
 namespace bubblescope {
 
-/// An op that ran: when it occupied its rank's compute stream. Waiting for inputs is not part of it. Both
-/// halves of an overlapped pair have the pair's times and stand next to each other.
+/// An op that ran, with the time in which it occupied its rank's compute stream. Waiting for inputs is not part of it.
+/// Both halves of an overlapped pair have the pair's times and are next to each other.
 struct TimelineOp {
     Op op;
     TimeNs start{0};
     TimeNs end{0};
-    /// How much later than the emulated device clock said the op really ended (paced CPU runs); else 0.
+    /// How much later the op really ended than on the emulated device clock (paced CPU runs); else 0.
     TimeNs lateness{0};
-    /// Of the op's time: in which the device ran nothing of it, since the host had not launched it yet. 0 where the
-    /// trace does not tell.
+    /// The part of the op's time in which the device ran nothing of it, since the host had not launched it yet. 0 where
+    /// the trace has no such data.
     TimeNs device_idle{0};
-    /// Of the op's time: in which its rank waited for collectives inside it (tensor parallelism) and computed nothing.
-    /// 0 where the trace does not tell.
+    /// The part of the op's time in which its rank waited for collectives inside it (tensor parallelism) and computed
+    /// nothing. 0 where the trace has no such data.
     TimeNs exposed_comm{0};
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
@@ -32,7 +32,7 @@ enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 /// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of
 /// stage s feeds B or I of s. Send and receive of one transfer therefore carry equal
 /// (payload, microbatch, sequence, stage), unique within a step. A collective is among the ranks that share a stage:
-/// the stage is its own, the peer the rank itself, the payload what is added up, and an op may have several.
+/// the stage is theirs, the peer is the rank itself, the payload is what is summed, and an op may have several.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -44,12 +44,12 @@ struct CommSpan {
     std::int32_t sequence = 0; ///< slice of the sequence, see Op
 };
 
-/// Who ran which op when, in one step: the one currency between simulation, runtime and recognised
-/// traces. Times count from the origin of the trace (simulation: 0 = begin of the step).
+/// Which rank ran which op when, in one step. Simulations, runs and recognised traces all produce it, and all analysis
+/// takes it. Times count from the origin of the trace (simulation: 0 = begin of the step).
 /// Immutable once built by its producer.
 struct StepTimeline {
     int index = 0;   ///< number of the step in its run
-    int replica = 0; ///< which of several equal pipelines that ran it (data parallelism)
+    int replica = 0; ///< which of several equal pipelines ran it (data parallelism)
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
@@ -73,13 +73,13 @@ struct StepTimeline {
 /// The order in which the timeline's ops started, as a schedule named "custom".
 [[nodiscard]] Schedule executedOrder(const StepTimeline& step);
 
-/// Shifts a step so that it begins at `begin`: its window, ops and transfers alike.
+/// Shifts a step so that it begins at `begin`: window, ops and transfers.
 void moveTo(StepTimeline& step, TimeNs begin);
 
-/// A step between two timelines of it: each op that both have begins and ends at `fraction` of its way from where it is
-/// in `from` to where it is in `to`. 0 is `from` itself and 1 is `to`; in between, ops that only one of them has are
-/// left out, and so are transfers. Both must count time from the same origin. A rank's ops stay sorted by start, also
-/// where the two order them differently; they may overlap then. O(n log n) in the ops.
+/// Interpolates between two timelines of a step: each op that both have begins and ends at `fraction` of the way from
+/// its times in `from` to its times in `to`. 0 gives `from` itself and 1 gives `to`; in between, transfers and ops that
+/// only one of them has are left out. Both must count time from the same origin. A rank's ops stay sorted by start,
+/// also where the two order them differently; they may then overlap. O(n log n) in the ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
 
 } // namespace bubblescope

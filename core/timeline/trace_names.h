@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-/// How a StepTimeline is spelled in our own trace files. Writers (simulate --out, the recorder) and the
-/// recogniser agree on these names and on nothing else.
+/// The layout of a StepTimeline in Bubblescope's own trace files. Writers (simulate --out, the recorder) and the
+/// recogniser share these names and nothing else.
 ///
 /// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R", or
 /// "rank R of replica D" where the pipeline has replicas, whose pids follow each other) with the child tracks
@@ -22,8 +22,8 @@
 ///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
 ///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
 ///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks), `pid` and `pids` (the space that
-///   counts in), and where it is known `device` (a GPU's UUID); one that goes on where a rank's file before it was full
-///   says which `segment` it is, counted from 0.
+///   counts in), and where it is known `device` (a GPU's UUID); a file that continues
+///   one that was full has its number as `segment`, counted from 0.
 /// - category "run": an instant "records lost" where a rank had more to record than fitted in memory: arg records. An
 ///   instant "bubblescope end" closes a rank's last file: args records (slices that were written, over all segments)
 ///   and dropped.
@@ -31,10 +31,10 @@
 ///   slice where it ran, else an instant. Args check, outcome, verdict (as checkKindName() and its like have them),
 ///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
 ///   the last one the head), tensor, first and second (digests, 16 hexadecimal digits); of a mismatch whose tensors
-///   were at hand elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
+///   were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; named and with args as a check's, with `digest`
 ///   in place of first and second.
-/// - category "clock": an instant named "ping" for an exchange of clocks between ranks that have not one clock; args
+/// - category "clock": an instant named "ping" for an exchange between ranks on different clocks; args
 ///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/analysis/clocks/solve.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {

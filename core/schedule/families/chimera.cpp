@@ -1,14 +1,13 @@
-// Chimera and BitPipe: the model lies on the ranks twice, once from the first rank to the last and once
-// from the last to the first, and half of the micro-batches go each way. In Chimera each of the two is a plain
-// pipeline of p places, in BitPipe one in V placement of 2p.
+// Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024): the ranks hold the model twice, once from the first rank
+// to the last and once from the last to the first, and half of the micro-batches go each way. In Chimera each of the
+// two is a plain pipeline of p places, in BitPipe one in V placement of 2p.
 //
-// Orders. Take a pipeline of S places and a clock that ticks once an op: 1F1B of few micro-batches can run
-// F of micro-batch i at place q in slot q + 2i and its B in slot 2S−1−q + 2i. For p/2 micro-batches a
-// direction, the second pipeline's slots fall exactly between the first's: on one rank, forwards of one and
-// backwards of the other share a parity, but lie apart by p/2 micro-batches. A rank's order is that of the
-// slots. More micro-batches follow in blocks of p, each 2S slots after the one before, when the slots that
-// the last block's tail leaves free are those that the next block's head needs. Micro-batches are numbered
-// through, a block's first half down, its second half up.
+// Take a pipeline of S places and a clock that ticks once an op: 1F1B of few micro-batches can run F of micro-batch i
+// at place q in slot q + 2i and its B in slot 2S−1−q + 2i. For p/2 micro-batches a direction, the second pipeline's
+// slots fall exactly between the first's: on one rank, forwards of one and backwards of the other share a parity, but
+// are separated by p/2 micro-batches. A rank's order is that of the slots. More micro-batches follow in blocks of p,
+// each 2S slots after the one before; the tail of one block then leaves free the slots that the head of the next needs.
+// Micro-batches are numbered through all blocks, a block's first half down, its second half up.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"
@@ -45,7 +44,7 @@ std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int r
 }
 
 Result<Schedule> generateTwoWay(const ScheduleSpec& spec, int chunks) {
-    if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is what a spec without --vpp says
+    if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is the default without --vpp
         return usageError(fmt::format("{} has {} chunks a rank, not {}", spec.name, chunks, spec.vpp),
                           "leave --vpp out");
     }

@@ -1,18 +1,18 @@
-// DualPipe and DualPipeV: micro-batches enter a pipeline of n ranks from two sides, and a forward of one side
-// runs as a pair with a backward of the other.
+// DualPipe and DualPipeV (DeepSeek-AI 2024): micro-batches enter a pipeline of n ranks from two sides, and a forward of
+// one side runs as a pair with a backward of the other.
 //
-// DualPipeV has one model in V placement, so each rank holds an early chunk and a late one, and n = p.
-// DualPipe holds the model twice, once down the ranks and once up (chunk 1); it is folded in the middle: rank s
-// and its mirror image p−1−s do the same with the chunks exchanged, n = p/2, and half of the micro-batches
-// go each way. Micro-batches are numbered in each direction from 0, as its authors do.
+// DualPipeV has one model in V placement, so each rank holds an early chunk and a late one, and n = p. DualPipe holds
+// the model twice, once down the ranks and once up (chunk 1). It is folded in the middle: rank s and its mirror image
+// p−1−s do the same with the chunks exchanged, n = p/2, and half of the micro-batches go each way. Micro-batches are
+// numbered in each direction from 0, as in the authors' program.
 //
-// Rank s of n, with m micro-batches for each side ("near" chunk first): 2(n−s−1) near forwards; s+1 forwards
-// of both in turn; n−s−1 far backwards cut in I and W, each followed by a far forward; m−2n+s+1 times a near
-// forward with a far backward and the reverse, all as pairs; then n−s−1 far backwards and the pairs that are
-// left; s+1 backwards of both, from the middle on only their input gradient, the weight gradients being
-// kept; n−s−1 near input gradients, each after the oldest weight gradient kept; what is left of those.
+// Rank s of n, with m micro-batches for each side ("near" chunk first): 2(n−s−1) near forwards; s+1 forwards of both in
+// alternation; n−s−1 far backwards cut in I and W, each followed by a far forward; m−2n+s+1 times a near forward with a
+// far backward and the reverse, all as pairs; then n−s−1 far backwards and the remaining pairs; s+1 backwards of both,
+// from the middle on only their input gradient, the weight gradients being deferred; n−s−1 near input gradients, each
+// after the oldest deferred weight gradient; the remaining weight gradients.
 //
-// The DualPipeV of DeepSeek, PyTorch and Paddle agree op for op; the flavor only says whose it is.
+// The DualPipeV of DeepSeek, PyTorch and Paddle agree op for op; the flavor only names the program.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"
@@ -122,7 +122,7 @@ private:
 };
 
 Status checkTwoChunks(const ScheduleSpec& spec) {
-    if (spec.vpp <= 2) return {}; // 1 is what a spec without --vpp says
+    if (spec.vpp <= 2) return {}; // 1 is the default without --vpp
     return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp), "leave --vpp out");
 }
 

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-// The registry lists them in the order people should see.
+// Listed by the registry in the order in which users see them.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
@@ -32,7 +32,7 @@ namespace bubblescope {
 [[nodiscard]] ScheduleFamily hanayoFamily();
 [[nodiscard]] ScheduleFamily zbAutoFamily();
 
-// Limits that closed forms share with the orders. Errors: Usage, with sizes that would do.
+// Limits that closed forms share with the orders. Errors: Usage, naming sizes that fit.
 
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
 [[nodiscard]] Status checkDualPipeV(int p, int m);

@@ -1,7 +1,7 @@
-// Hanayo's waves: V placement with v = 2W chunks a rank, so that a micro-batch runs down and up the ranks W times
-// and its gradient as often back. The order is the greedy one on a clock that ticks once an op: a rank that is
-// free takes a backward if one is ready, else a forward, in both the oldest micro-batch first. No program of
-// the paper's authors is public to compare it with.
+// Hanayo's waves (Liu et al. 2023): V placement with v = 2W chunks a rank, so that a micro-batch runs down and up the
+// ranks W times and its gradient as often back. The order is the greedy one on a clock that ticks once an op: a rank
+// that is free takes a backward if one is ready, else a forward, in both the oldest micro-batch first. The authors have
+// not published a program to compare it with.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"

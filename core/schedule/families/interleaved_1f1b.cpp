@@ -1,18 +1,18 @@
-// Interleaved 1F1B (virtual pipeline, VPP). Micro-batches go through a rank's chunks in groups: all of a
-// group through chunk 0, then all of it through chunk 1, …, then the next group; backwards in the same
-// groups with the chunks reversed. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, N being the
-// group size that warm-up is made for, then one forward and one backward in turn.
+// Interleaved 1F1B (virtual pipeline, VPP; Narayanan et al. 2021). Micro-batches go through a rank's chunks in groups:
+// all of a group through chunk 0, then all of it through chunk 1, …, then the next group; backwards in the same groups
+// with the chunks reversed. Rank s runs min(m·v, 2(p−s−1) + (v−1)·N) warm-up forwards, N being the group size that
+// warm-up is made for, then one forward and one backward in turn.
 //
 // The flavors differ in the groups and in N:
-//   megatron            groups of N (p, or the group size given), remainder last; refused when 0 < m mod N < p
-//   torch               max(1, m div p) groups of equal size N; refused when m is no multiple of that
+//   megatron            groups of N (p, or the given group size), remainder last; rejected when 0 < m mod N < p
+//   torch               max(1, m div p) groups of equal size N; rejected when m is not a multiple of that
 //   paddle-static       groups of p, remainder last, N = p; all forwards first when m = p. Deadlocks for
 //                       some remainders, which validate() shows
 //   paddle-dynamic      the first group takes the remainder and is N: p + m mod p, then groups of p
 //   paddle-dynamic-best-unbalanced   the same, and on the last rank the backward of the last chunk follows
-//                       directly on its forward, whatever chunk the groups would ask for next; all ranks
+//                       directly on its forward, even where the groups would take another chunk next; all ranks
 //                       take their backwards in that order
-//   balanced            m div p groups as equal as can be, N the largest
+//   balanced            m div p groups as equal as possible, N the largest
 //   merged              the last group takes the remainder and is N
 //   unbalanced          groups of p, remainder last, N = p: as paddle-static, without the exception for m = p
 //   sail-sg, paddle-static-split   with split backwards, see below
@@ -21,14 +21,14 @@
 //   sail-sg              Groups of N micro-batches, 1 ≤ N ≤ p, on a clock with three units a turn: in each turn a
 //                        rank does one forward, then one input gradient and its weight gradient. Rank s does its
 //                        part s units after rank 0, so that forwards travel in one unit a hop and gradients in
-//                        two. A micro-batch is back at a rank for its next chunk K·N turns later, K the least
-//                        that gives p units of forwards and 2p of gradients their time: ⌈D/N⌉ with D = ⌈p/2⌉, or
+//                        two. A micro-batch returns to a rank for its next chunk K·N turns later, K the least
+//                        that leaves time for p units of forwards and 2p of gradients: ⌈D/N⌉ with D = ⌈p/2⌉, or
 //                        more where one of t_f and t_i is longer than the rest. Where that meets another group's
 //                        turn, because v and K have a common factor, chunks wait one group more. The smaller N,
-//                        the fewer activations; N = p is Megatron's order but for a warm-up shorter by p−1−s.
-//   paddle-static-split  what Paddle's static pass does with split_backward: where m = p, and it orders all
-//                        forwards first, weight gradients follow after all input gradients, in their order. With
-//                        other m it ignores the option.
+//                        the fewer activations; N = p is Megatron's order except for a warm-up shorter by p−1−s.
+//   paddle-static-split  Paddle's static pass with split_backward: where m = p, and it orders all forwards first,
+//                        weight gradients follow after all input gradients, in their order. With other m it
+//                        ignores the option.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"

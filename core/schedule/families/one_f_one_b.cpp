@@ -1,20 +1,20 @@
-// 1F1B and its relatives: a rank runs some warm-up forwards, then one forward and one backward in turn, then the
-// backwards that are left. They differ in how long the warm-up is and in what a unit is.
+// 1F1B and its relatives: a rank runs some warm-up forwards, then forwards and backwards in alternation, then the
+// remaining backwards. The families differ in the length of the warm-up and in the unit that is scheduled.
 //
-// 1F1B (PipeDream-Flush, DAPPLE): rank s runs min(m, p−s−1) warm-up forwards.
+// 1F1B (PipeDream-Flush, Narayanan et al. 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
 //
-// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are on their way before
-// they are needed. It costs memory (2(p−s)−1 activations) and hides transfers up to (t_f+t_b)/2 long.
+// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. It
+// costs memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
 //
-// Seq1F1B: 1F1B whose unit is a slice of a micro-batch's sequence. Slices of a micro-batch go forward in order,
-// since attention looks back, and their gradients come in the reverse order, since a slice's gradient
-// gathers what later slices did with its keys and values. With k slices a micro-batch, rank s runs
-// min(m·k, p−s−1 + k−1) warm-up forwards: the last rank can turn around only when it has the last slice.
+// Seq1F1B (Sun et al. 2024): 1F1B whose unit is a slice of a micro-batch's sequence. Slices of a micro-batch go forward
+// in order, since attention looks back, and their gradients come in the reverse order, since a slice's gradient sums up
+// the use of its keys and values in later slices. With k slices a micro-batch, rank s runs min(m·k, p−s−1 + k−1)
+// warm-up forwards: the last rank can turn around only when it has the last slice.
 //
-// VPP in balanced memory, Paddle's order for p ≤ m < 2p when it is asked for the best unbalanced schedule: all
-// micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk
-// runs in the steady part of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here
-// rank s holds m(v−1) + p−s.
+// VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
+// micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
+// the steady part of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here rank s holds m(v−1) +
+// p−s.
 
 #include "core/schedule/dependency.h"
 #include "core/schedule/families/families.h"

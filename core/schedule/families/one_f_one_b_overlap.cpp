@@ -1,15 +1,15 @@
 // 1F1B and interleaved 1F1B whose steady part runs one forward and one backward as a single op, so that
-// the communication inside each (an expert-parallel all-to-all) hides behind the computation of the other.
+// the communication inside each (an expert-parallel all-to-all) overlaps with the computation of the other.
 //
 // The halves of a pair must not depend on each other. In plain 1F1B the last rank's backward is that of the
 // forward just before it, so every rank runs at least one more warm-up forward here. Without chunks a pair of
-// rank s holds back rank s+1's input for as long as a pair takes, and the gradient comes back just as
-// late: each border costs two micro-batches, and rank s warms up with 2(p−s−1)+1. With chunks Megatron's
-// warm-up already grows by 2 a rank, and one is added to it.
+// rank s delays rank s+1's input for as long as a pair takes, and the gradient returns with the same delay: each border
+// costs two micro-batches, and rank s warms up with 2(p−s−1)+1. With chunks Megatron's warm-up already grows by 2 a
+// rank, and one is added to it.
 //
-// Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (which
-// core/optimize/overlap looks into): plain 1F1B with p−s warm-up forwards, whose backward and next forward become the
-// pair. Its halves do not depend on each other either, but neighbours now run their pairs in turn.
+// Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (studied in
+// core/optimize/overlap): plain 1F1B with p−s warm-up forwards, in which a backward and the next forward form the pair.
+// Its halves do not depend on each other either, but neighbours run their pairs in turn.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"

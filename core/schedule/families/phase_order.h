@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// A spec's schedule without ops: names, sizes, placement.
+/// The spec's schedule without ops: names, sizes, placement.
 [[nodiscard]] inline Schedule emptySchedule(const ScheduleSpec& spec, Placement placement) {
     return {.name = spec.name,
             .flavor = spec.flavor,
@@ -21,14 +21,14 @@ namespace bubblescope {
             .ranks = {}};
 }
 
-/// The refusal of families that hold one chunk on each rank; `hint` says what to do instead.
+/// Rejects more than one chunk a rank; `hint` names the alternative. Errors: Usage.
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string hint) {
     if (spec.vpp == 1) return {};
     return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp), std::move(hint));
 }
 
-/// A rank's list of the common shape: `warmup` forwards, then one forward and one backward in turn, then
-/// the backwards that are left. `forward(k)` and `backward(k)` give the k-th op of each kind, k < count.
+/// A rank's list of the common shape: `warmup` forwards, then forwards and backwards in alternation, then
+/// the remaining backwards. `forward(k)` and `backward(k)` return the k-th op of each kind, k < count.
 template <class Forward, class Backward>
 [[nodiscard]] std::vector<Op> phaseOrder(int count, int warmup, Forward forward, Backward backward) {
     std::vector<Op> ops;

@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// Beyond this an order is no longer something to hold in memory and look at.
+/// A larger order does not fit into memory.
 constexpr std::int64_t kMaxOps = 200'000'000;
 
 Error unknownFamily(std::string_view name) {

@@ -11,26 +11,26 @@
 
 namespace bubblescope {
 
-/// Which schedule is wanted.
+/// A request for a schedule.
 struct ScheduleSpec {
     std::string name;   ///< family or alias, see scheduleFamilies()
     std::string flavor; ///< empty = the family's default
     int pp = 1;
     int microbatches = 1;
     int vpp = 1;
-    int group_size = 0;      ///< micro-batches that go through a chunk together; 0 = the family's default
+    int group_size = 0;      ///< micro-batches that pass a chunk together; 0 = the family's default
     int memory_limit = 0;    ///< most activations a rank may hold, in forward ops of one chunk; 0 = the default
     int sequence_slices = 1; ///< slices of a micro-batch's sequence, for families that split it
-    /// For families whose order depends on times. Equal halves of the backward unless given.
+    /// For families whose order depends on times. The halves of the backward are equal unless given.
     OpTimes times{.forward = TimeNs{1'000'000},
                   .backward = TimeNs{2'000'000},
                   .input_grad = TimeNs{1'000'000},
                   .weight_grad = TimeNs{1'000'000},
                   .optimizer = TimeNs{0}};
     TimeNs comm{0};
-    /// For families that make room by weight gradients; memory_limit counts sizes.forward each.
+    /// For families that free memory by weight gradients; memory_limit counts units of sizes.forward.
     ActivationSizes sizes = {};
-    TimeNs loss{0}; ///< of the last stage's forward and of either half of its backward, beside `times`
+    TimeNs loss{0}; ///< added to the last stage's forward and to either half of its backward
 };
 
 /// A family of schedules: its names, its limits and how its orders are made. Theory keeps what it knows of their
@@ -41,7 +41,7 @@ struct ScheduleFamily {
     std::vector<std::string_view> aliases = {};
     std::vector<std::string_view> flavors = {}; ///< first = default; empty where there is only one order
     Placement placement = Placement::Loop;
-    std::string_view limits; ///< on m and v, in words
+    std::string_view limits; ///< on p, m and v, in words
     /// Makes the order. `spec` has positive sizes and a flavor of this family; errors (Usage) name the limit on p, m or
     /// v that it breaks.
     Result<Schedule> (*generate)(const ScheduleSpec& spec) = nullptr;
@@ -52,7 +52,7 @@ struct ScheduleFamily {
 /// By name or alias, nullptr if unknown.
 [[nodiscard]] const ScheduleFamily* findScheduleFamily(std::string_view name);
 
-/// Generates a valid schedule or says, as a usage error, which limit the spec breaks.
+/// Generates a valid schedule. Errors: Usage, naming the limit that the spec breaks. Thread-safe.
 [[nodiscard]] Result<Schedule> makeSchedule(const ScheduleSpec& spec);
 
 } // namespace bubblescope

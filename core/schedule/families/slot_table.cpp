@@ -29,7 +29,7 @@ SlotTable::SlotTable(const std::vector<Block>& blocks, int microbatches, int gra
 }
 
 /// Calls `visit(rank, pass, micro-batch, slot)` for every pass in the order of slots, then ranks, so that
-/// passes come after those that they need. `visit` may move the pass to an earlier slot of its row.
+/// passes come after their inputs. `visit` may move the pass to an earlier slot of its row.
 template <class Visit>
 void SlotTable::sweep(Visit visit) {
     std::size_t length = 0;
@@ -124,7 +124,7 @@ void SlotTable::moveUp(std::size_t rank, Pass pass, int microbatch, int slot) {
         std::swap_ranges(at(to), at(to + width), at(slot));
         if (fits(row, to, slot + width - 1)) break;
         std::swap_ranges(at(to), at(to + width), at(slot));
-        static_cast<void>(fits(row, to, slot + width - 1)); // as it was
+        static_cast<void>(fits(row, to, slot + width - 1)); // restores the memory
     }
     if (pass == Pass::WeightGrad) return metWeight(row, to);
     row.at[index(pass)][static_cast<std::size_t>(microbatch)] = to;

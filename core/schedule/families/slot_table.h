@@ -9,13 +9,13 @@
 
 namespace bubblescope {
 
-/// Ranks by slots, each slot one unit of time, for V-shaped schedules that repeat a *building block*: the slots in
-/// which one micro-batch passes every rank, copied every six slots for the next. Steady state is then perfect
-/// and memory known; what is loose at either end is moved together here, without using more memory.
+/// A table of ranks by slots, each slot one unit of time, for V-shaped schedules that repeat a *building block*
+/// (Qi et al. 2024): the slots in which one micro-batch passes every rank, copied every six slots for the next one. The
+/// steady state then has no gap and its memory is known; the gaps at either end are closed here without more memory.
 class SlotTable {
 public:
-    /// The slots of the first micro-batch's four forwards and input gradients on one rank. Modulo six those of
-    /// a rank differ, and they follow the V: a pass comes after those that it needs.
+    /// The slots of the first micro-batch's four forwards and input gradients on one rank. Those of a rank differ
+    /// modulo six, and they follow the V: a pass comes after its inputs.
     using Block = std::array<int, 4>;
 
     /// `gradient_slots`: 1, or 2 where the slot after an input gradient is its weight gradient's.

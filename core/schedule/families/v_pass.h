@@ -5,8 +5,8 @@
 
 namespace bubblescope {
 
-/// What a micro-batch does on a rank that holds two chunks along a V. The first four are its way through the
-/// rank; weight gradients come after, in the order of their input gradients unless a schedule says otherwise.
+/// The passes of a micro-batch on a rank that holds two chunks along a V. The first four are its way through the rank;
+/// weight gradients follow, in the order of their input gradients unless a schedule orders them otherwise.
 enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, WeightGrad, None };
 
 [[nodiscard]] constexpr std::size_t index(Pass pass) {

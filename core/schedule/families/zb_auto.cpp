@@ -1,17 +1,17 @@
-// Zero-bubble order made for given times and a given memory, one chunk a rank. The memory limit decides where
-// between ZB-H1 (p activations, "ZB-1p") and ZB-H2 (2p, "ZB-2p") the order lies.
+// Zero-bubble order made for given times and a given memory, one chunk a rank (the heuristic of Qi et al. 2023). The
+// memory limit decides where between ZB-H1 (p activations, "ZB-1p") and ZB-H2 (2p, "ZB-2p") the order lies.
 //
-// All ranks are played through together. Warm-up: as many forwards as memory holds and fit before the first
-// gradient arrives. Then round by round each rank takes one forward, if it has one to take, and one input
-// gradient. Weight gradients wait in a queue and go where the rank would otherwise stand idle: into a gap at
-// least as long as they are, or where memory is short, or into a shorter gap, which delays what follows, if
-// leaving it would make the rank's idle time the largest of all. Rank 0 sends no gradients, so that once its
-// forwards are done nobody waits for it and its weight gradients run at once.
+// All ranks are simulated together. Warm-up: as many forwards as memory holds and as fit before the first
+// gradient arrives. Then round by round each rank takes one forward, if one is left, and one input gradient. Weight
+// gradients wait in a queue and are placed where the rank would otherwise be idle: into a gap at least as long as they
+// are, or where memory is short, or into a shorter gap, which delays the following ops, if leaving it would make the
+// rank's idle time the largest of all. Rank 0 sends no gradients, so once its forwards are done no rank waits for it
+// and its weight gradients run at once.
 //
-// Three questions have no answer that is best for all times: whether the last warm-up forward may delay the
-// first gradient, whether a rank that is two forwards ahead of its neighbour may leave one out to take the
-// gradient first, and whether short gaps are filled always. All eight combinations are tried; the first
-// with the smallest largest span (a rank's first start to its last end) is kept.
+// Three choices have no answer that is best for all times: whether the last warm-up forward may delay the first
+// gradient, whether a rank that is two forwards ahead of its neighbour may skip one to take the gradient first, and
+// whether short gaps are always filled. All eight combinations are tried; the first whose longest span (a rank's first
+// start to its last end) is smallest is kept.
 
 #include "core/schedule/families/zb_auto.h"
 

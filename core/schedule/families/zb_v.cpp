@@ -1,13 +1,13 @@
-// ZB-V: two chunks a rank along a V, so that the first rank holds the first and the last stage and gets its
-// gradients early; backwards split into input and weight gradients, the latter filling what would be idle.
-// Who orders it:
+// ZB-V (Qi et al. 2024): two chunks a rank along a V, so that the first rank holds the first and the last stage and
+// gets its gradients early; backwards are split into input and weight gradients, and the latter fill idle time.
+// Flavors:
 //   greedy       weight gradients where the times leave room, within a memory limit (zb_v_greedy.cpp)
-//   handcrafted  one fixed pattern, whatever the times; torch has the same
-//   paddle       greedily too, for any number of chunks, and with the time of the loss (zb_v_paddle.cpp)
+//   handcrafted  one fixed pattern, independent of the times; torch has the same
+//   paddle       also greedy, for any number of chunks, and with the time of the loss (zb_v_paddle.cpp)
 //
 // The fixed pattern on rank s, with 0 and 1 for the chunks: 2(p−s)−1 times F0, s times F1 F0, p−s times
-// F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 go on), s times I0 I1,
-// p−s times I0 W0, and the weight gradients that are left, chunk 1's before chunk 0's. With fewer than 2p−1
+// F1 I1 W1, then F0 I0 W0 F1 I1 W1 until the forwards run out (F0 first, its I0 W0 continue), s times I0 I1,
+// p−s times I0 W0, and the remaining weight gradients, chunk 1's before chunk 0's. With fewer than 2p−1
 // micro-batches the order is that of 2p−1 without the ops of the missing ones.
 
 #include "core/schedule/families/families.h"

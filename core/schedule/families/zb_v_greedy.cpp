@@ -1,13 +1,13 @@
-// ZB-V by greedy filling. All ranks are played through together: a warm-up that fills the V, then rounds in
-// which each rank takes one input gradient and one forward. Weight gradients have no place of their own:
-// they wait in a queue per rank and go where the rank would otherwise stand idle, or where memory is needed.
+// ZB-V by greedy filling. All ranks are simulated together: a warm-up that fills the V, then rounds in which each rank
+// takes one input gradient and one forward. Weight gradients have no fixed place: they wait in a queue per rank and run
+// where the rank would otherwise be idle, or where memory is needed.
 //
-// What makes it more than a list scheduler is the idle time a rank is allowed. A weight gradient that is
-// longer than the gap before the next op delays that op; it is worth it only where the gap would make this
-// rank the one with the most idle time, because the step is as long as the worst rank makes it. And since
-// ranks that end up with little idle time in one run could have afforded more, a run is followed by another
-// that allows each rank what it lacked to the worst one, as long as that lowers the maximum. Whether short
-// gaps are filled before forwards, and before input gradients of chunk 1, is tried in all four ways.
+// Compared with a list scheduler, each rank is allowed some idle time. A weight gradient that is longer than the gap
+// before the next op delays that op. This pays only where the gap would make this rank the one with the most idle time,
+// because the worst rank determines the length of the step. Ranks that end up with little idle time in one run could
+// have afforded more, so a run is followed by another that allows each rank the difference to the worst one, as long as
+// that lowers the maximum. Whether short gaps are filled before forwards, and before input gradients of chunk 1, is
+// tried in all four combinations.
 
 #include "core/schedule/families/zb_v_greedy.h"
 

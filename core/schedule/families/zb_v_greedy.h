@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// What the greedy ZB-V order depends on.
+/// The inputs of the greedy ZB-V order.
 struct ZbVGreedyInput {
     int pp = 1;
     int microbatches = 1;
@@ -22,7 +22,7 @@ struct ZbVGreedyInput {
     ActivationSizes sizes;
 };
 
-/// The best of the orders that greedy filling finds; nothing where the memory does not hold the warm-up.
+/// The best order that greedy filling finds; nothing where the warm-up does not fit into the memory.
 /// Linear in p·m.
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput& input);
 

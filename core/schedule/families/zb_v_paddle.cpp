@@ -1,18 +1,18 @@
 // ZB-V as Paddle's ZBVPP pass orders it, for any number v ≥ 2 of chunks along a V with v legs. Like the greedy order
-// (zb_v_greedy.cpp) it plays all ranks through together and fills gaps with waiting weight gradients; it differs in
-// the warm-up, which knows v legs, in the loss, whose time it adds on the last stage, and in what it optimises: of
-// eight ways to fill, the order that ends first, not the one whose worst rank idles least.
+// (zb_v_greedy.cpp) it simulates all ranks together and fills gaps with waiting weight gradients. It differs in the
+// warm-up, which handles v legs; in the loss, whose time it adds on the last stage; and in the objective: of eight ways
+// to fill it takes the order that ends first, not the one whose worst rank idles least.
 //
-// Warm-up: leg by leg a first forward goes through all ranks, and then, in thought only, a first input gradient of
-// chunk 0. Before it comes to a rank, forwards of the chunks so far, one chunk after another, are laid into the gap,
-// each through all ranks that the gap's rank needs for it. On legs that go up, ranks also catch up with what the first
-// rank has done. Then rounds: each rank takes one input gradient, of the lowest chunk that can, and one forward, of
-// the highest that can. Before either, weight gradients fill the gap; one that does not fit goes in where the gap
-// would make this rank the one with most idle time, if the way to fill says so; and the rank of the loss, from which
-// all others get their gradients late, may take one before an input gradient when a fifth of it fits.
+// Warm-up: leg by leg a first forward goes through all ranks, and then, without being placed, a first input gradient of
+// chunk 0. Before it reaches a rank, forwards of the chunks so far, one chunk after another, are placed into the gap,
+// each on all ranks that it must pass before. On legs that go up, ranks also catch up with the first rank. Then rounds:
+// each rank takes one input gradient, of the lowest chunk that has one ready, and one forward, of the highest. Before
+// either, weight gradients fill the gap. One that does not fit is placed where the gap would make this rank the one
+// with most idle time, if the way to fill allows it. The rank of the loss, from which all others get their gradients
+// late, may take one before an input gradient when a fifth of it fits.
 //
-// A run is repeated with the idle times that ranks had in it allowed to them, as long as the largest sinks; the
-// repetition counts if it ends earlier.
+// A run is repeated with each rank's difference to the worst rank allowed as idle time, as long as the largest idle
+// time shrinks; a repetition counts if it ends earlier.
 
 #include "core/schedule/families/zb_v_paddle.h"
 

@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// What Paddle's order of ZB-V depends on.
+/// The inputs of Paddle's order of ZB-V.
 struct ZbVPaddleInput {
     int pp = 1;
     int microbatches = 1;
@@ -22,7 +22,7 @@ struct ZbVPaddleInput {
     std::int64_t memory_limit = std::numeric_limits<std::int64_t>::max(); ///< most a rank may hold, in that unit
 };
 
-/// The order that ends first of all ways to fill; nothing where one of them does not fit into the memory.
+/// Of all ways to fill, the order that ends first; nothing where one of them does not fit into the memory.
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput& input);
 
 } // namespace bubblescope

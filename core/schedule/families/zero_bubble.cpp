@@ -1,19 +1,18 @@
-// Zero-bubble orders whose shape is fixed: the backward in halves, the weight gradients held back so that the input
-// gradients reach the ranks above early.
+// Zero-bubble orders (Qi et al. 2023) of fixed shape: the backward in halves, the weight gradients deferred so that the
+// input gradients reach the ranks above early.
 //
 // ZB-H1, in the memory of 1F1B and in its order.
 //   handcrafted   rank s runs its weight gradients s behind its input gradients, to the end
 //   paddle        only the first s backwards and the last one are split; their weight gradients come at the
 //                 end. Rank 0 runs whole backwards
 //
-// ZB-H2, zero bubble at twice the memory of 1F1B: rank s runs 2(p−s)−1 warm-up forwards, so many that they
-// fill its wait for the first input gradient; then input gradients and forwards in turn, the weight
-// gradients 2s behind, so that on every rank the last work ends shortly after the last rank's.
+// ZB-H2, zero bubble at twice the memory of 1F1B: rank s runs 2(p−s)−1 warm-up forwards, enough to fill its wait for
+// the first input gradient; then input gradients and forwards in alternation, the weight gradients 2s behind, so that
+// the last work of every rank ends shortly after that of the last rank.
 //
 // Interleaved zero-bubble, PyTorch's: micro-batches go through the chunks in max(1, m div p) groups of N as in
 // interleaved_1f1b.cpp, but rank s runs only (v−1)·N + p−s−1 warm-up forwards, as 1F1B does, because the
-// steady part alternates forwards with input gradients; weight gradients follow s behind. With v = 1 this
-// is ZB-H1.
+// steady part alternates forwards with input gradients; weight gradients follow s behind. With v = 1 this is ZB-H1.
 
 #include "core/schedule/families/families.h"
 #include "core/schedule/families/phase_order.h"

@@ -1,23 +1,25 @@
-// Closed form of Chimera and BitPipe, in times of a chunk. Rank s and its mirror image do the same, so let s be the
-// smaller of the two and h = p/2−1−s the ranks between it and the middle. In slots, the idle ones of a rank are what
-// the diamond leaves: s before its first op and h in its warm-up, each as long as a forward; h in its cool-down and s
-// behind its last op, each as long as a backward. On the outermost ranks of Chimera, which turn around at once, the
-// warm-up's lie directly before the first backward and the cool-down's directly behind the last forward.
+// Closed forms of Chimera (Li and Hoefler 2021) and BitPipe (Wu et al. 2024), in times of a chunk.
 //
-// With t_f ≠ t_b forwards of the one pipeline meet backwards of the other: a rank that runs the shorter kind
-// waits |t_b−t_f| for one that runs the longer. On the way in or out of the diamond's middle that happens s times on
-// one end of the steady part and h times on the other, which end depending on the kind that is longer. Where two
-// blocks meet, backwards of the one alternate with forwards of the next on the outer ranks while the inner ones
-// have only one kind: each of the m/p−1 seams costs every rank (p−2)·|t_b−t_f| in its steady part.
+// Rank s and its mirror image do the same, so let s be the smaller of the two and h = p/2−1−s the number of ranks
+// between it and the middle. In slots, the idle ones of a rank are those that the diamond leaves: s before its first op
+// and h in its warm-up, each as long as a forward; h in its cool-down and s after its last op, each as long as a
+// backward. On the outermost ranks of Chimera, which turn around at once, those of the warm-up lie directly before the
+// first backward and those of the cool-down directly after the last forward.
+//
+// With t_f ≠ t_b, forwards of one pipeline meet backwards of the other: a rank that runs the shorter kind waits
+// |t_b−t_f| for one that runs the longer. On the way into or out of the diamond's middle that happens s times at one
+// end of the steady part and h times at the other; which end depends on the kind that is longer. Where two blocks meet,
+// backwards of one alternate with forwards of the next on the outer ranks, while the inner ranks have only one kind:
+// each of the m/p−1 seams costs every rank (p−2)·|t_b−t_f| in its steady part.
 //
 // Together (p−2)·(max(t_f, t_b) + (m/p−1)·|t_b−t_f|).
 //
-// With transfers that take c a block's way down and up costs 2c for each border and pass, p−1 borders and v/2
-// passes, and p−3 times c where the two directions meet in the middle; a seam as much on p−2 of the borders in
-// Chimera, and 4p−5 times c in BitPipe. At a seam ranks also wait for |t_b−t_f|, which hides the
-// last of a transfer: only what c exceeds (p/2−1) of those waits by in Chimera, p−2 in BitPipe, adds to the step.
-// These terms were found by comparing and hold for every size, time and c that was compared; where the gaps
-// then lie is not known.
+// With transfers that take c, a block's way down and up costs 2c for each border and pass, p−1 borders and v/2 passes,
+// and p−3 times c where the two directions meet in the middle. A seam costs as much on p−2 of the borders in Chimera,
+// and 4p−5 times c in BitPipe. At a seam ranks also wait for |t_b−t_f|, which hides the end of a transfer: only the
+// part of c that exceeds (p/2−1) of those waits in Chimera, p−2 in BitPipe, lengthens the step. These terms were found
+// by comparison with simulation and hold for every size, time and c that was compared; where the gaps then lie is not
+// known.
 
 #include "core/theory/forms/family_theory.h"
 
@@ -105,7 +107,8 @@ PeakForm chimeraPeaks(const Schedule& schedule) {
                     "m divisible by p", [=](int s) { return least + std::min(s, p - 1 - s); });
 }
 
-/// A pipeline's fill of (p−2) ops of the longer kind, as a share: right if twice it is what `work` times `share` says.
+/// The bubble rate (p−2)/(units·m+p−2) of a two-way pipeline, in which each rank runs `units`·m ops and fills p−2;
+/// right where the closed form gives the same rate.
 QuotedForm twoWayQuote(const Schedule& schedule, const CostModel& costs, double units, QuoteText text) {
     const double p = schedule.pp;
     const double m = schedule.microbatches;

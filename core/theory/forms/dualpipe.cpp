@@ -1,29 +1,28 @@
-// Closed form of DualPipe and DualPipeV folded to n ranks, with t_fb the time of a pair, seen from the innermost rank s
-// = n−1. Its first forward arrives (n−1)·t_f after the start. From there it never waits until its pairs are over: the
-// two sides feed it from both ends. Then it has only backwards, of t_b each, while its neighbour still puts a pair
-// between each two of its own; so n−1 times, once for every rank outside it, it waits t_fb−t_b for the next gradient.
-// After its last op the outer ranks still run n−1 times an input gradient with a kept weight gradient, of which it did
-// the latter meanwhile: the end is (n−1)(t_i−t_w) away. The sum is (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f also
-// written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle as long or less, since they have fewer pairs and each pair saves
-// t_f+t_b−t_fb of work.
+// Closed form of DualPipe and DualPipeV (DeepSeek-AI 2024) folded to n ranks, with t_fb the time of a pair.
 //
-// Slow input gradients, t_i > t_f, hold up the innermost rank's start instead: each of the n−1 ranks outside it
+// Seen from the innermost rank, s = n−1. Its first forward arrives (n−1)·t_f after the start. From then on it never
+// waits until its pairs are done: both sides feed it. Then it has only backwards, of t_b each, while its neighbour
+// still runs a pair between each two backwards. So n−1 times, once for every rank outside it, it waits t_fb−t_b for the
+// next gradient. After its last op the outer ranks still run n−1 times an input gradient with a deferred weight
+// gradient, of which it ran the latter meanwhile: the end is (n−1)(t_i−t_w) away. The sum is
+// (n−1)(t_fb + t_f − 2·t_w), with t_i = t_f also written (n−1)(t_fb + t_b − 3·t_w). Other ranks idle as long or less,
+// since they have fewer pairs and each pair saves t_f+t_b−t_fb of work.
+//
+// Slow input gradients, t_i > t_f, delay the start of the innermost rank instead: each of the n−1 ranks outside it
 // passes gradients on t_i−t_f later than it takes forwards, of which the first forward in stock hides one t_f:
 // (n−1)(t_fb + t_i − 2·t_w) − t_f. With t_w ≤ min(t_f, t_i) the larger of the two is the bubble.
 //
-// Its positions. Rank s, with b = n−s−1 ranks further in, starts s·t_f late. Inside the steady part each of those
-// ranks makes it wait t_fb−t_b for a far gradient and as long for the answer to its own, but for one, for which
-// the first forward of the steady part leaves room, t_f of it in front. With t_f > t_i every further rank's
-// answer but one is late by t_f−t_i too, which moves min(t_f−t_i, t_fb−t_b) to the front; with t_f < t_i the ranks
-// further in hold it up by b·(t_i−t_f) inside, those further out by s·(t_i−t_f) in front. Between steady part and
-// cool-down rank s waits s·(t_fb−t_b), as the innermost rank does; inside cool-down, for each rank further in, for
-// an input gradient with only a weight gradient to do, b·(t_i−t_w), and as much behind its last op for each rank
-// further out.
+// Positions. Rank s, with b = n−s−1 ranks further in, starts s·t_f late. Inside the steady part each of those ranks
+// makes it wait t_fb−t_b for a far gradient and as long for the answer to its own, except one, for which the first
+// forward of the steady part leaves room, t_f of it in front. With t_f > t_i every further rank's answer but one is
+// late by t_f−t_i too, which moves min(t_f−t_i, t_fb−t_b) to the front. With t_f < t_i the ranks further in delay it by
+// b·(t_i−t_f) inside, those further out by s·(t_i−t_f) in front. Between steady part and cool-down rank s waits
+// s·(t_fb−t_b), as the innermost rank does. Inside cool-down it waits, for each rank further in, for an input gradient
+// while it has only a weight gradient to run, b·(t_i−t_w), and as much after its last op for each rank further out.
 //
-// With longer weight gradients the innermost rank may lose more elsewhere, and the step is the longest of five: as
+// With longer weight gradients the innermost rank may lose more elsewhere, and the step is the longest of five: the two
 // above; with slow weight gradients (n−1)(t_fb − t_w) − t_f; with slow forwards and t_w > t_i
-// (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie is not known, and only totals are
-// given.
+// (n−1)(t_fb + t_f − t_b); and in any case (n−1)·t_f. Where the gaps then lie is not known, so only totals are given.
 
 #include "core/theory/forms/family_theory.h"
 

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// What a form's value says of the true one.
+/// How a form's value relates to the true one.
 enum class FormKind : std::uint8_t {
     Exact,
     LowerBound, ///< the true value is this or more
@@ -41,7 +41,7 @@ struct PeakForm {
     std::string domain;
 };
 
-/// What a quoted form is said to give.
+/// The quantity that a quoted form gives.
 enum class Quantity : std::uint8_t {
     PositionBubble, ///< a rank's bubble at one position
     Bubble,         ///< a rank's bubble in all
@@ -54,10 +54,10 @@ enum class Quantity : std::uint8_t {
 
 [[nodiscard]] std::string_view quantityName(Quantity quantity);
 
-/// A form as others state it, kept under its own name because it is wrong, incomplete or easily misread.
+/// A form as others state it, listed under its own name because it is wrong, incomplete or easily misread.
 struct QuotedForm {
     std::string name;   ///< "inner split of 1F1B, before the steady part"
-    std::string source; ///< where it stands
+    std::string source; ///< the work that states it
     Quantity quantity = Quantity::Bubble;
     Position position = Position::BeforeWarmup; ///< of a PositionBubble
     std::string expression;                     ///< in this house's symbols
@@ -84,13 +84,13 @@ struct ClosedForm {
     std::optional<double> span_bubble_rate; ///< none where the forms do not say when ranks start and end
     double over_ideal = 0;
     std::optional<PeakForm> peaks;  ///< none where no form is known
-    std::vector<QuotedForm> quoted; ///< what others say of this schedule, with verdicts
+    std::vector<QuotedForm> quoted; ///< what others state of this schedule, with verdicts
     bool f_then_b = false;          ///< positions are worded for F-then-B
 
     [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
-    /// Every position is listed with its exact value, so that 0 stands wherever none is.
+    /// Whether every position that is not 0 is listed with its exact value.
     [[nodiscard]] bool positionsKnown() const;
-    /// 0 where no form is listed.
+    /// The form's value; 0 where none is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;
     /// The forms between warm-up and steady, per rank: what consolidate() takes.
     [[nodiscard]] std::vector<TimeNs> beforeSteady() const;

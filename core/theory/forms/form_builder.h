@@ -9,10 +9,11 @@
 
 namespace bubblescope {
 
-/// What a rank's ops take, the optimizer aside.
+/// The time that a rank's ops take together, without the optimizer.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
 
-/// Refuses times per stage: for families with a form for slow transfers, but equal stages only.
+/// Rejects times per stage: for families whose form covers transfers with latency, but equal stages only. Errors:
+/// Usage.
 [[nodiscard]] Status requireEqualStages(const CostModel& costs);
 
 /// Whether transfers take no time at all.
@@ -32,24 +33,24 @@ struct PositionTerm {
     TimeNs value{0};
 };
 
-/// Assembles a family's ClosedForm position by position; totals, makespan and rates follow from the parts,
-/// so that they cannot contradict them.
+/// Assembles a family's ClosedForm position by position. Totals, makespan and rates are derived from the parts, so
+/// they cannot contradict them. The schedule and the costs must outlive the builder.
 class FormBuilder {
 public:
-    /// `domain` says in words where the forms are exact.
+    /// `domain` states in words where the forms are exact.
     FormBuilder(const Schedule& schedule, const CostModel& costs, std::string domain);
 
     /// One form for all ranks; `value` takes the rank s.
     FormBuilder& add(Position position, std::string expression, const std::function<TimeNs(int s)>& value);
 
     /// Forms of rank s alone, for orders whose ranks differ; one for each position. On a rank whose order has no
-    /// steady phase those between warm-up and cool-down are one bubble, between forward and backward.
+    /// steady phase, the terms between warm-up and cool-down are added up to one bubble between forward and backward.
     FormBuilder& addRank(int s, std::vector<PositionTerm> terms);
 
-    /// The outer ones of addFillAndDrain() alone.
+    /// Only the two outer positions of addFillAndDrain().
     FormBuilder& addEnds();
 
-    /// Sets each rank's total where not all positions are known; else it is their sum.
+    /// Sets each rank's total where not all positions are known; otherwise the total is their sum.
     FormBuilder& withTotal(TimeNs bubble);
 
     /// The positions that F-then-B, 1F1B and their relatives share, c being the transfers' latency: s·(t_f+c)
@@ -72,15 +73,15 @@ private:
     ClosedForm form_;
 };
 
-/// The form of a schedule of which only the makespan is known: what a rank's ops leave of it is its bubble.
-/// `domain` as in ClosedForm; the two expressions speak of the rank with the largest bubble where ranks
-/// differ.
+/// The form of a schedule of which only the makespan is known: a rank's bubble is the makespan less the time of its
+/// ops. `domain` as in ClosedForm; where ranks differ, the two expressions are those of the rank with the largest
+/// bubble.
 [[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
                                       std::string bubble_expression, std::string makespan_expression,
                                       std::string domain);
 
-/// Adds the span's rate to a form without positions, where it is known that on the rank with the longest span
-/// `idle` of it, which works `work`, is bubble.
+/// Adds the span's rate to a form without positions: on the rank with the longest span, which works for `work`, `idle`
+/// of the span is bubble.
 [[nodiscard]] ClosedForm withSpan(ClosedForm form, TimeNs idle, TimeNs work);
 
 /// Peak activations per rank; `value` takes the rank s.

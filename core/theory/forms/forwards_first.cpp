@@ -1,23 +1,21 @@
 // Closed forms of the orders that run all forwards before all backwards.
 //
-// F-then-B. Micro-batches leave stage 0 at 0, t_f, 2·t_f, …, so stage s starts at s·t_f and, since no
-// stage is slower than another, runs its m forwards without a gap until (s+m)·t_f. The last stage turns
-// around at (p−1+m)·t_f and each stage above it starts its backwards t_b later: stage s at
-// (p−1+m)·t_f + (p−1−s)·t_b. Between the two it idles (p−1−s)·t_f + (p−1−s)·t_b. Its last backward ends
-// at (p−1+m)·t_f + (p−1−s)·t_b + m·t_b, which is s·t_b before rank 0 ends the step. A latency c delays each stage by
-// one more c on the way down and on the way up.
+// F-then-B (GPipe, Huang et al. 2019). Micro-batches leave stage 0 at 0, t_f, 2·t_f, …, so stage s starts at s·t_f. No
+// stage is slower than another, so it runs its m forwards without a gap until (s+m)·t_f. The last stage turns around at
+// (p−1+m)·t_f, and each stage above it starts its backwards t_b later: stage s at (p−1+m)·t_f + (p−1−s)·t_b. Between
+// the two it idles for (p−1−s)·t_f + (p−1−s)·t_b. Its last backward ends at (p−1+m)·t_f + (p−1−s)·t_b + m·t_b, which is
+// s·t_b before rank 0 ends the step. A latency c delays each stage by another c on the way down and on the way up.
 //
-// Unequal stages: of equal jobs that pass machines in a row, the last leaves Σf + (m−1)·max f after the first entered,
-// since behind the slowest machine nobody waits and before it nothing is held up. The last stage has all
-// forwards by then, and the backwards do the same in the other direction.
+// Unequal stages. When equal jobs pass machines in a row, the last job leaves Σf + (m−1)·max f after the first one
+// entered: nothing waits behind the slowest machine, and nothing is delayed before it. The last stage has all forwards
+// by then, and the backwards do the same in the other direction.
 //
-// Looped breadth-first, with t_f and t_b of one chunk. A rank can start chunk c+1 once the first micro-batch has
-// come round the loop, p·t_f after it started chunk c; it is busy with chunk c for m·t_f of them. With
-// m ≥ p nothing is lost and the bubble is that of F-then-B in chunk times, (p−1)(t_f+t_b). With m < p each
-// of the v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back. Latency lengthens the round as it
-// lengthens filling and draining (latency.h).
-// Descending backwards change the micro-batches' names only: each stage still gets one gradient every t_b.
-// Interleaved F-then-B is the same order within narrower limits; as m ≥ p, nothing is lost there.
+// Looped breadth-first (Lamy-Poirier 2023), with t_f and t_b of one chunk. A rank can start chunk c+1 once the first
+// micro-batch has come round the loop, p·t_f after it started chunk c; it is busy with chunk c for m·t_f of that time.
+// With m ≥ p nothing is lost, and the bubble is that of F-then-B in chunk times, (p−1)(t_f+t_b). With m < p each of the
+// v−1 wraps loses (p−m)·t_f going forward and (p−m)·t_b going back. Latency lengthens the loop as it lengthens filling
+// and draining (latency.h). Descending backwards only rename micro-batches: each stage still gets one gradient every
+// t_b. Interleaved F-then-B is the same order within narrower limits; as m ≥ p, nothing is lost there.
 
 #include "core/theory/forms/family_theory.h"
 

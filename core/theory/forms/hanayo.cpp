@@ -1,26 +1,28 @@
-// Closed form of Hanayo's waves, for t_f = t_b = t. On its way through 2·v·p ticks a micro-batch that enters in tick e
-// meets rank s in the ticks e+s and e+2p−1−s modulo 2p. Micro-batches that enter two ticks apart therefore never want
-// a rank at the same time, p of them fill every tick of every rank, and the next p can enter where they
-// leave. The last of m enters in tick 2·v·p·(⌈m/p⌉−1) + 2·((m−1) mod p) and leaves 2·v·p ticks later. Greedy
-// enters micro-batches earlier and ends no sooner: with m divisible by p it cannot, as the last rank has
-// 2·m·v ops, p−1 ticks before the first of them and as many after the last.
+// Closed forms of Hanayo's waves (Liu et al. 2023).
 //
-// With t_f ≠ t_b the meeting points shift against each other. In a round of p micro-batches, m ≤ p, the longer
-// kind sets the pace wherever the two meet: all ops take max(t_f, t_b) but one of each kind and chunk that
-// somebody must run alone, v·p·(t_f+t_b) for the way of one micro-batch, and each further one adds 2·max(t_f, t_b).
-// With g = m/p rounds and t_f ≥ t_b every round loses (p−1)(t_f−t_b) more. With t_f < t_b and more than one round
-// the greedy order, which was made for equal ops, sends forwards ahead or not depending on v, p and both times: no
-// form is known, and the bound that holds for any order is given.
+// For t_f = t_b = t. On its way through 2·v·p ticks a micro-batch that enters in tick e meets rank s in the ticks e+s
+// and e+2p−1−s modulo 2p. Micro-batches that enter two ticks apart therefore never need a rank at the same time; p of
+// them fill every tick of every rank, and the next p can enter where they leave. The last of m enters in tick
+// 2·v·p·(⌈m/p⌉−1) + 2·((m−1) mod p) and leaves 2·v·p ticks later. The greedy order enters micro-batches earlier and
+// ends no sooner: with m divisible by p it cannot, as the last rank has 2·m·v ops, p−1 ticks before the first of them
+// and as many after the last.
 //
-// With transfers that take c ≤ t, t = t_f = t_b, and m = g·p: a round's way leads over v(p−1) borders and back, and the
-// next round follows it over all but one each way; 2(p−1)·c for the way of the first to the last rank and back come
-// on top. Longer transfers would let ranks fall behind that have an op to spare.
+// With t_f ≠ t_b the meeting points shift against each other. In a round of p micro-batches, m ≤ p, the longer kind
+// sets the pace wherever the two meet: all ops take max(t_f, t_b) except one of each kind and chunk that some rank must
+// run alone, v·p·(t_f+t_b) for the way of one micro-batch, and each further one adds 2·max(t_f, t_b). With g = m/p
+// rounds and t_f ≥ t_b every round loses (p−1)(t_f−t_b) more. With t_f < t_b and more than one round the greedy order,
+// which was made for equal ops, does or does not send forwards ahead, depending on v, p and both times: no form is
+// known, and the bound that holds for any order is given.
+//
+// With transfers that take c ≤ t, t = t_f = t_b, and m = g·p: a round passes v(p−1) borders and back, and the next
+// round follows it over all but one each way; 2(p−1)·c for the way of the first to the last rank and back are added.
+// Longer transfers would delay ranks that have an op to run meanwhile.
 //
 // Positions, m = g·p and t_f ≥ t_b, d = t_f−t_b: s·t_f and s·t_b at the outside. Rank s waits (p−s−1)·t_f until the
-// wave comes back to it for the first time, which is inside its warm-up in the first round when there is only
-// one (directly before the first backward where v = 2 lets it turn around at once) and inside the steady part
-// otherwise, and (p−s−1)·t_b in cool-down. The rounds' (p−1)·d lie before the steady part on the p−s−1 ranks' side
-// and behind it on the other, all further rounds' inside.
+// wave returns to it for the first time. That lies inside its warm-up in the first round when there is only one
+// (directly before the first backward where v = 2 lets it turn around at once), and inside the steady part otherwise.
+// It waits (p−s−1)·t_b in cool-down. Of the first
+// round's (p−1)·d, (p−s−1)·d lie before the steady part and s·d after it; those of all further rounds lie inside.
 
 #include "core/theory/forms/family_theory.h"
 

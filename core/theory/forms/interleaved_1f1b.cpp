@@ -1,28 +1,29 @@
-// Closed forms of interleaved 1F1B, with t_f and t_b the times of one chunk. A chunk's output comes back to the rank,
-// for its next chunk, p ops of its kind later. While every group has at least p members, the rank is that long
-// busy with the rest of the group, so it never waits for its own wrap-around: the step is that of 1F1B with
-// m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times, smaller than 1F1B's by the factor
-// v. (N must be the largest group: with less warm-up the larger groups deadlock.) The consolidated positions
-// follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts: X(s) = X(s+1) + t_b.
-// As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk to the
-// next. Groups that differ by more than one, or at all where v > 2, do not always leave room to make the steady
-// parts contiguous; the totals and the outer positions stand.
+// Closed forms of interleaved 1F1B (Narayanan et al. 2021), with t_f and t_b the times of one chunk.
 //
-// Latency, and a single group smaller than p. With equal groups of N each wrap waits for what N micro-batches are too
-// few to hide of the round (latency.h), as in looped breadth-first: of the steady part the wraps of forwards and
-// those of backwards lie apart. Every hop inside a group has one op of the other direction to hide behind,
-// so this stands while c is no longer than the shorter op; with longer transfers every turn waits too and no
-// form is known. For N = p the sum is (p−1)(t_f+t_b) + 2·c·(v·p−1).
+// A chunk's output returns to the rank, for its next chunk, p ops of its kind later. While every group has at least p
+// members, the rank is busy with the rest of the group for that long, so it never waits for its own wrap-around. The
+// step is that of 1F1B with m·v units of work a rank, and the bubble (p−1)(t_f+t_b) in chunk times is smaller than that
+// of 1F1B by the factor v. (N must be the largest group: with less warm-up the larger groups deadlock.) The
+// consolidated positions follow from the argument in one_f_one_b.cpp, applied to the contiguous steady parts:
+// X(s) = X(s+1) + t_b. As executed, part of the bubble lies inside the steady part, where a rank wraps from one chunk
+// to the next. Groups that differ by more than one, or that differ at all where v > 2, do not always leave room to make
+// the steady parts contiguous; the totals and the outer positions hold nevertheless.
 //
-// Several groups of which one is smaller than p make every rank wait at each of its wrap-arounds, by how much depends
-// on what surrounds it. No form is known; order_bound.h bounds them.
+// Latency, and a single group smaller than p. With equal groups of N each wrap waits for the part of the loop that N
+// micro-batches are too few to hide (latency.h), as in looped breadth-first; in the steady part the wraps of forwards
+// and those of backwards are separate. Every hop inside a group has one op of the other direction to hide behind, so
+// the form holds while c is no longer than the shorter op. With longer transfers every turn waits too, and no form is
+// known. For N = p the sum is (p−1)(t_f+t_b) + 2·c·(v·p−1).
+//
+// Several groups, one of them smaller than p, make every rank wait at each of its wrap-arounds, by an amount that
+// depends on the neighbouring groups. No form is known; order_bound.h gives a lower bound.
 //
 // Split backwards (flavors sail-sg and paddle-static-split). A rank never waits in the steady turns. Rank 0's last
-// input gradient comes p−1 forwards and as many
-// input gradients later than its own work would let it; weight gradients delay nobody, and at the end there is
-// one for every rank to do. That is all for paddle-static-split and for sail-sg with N = p. With smaller groups
-// the first group's forwards are back (p−N)·t_f late for each further chunk, and the last group's gradients
-// p·t_i−N·t_b if that is more than 0. A weight gradient longer than t_f+t_i may delay more.
+// input gradient comes p−1 forwards and as many input gradients later than its own work would let it. Weight gradients
+// delay no other rank, and at the end every rank has one left to run. That is all for paddle-static-split and for
+// sail-sg with N = p. With smaller groups the first group's forwards return (p−N)·t_f late for each further chunk, and
+// the last group's gradients p·t_i−N·t_b late if that is positive. A weight gradient longer than t_f+t_i may delay
+// more.
 
 #include "core/theory/forms/family_theory.h"
 
@@ -42,7 +43,7 @@
 namespace bubblescope {
 namespace {
 
-/// The groups of an order: how many forwards of chunk 0 stand together.
+/// The groups of an order: how many forwards of chunk 0 follow each other.
 struct Groups {
     std::vector<int> sizes;
     bool equal = true;
@@ -128,7 +129,7 @@ PeakForm wholePeaks(const Schedule& schedule) {
                     [&](int s) { return std::min(all, 2 * (p - s - 1) + (v - 1) * largest + 1); });
 }
 
-/// The deck's split of the middle, for groups of p and more than one of them.
+/// The split of the middle bubble in Zheng 2024, for two or more groups of p.
 void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t) {
     const int p = schedule.pp;
     const auto [shorter, longer] = std::minmax(t.forward, t.backward);
@@ -144,8 +145,8 @@ void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, con
         Position::SteadyToCooldown, [&](int s) { return (p - s - 1) * t.backward; }, feasible));
 }
 
-/// The numbers that the deck gives for two sizes of p = 4, v = 2.
-void addDeckNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t, const Groups& groups) {
+/// The numbers of Zheng 2024 for two sizes of p = 4, v = 2.
+void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, const OpTimes& t, const Groups& groups) {
     const TimeNs both = t.forward + t.backward;
     if (groups.sizes == std::vector{4, 1} && t.forward == t.backward) {
         list.push_back(bubbleQuote(schedule,
@@ -182,7 +183,7 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     const bool groups_of_p = groups.equal && groups.sizes.front() == p && v > 1;
     std::vector<QuotedForm> list;
     if (free && groups_of_p && groups.sizes.size() > 1 && p > 1) addSplitQuotes(list, schedule, costs.times);
-    if (free && p == 4 && v == 2) addDeckNumbers(list, schedule, costs.times, groups);
+    if (free && p == 4 && v == 2) addZhengNumbers(list, schedule, costs.times, groups);
     list.push_back(
         bubbleQuote(schedule,
                     {"VPP has the bubble of balanced VPP for every m", "seed deck", "(p−1)·(t_f+t_b)",

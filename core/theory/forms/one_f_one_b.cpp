@@ -1,40 +1,39 @@
-// Closed forms of 1F1B and of the orders whose ranks run one forward and one backward in turn as it does.
+// Closed forms of 1F1B and of the orders that alternate one forward and one backward as it does.
 //
-// 1F1B, on the consolidated timeline, where the steady part of each rank is contiguous. Let X(s)
-// be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b after
-// rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which
-// allows no more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so
-// X(s) = (p−s−1)·t_b. The rank's total is (p−1)(t_f+t_b), of which s·t_f lie before its first forward
-// and s·t_b after its last backward, as in F-then-B; what is left, (p−s−1)·t_f, lies between the steady
-// part and cool-down. (Put the other way round, as it is sometimes drawn, the forms contradict the
-// dependencies whenever t_f ≠ t_b.) As executed without consolidation the latter are p−s−1 single gaps
-// of t_f in front of the cool-down backwards.
+// 1F1B (Narayanan et al. 2019, Fan et al. 2021), on the consolidated timeline, where the steady part of each rank is
+// contiguous. Let X(s) be the bubble before it. The first backward of rank s needs that of rank s+1, which ends t_b
+// after rank s+1 could start it: X(s) ≥ X(s+1) + t_b. The forwards of rank s+1 need those of rank s, which allows no
+// more than X(s) ≤ X(s+1) + t_b once the steady part is contiguous. X(p−1) = 0, so X(s) = (p−s−1)·t_b. The rank's total
+// is (p−1)(t_f+t_b), of which s·t_f lie before its first forward and s·t_b after its last backward, as in F-then-B. The
+// remaining (p−s−1)·t_f lie between the steady part and cool-down. (The two are sometimes drawn the other way round;
+// that contradicts the dependencies whenever t_f ≠ t_b.) As executed, without consolidation, the remainder is p−s−1
+// single gaps of t_f in front of the cool-down backwards.
 //
-// A rank with m ≤ p−s has all forwards before all backwards and no steady part; its two middle bubbles
-// are one.
+// A rank with m ≤ p−s has all forwards before all backwards and no steady part; its two middle bubbles are one.
 //
-// With latency c the step takes (p−1)·2·c more for filling and draining, and 2·c for each border that it passes
-// while it turns round (latency.h): steady parts are no longer contiguous, only the outer positions are stated.
+// With latency c the step takes (p−1)·2·c more for filling and draining, and 2·c for each border that it passes while
+// it turns between forward and backward (latency.h). Steady parts are then no longer contiguous, and only the outer
+// positions are stated.
 //
-// Unequal stages, t_i = t_f+t_b of stage i. One micro-batch passes all stages down and up, which takes Σt; rank s
-// needs m·t_s after the forwards and before the backwards of the stages above it. No more is known in general.
-// Where the last stage is the slowest, it never waits between its first op and its last: the ranks above
-// it bring a forward at least every t_last. Then the second bound, with s = p−1, is attained.
+// Unequal stages, t_i = t_f+t_b of stage i. One micro-batch passes all stages down and up, which takes Σt. Rank s needs
+// m·t_s after the forwards and before the backwards of the stages above it. In general only these bounds are known.
+// Where the last stage is the slowest, it never waits between its first op and its last: the ranks above it deliver a
+// forward at least every t_last. Then the second bound, with s = p−1, is attained.
 //
 // Eager 1F1B. The argument of 1F1B needs only that a rank's forwards are never late, and here they are earlier. The
-// middle bubble can then be split in more than one way; the forms give the split of 1F1B, which stays possible.
-// With latency c a turn from forward to backward has two micro-batches of work for each border instead of one: it
-// costs nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
+// middle bubble can then be split in more than one way; the forms give the split of 1F1B, which stays possible. With
+// latency c a turn from forward to backward has two micro-batches of work for each border instead of one. It costs
+// nothing while 2·c ≤ t_f+t_b, and beyond that 2·c − (t_f+t_b) for each border passed (latency.h).
 //
-// Seq1F1B, with t_f and t_b the times of one slice. All ranks run the same list of units and differ
-// in warm-up by one a rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part
-// without waiting: the argument of 1F1B holds word for word with m·k units. So the bubble is
-// (p−1)(t_f+t_b) in times of a slice, a k-th of what 1F1B loses.
+// Seq1F1B (Sun et al. 2024), with t_f and t_b the times of one slice. All ranks run the same list of units and differ
+// in warm-up by one a rank, as in 1F1B, and the last rank goes from its k−1 warm-up forwards to its steady part without
+// waiting. The argument of 1F1B therefore holds with m·k units, and the bubble is (p−1)(t_f+t_b) in times of a slice, a
+// k-th of what 1F1B loses.
 //
 // VPP in balanced memory, with t_f and t_b of one chunk. The v−1 chunks of warm-up run without a gap, since m ≥ p
-// micro-batches keep a rank busy until the first is back; what follows is 1F1B on the
-// last chunk, with its positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where
-// m micro-batches are too few for the round, and the 1F1B of the last chunk turn round as in 1F1B (latency.h).
+// micro-batches keep a rank busy until the first one returns. What follows is 1F1B on the last chunk, with its
+// positions; the cool-down mirrors the warm-up. Latency makes the wraps between chunks wait where m micro-batches are
+// too few to hide the loop, and the 1F1B of the last chunk loses at its turns as 1F1B does (latency.h).
 
 #include "core/theory/forms/family_theory.h"
 
@@ -93,7 +92,7 @@ PeakForm oneFOneBPeaks(const Schedule& schedule) {
                     [&](int s) { return std::min(schedule.microbatches, schedule.pp - s); });
 }
 
-/// The deck's split of the middle, where there is a rank that it speaks of.
+/// The split of the middle bubble in Zheng 2024, where some rank has a steady part.
 std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) {
     if (schedule.pp < 2 || schedule.microbatches < 3) return {};
     const auto below = [&](TimeNs op) { // ranks without a steady part have neither position

@@ -1,34 +1,32 @@
 // Closed forms of 1F1B and interleaved 1F1B with overlapped pairs of a forward and a backward.
 //
-// Closed form, with t_fb the time of a pair and c a transfer's latency. The last rank has the smallest warm-up,
-// n = p(v−1)+1 forwards, hence as many backwards alone and m·v−n pairs. Its first forward comes (p−1)(t_f+c)
-// after the start, and (p−1)(t_b+c) of backwards follow its last op on the ranks above it. In between, with c = 0,
-// it never waits: what it needs next is always two micro-batches or a whole group behind. The step takes
-// (p−1)(t_f+t_b) + n(t_f+t_b) + (m·v−n)·t_fb. Ranks above it run fewer pairs, so they are busier, as long as
-// a pair takes no longer than its halves, and idle less. A pair shorter than its longer half, which no hardware
-// gives, would leave the last rank waiting.
+// Let t_fb be the time of a pair and c a transfer's latency. The last rank has the smallest warm-up, n = p(v−1)+1
+// forwards, hence as many backwards that run alone, and m·v−n pairs. Its first forward arrives (p−1)(t_f+c) after the
+// start, and (p−1)(t_b+c) of backwards follow its last op on the ranks above it. In between, with c = 0, it never
+// waits: its next input is always two micro-batches or a whole group ahead. The step takes
+// (p−1)(t_f+t_b) + n(t_f+t_b) + (m·v−n)·t_fb. Ranks above it run fewer pairs. As long as a pair takes no longer than
+// its two halves, they are busier and idle less. A pair shorter than its longer half, which no hardware provides, would
+// make the last rank wait.
 //
-// Positions. Rank s starts s·(t_f+c) late and ends s·(t_b+c) early. Its first gradient has been through the first
-// pairs of the p−s−1 ranks below, while it ran a forward for each of them: (p−s−1)(t_fb−t_f+2·c) before the
-// steady part, where a border adds c each way. In cool-down it needs t_b a turn, and the rank below, still in
-// pairs, gives a gradient every t_fb: (p−s−1)(t_fb−t_b+2·c). A rank whose forwards end before its first pair would
-// begin has no steady part, and both are one.
+// Positions. Rank s starts s·(t_f+c) late and ends s·(t_b+c) early. Its first gradient has passed the first pairs of
+// the p−s−1 ranks below, while the rank ran a forward for each of them: (p−s−1)(t_fb−t_f+2·c) before the steady part,
+// where a border adds c each way. In cool-down the rank needs t_b a turn, and the rank below, still in pairs, delivers
+// a gradient every t_fb: (p−s−1)(t_fb−t_b+2·c). A rank whose forwards end before its first pair would begin has no
+// steady part, and the two are one.
 //
-// Slow transfers in the steady part. Pair j of rank s and pair j+2 of rank s+1 exchange a micro-batch, and pair
-// j+2 of rank s waits for the answer: two pairs take 2·c more. So of the last rank's m·v−n pairs every second
-// waits 2·c, rank s of which spends 2(p−s−1)·c before and behind its steady part. With chunks a micro-batch also
-// goes round through all p borders between two chunks, so that no pair but the first starts on time, c each;
-// and warm-up and cool-down pass the p borders once more for each chunk but one.
+// Latency in the steady part. Pair j of rank s and pair j+2 of rank s+1 exchange a micro-batch, and pair j+2 of rank s
+// waits for the answer, so two pairs take 2·c more. Of the last rank's m·v−n pairs every second one waits 2·c; rank s
+// spends 2(p−s−1)·c of that before and after its steady part. With chunks a micro-batch also passes all p borders
+// between two chunks, so that every pair but the first waits c; and warm-up and cool-down pass the p borders once more
+// for each chunk but one.
 //
-// Flavor `paddle-mp` is the order of PaddlePaddle's pass that overlaps tensor-parallel communication (which
-// core/optimize/overlap looks into): plain 1F1B with p−s warm-up forwards, whose backward and next forward become the
-// pair. Its halves do not depend on each other either, but neighbours now run their pairs in turn. Rank s's
-// i-th pair needs the gradient of rank s+1's i-th, and rank s+1's next pair needs the activation that comes out
-// of rank s's. So the last rank, which starts its first pair after p·t_f, starts one every 2·t_fb; the m−1
-// pairs take (2m−3)·t_fb, and p backwards follow the last one: p(t_f+t_b) + (2m−3)·t_fb. A lone rank waits for
-// nobody, and its pairs follow each other. So every rank waits t_fb+2·c, for its neighbour's pair there and back,
-// before each of its pairs but the last rank before its first, and rank s p−s−1 times as long before its first and
-// p−s−2 times in cool-down.
+// Flavor paddle-mp, the order of PaddlePaddle's pass that overlaps tensor-parallel communication. Neighbours run their
+// pairs in turn: rank s's i-th pair needs the gradient of rank s+1's i-th, and rank s+1's next pair needs the
+// activation that rank s's pair produces. So the last rank, which starts its first pair after p·t_f, starts one every
+// 2·t_fb; the m−1 pairs take (2m−3)·t_fb, and p backwards follow the last one: p(t_f+t_b) + (2m−3)·t_fb. A single rank
+// waits for nothing, and its pairs follow each other directly. Every rank waits t_fb+2·c, for its neighbour's pair and
+// the transfers there and back, before each of its pairs, except that the last rank does not wait before its first;
+// rank s waits p−s−1 times as long before its first pair and p−s−2 times in cool-down.
 
 #include "core/theory/forms/family_theory.h"
 

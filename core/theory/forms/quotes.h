@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// What a quote says, apart from its values.
+/// The text of a quote, apart from its values.
 struct QuoteText {
     std::string name;
     std::string source;
@@ -16,28 +16,28 @@ struct QuoteText {
     std::string verdict; ///< two sentences
 };
 
-// Each makes one QuotedForm; `holds` says whether it is right for the schedule and costs at hand.
+// Each makes one QuotedForm; `holds` states whether it is right for the given schedule and costs.
 
-/// Of a bubble at one position; `value` takes the rank s.
+/// A bubble at one position; `value` takes the rank s.
 [[nodiscard]] QuotedForm positionQuote(const Schedule& schedule, QuoteText text, Position position,
                                        const std::function<TimeNs(int s)>& value, bool holds);
 
-/// Of every rank's bubble in all.
+/// The total bubble of every rank.
 [[nodiscard]] QuotedForm bubbleQuote(const Schedule& schedule, QuoteText text, TimeNs value, bool holds);
 
-/// Of one time for the whole step: a makespan or the longest span's bubble.
+/// One time for the whole step: a makespan or the longest span's bubble.
 [[nodiscard]] QuotedForm timeQuote(Quantity quantity, QuoteText text, TimeNs value, bool holds);
 
-/// Of one of the rates.
+/// One of the rates.
 [[nodiscard]] QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool holds);
 
-/// The share of the span that sail-sg's README (zero-bubble-pipeline-parallelism, 2024) gives an order, in sixths of
-/// 1F1B's B = (p−1)/(m+p−1); `expression` is its wording. The order really idles `units` ops beside the 3·m·v of its
-/// work, t_f = t_i = t_w; a limit may meet that at single sizes.
+/// The span bubble rate that the sail-sg README (Qi et al. 2023) gives an order, in sixths of 1F1B's
+/// B = (p−1)/(m+p−1); `expression` is its wording. In truth the order idles for `units` ops beside the 3·m·v ops of its
+/// work, t_f = t_i = t_w. The README gives a limit, which can be met exactly at single sizes.
 [[nodiscard]] QuotedForm sailSgShareQuote(const Schedule& schedule, int sixths, int units, std::string name,
                                           std::string expression);
 
-/// The "bubble fraction" (p−1)/(m·v) of the Megatron-LM papers, which divides by the ideal time. Right on equal stages
+/// The "bubble fraction" (p−1)/(m·v) of Narayanan et al. 2021, which divides by the ideal time. Right on equal stages
 /// with free transfers where m ≥ p or v = 1.
 [[nodiscard]] QuotedForm overIdealQuote(const Schedule& schedule, const CostModel& costs, int v);
 

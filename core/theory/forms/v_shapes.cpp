@@ -1,18 +1,17 @@
-// Closed forms of V-Half, V-Min and V-1F1B.
+// Closed forms of V-Half, V-Min (Qi et al. 2024) and V-1F1B.
 //
-// V-Half and V-Min, for t_f = t_i = t_w = t. In the steady state no rank is idle, so the bubble is what a micro-batch's
-// way through all ranks leaves of the ends, whatever m is once there is a steady state. Fitted to simulation and
-// compared with it for p ≤ 34 (V-Half 6·⌊(p−1)/2⌋−1, but 1 for p = 2; V-Min 4p−5, and 4p−7 if 3 divides p). For
-// other times ranks wait in the steady state too: no form is known, and V-Min's bubble then grows with m. All
-// ranks hold equally much, 2·⌊(p+2)/2⌋ (V-Half) or 2·⌊(p+4)/3⌋ (V-Min), the pattern's peak; in V-Min the first
-// rank holds one less if p mod 3 = 2.
+// V-Half and V-Min, for t_f = t_i = t_w = t. In the steady state no rank is idle, so the bubble comes from the ends,
+// where a micro-batch passes all ranks, and does not depend on m once there is a steady state. The forms were fitted to
+// simulation and compared with it for p ≤ 34 (V-Half 6·⌊(p−1)/2⌋−1, but 1 for p = 2; V-Min 4p−5, and 4p−7 if 3 divides
+// p). For other times ranks wait in the steady state too: no form is known, and V-Min's bubble then grows with m. All
+// ranks hold the same number of activations, 2·⌊(p+2)/2⌋ (V-Half) or 2·⌊(p+4)/3⌋ (V-Min), the pattern's peak; in V-Min
+// the first rank holds one less if p mod 3 = 2.
 //
-// V-1F1B, for t_b = 2·t_f. While all micro-batches fit, m ≤ ⌊2p/3⌋+1, the last of them is followed down and
-// up the V, 6p slots from its first forward to its last backward, and it started four slots behind its
-// predecessors: (6p−4−2m)·t_f of the step are bubble. With more the pauses take part; by simulation for p ≤ 34 the
-// bubble is 5(p−1)·t_f if p mod 3 = 1 and (5p−7)·t_f if p mod 3 = 2 (p ≥ 5), from then on independent of m. If 3
-// divides p it is (5p−9)·t_f or (5p−8)·t_f, the larger from some m on. Peaks are the pattern's, 2·(⌊2p/3⌋+1) on
-// every rank.
+// V-1F1B, for t_b = 2·t_f. While all micro-batches fit, m ≤ ⌊2p/3⌋+1, the last of them passes down and up the V in 6p
+// slots from its first forward to its last backward, and it started four slots behind its predecessors:
+// (6p−4−2m)·t_f of the step are bubble. With more micro-batches the pauses matter. By simulation for p ≤ 34 the bubble
+// is 5(p−1)·t_f if p mod 3 = 1 and (5p−7)·t_f if p mod 3 = 2 (p ≥ 5), from then on independent of m. If 3 divides p it
+// is (5p−9)·t_f or (5p−8)·t_f, the larger from some m on. Peaks are the pattern's, 2·(⌊2p/3⌋+1) on every rank.
 
 #include "core/theory/forms/family_theory.h"
 

@@ -1,47 +1,46 @@
-// Bubbles of ZB-H1 and interleaved zero-bubble, in times of one chunk; c is a transfer's latency.
+// Closed forms of ZB-H1 (Qi et al. 2023) and interleaved zero-bubble, in times of one chunk; c is a transfer's latency.
 //
 // m ≥ p: the bubble is (p−1)·max(t_f+t_i−t_w, t_f, t_i). Take t_w ≤ t_f and t_w ≤ t_i first. Rank s starts s·t_f
-// late. Its first input gradient comes up from the last rank through p−s−1 stages at t_i each; no weight
-// gradient lies on that path, since rank s still owes fewer than s: a wait of (p−s−1)·t_i. In cool-down rank s runs
-// p−s−1 input gradients with a weight gradient after each, while the last rank, which still has forwards, sends
-// one every t_f+t_i: gaps of t_f−t_w, p−s−1 of them, which consolidation gathers before cool-down. After its last
-// input gradient rank s has s weight gradients more to run than rank 0 has, which takes s·t_w; rank 0's last
-// input gradient comes s·t_i later: s·(t_i−t_w) at the end. Together (p−1)(t_f+t_i−t_w) on every rank.
+// late. Its first input gradient comes up from the last rank through p−s−1 stages at t_i each; no weight gradient lies
+// on that path, since rank s still owes fewer than s: a wait of (p−s−1)·t_i. In cool-down rank s runs p−s−1 input
+// gradients with a weight gradient after each, while the last rank, which still has forwards, sends one every t_f+t_i:
+// gaps of t_f−t_w, p−s−1 of them, which consolidation gathers before cool-down. After its last input gradient rank s
+// has s more weight gradients to run than rank 0, which takes s·t_w; rank 0's last input gradient comes s·t_i later:
+// s·(t_i−t_w) at the end. Together (p−1)(t_f+t_i−t_w) on every rank.
 //
-// With t_w > t_f the cool-down gaps are filled and rank 0 waits for nothing but its first input gradient,
-// (p−1)·t_i; the ranks below can put off their cool-down by s·(min(t_i, t_w)−t_f). With t_w > t_i the last rank's
-// owed weight gradients end after all others' work, so that it idles only before its first forward, (p−1)·t_f.
-// Each of the three is what some rank cannot avoid; the largest decides. The form usually quoted,
-// (p−1)(t_f+t_i−t_w), holds only while t_w is the smallest of the three.
+// With t_w > t_f the cool-down gaps are filled, and rank 0 waits only for its first input gradient, (p−1)·t_i; the
+// ranks below can delay their cool-down by s·(min(t_i, t_w)−t_f). With t_w > t_i the last rank's owed weight gradients
+// end after the work of all others, so it idles only before its first forward, (p−1)·t_f. Each of the three is a bubble
+// that some rank cannot avoid; the largest decides. The form of Qi et al. 2023, (p−1)(t_f+t_i−t_w), holds only while
+// t_w is the smallest of the three.
 //
-// What the zero-bubble papers count, the bubble on a rank's own span, is largest on rank 0: it waits (p−1)·t_i for
+// The span bubble of the zero-bubble papers, counted on a rank's own span, is largest on rank 0: it waits (p−1)·t_i for
 // its first input gradient and p−1 times t_f−t_w in cool-down.
 //
-// m < p, one chunk a rank: every micro-batch goes down and up without meeting another, and the last input
-// gradient leaves the last rank at (p−1)·t_f + m·(t_f+t_i). The step ends with the latest of three: rank 0 runs
-// that input gradient, which comes (p−1)·t_i later, and a weight gradient; rank 0 runs all m input and weight
-// gradients without a pause from the arrival of the first, p·t_f + (p−1)·t_i; rank m−1, the first to run all its
-// weight gradients at the end, runs those. Of what rank s puts off to the end, l = min(s, m−1) weight gradients,
-// rank 0 runs each between two input gradients, and rank s waits there instead.
+// m < p, one chunk a rank: every micro-batch goes down and up without meeting another, and the last input gradient
+// leaves the last rank at (p−1)·t_f + m·(t_f+t_i). The step ends with the latest of three: rank 0 runs that input
+// gradient, which arrives (p−1)·t_i later, and a weight gradient; rank 0 runs all m input and weight gradients without
+// a pause from the arrival of the first, p·t_f + (p−1)·t_i; rank m−1, the first to run all its weight gradients at the
+// end, runs those. Rank s defers l = min(s, m−1) weight gradients to the end; rank 0 runs each of these between two
+// input gradients, and rank s waits there instead.
 //
-// Transfers: every border costs c on a forward's way down, c on the last gradient's way up, and 2·c once before
-// a rank's first gradient and once in its cool-down, (p−1)·4·c on every rank; ranks below wait for the same in
-// their steady part. All else that comes late by 2·c hides behind the weight gradient that could follow first,
-// while 2·c ≤ t_w. With chunks the warm-up passes all p borders once more for each chunk but one.
+// Transfers: every border costs c on a forward's way down, c on the last gradient's way up, and 2·c once before a
+// rank's first gradient and once in its cool-down, (p−1)·4·c on every rank; ranks below wait for the same in their
+// steady part. Everything else that is late by 2·c hides behind a weight gradient that can run first, while 2·c ≤ t_w.
+// With chunks the warm-up passes all p borders once more for each chunk but one.
 //
-// ZB-H1 in Paddle's order, for m ≥ p: as long as the last rank
-// splits its backwards, p−1 of them, it is t_w a turn faster than the ranks above and gains (p−1)·t_w; but it
-// lives on the forwards that the ranks above send at their pace, and of its lead it can keep no more than
-// the one forward it has in stock, t_f. What lies between is (p−1)·t_i before rank 0's first backward and, in
-// its cool-down, t_f for each of p−1 backwards less that lead: (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last
-// rank, which starts (p−1)·t_f late and ends with p weight gradients, takes over as the longest where both
-// t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. So the gain over 1F1B does not grow
-// with p as that of the paper's order does.
+// ZB-H1 in Paddle's order, for m ≥ p. As long as the last rank splits its backwards, p−1 of them, it is faster than the
+// ranks above by t_w a turn and gains (p−1)·t_w. But it depends on the forwards that the ranks above send at their
+// pace, and can keep no more of its lead than the one forward it has in stock, t_f. What remains is (p−1)·t_i before
+// rank 0's first backward and, in its cool-down, t_f for each of p−1 backwards less that lead:
+// (p−1)(t_f+t_i) − min((p−1)·t_w, t_f). The last rank, which starts (p−1)·t_f late and ends with p weight gradients,
+// becomes the longest where both t_w > t_i and t_f > (p−1)·t_i; the papers' span does not count its start. So the gain
+// over 1F1B does not grow with p, as that of the paper's order does.
 //
-// Its positions: before the first op and before the first backward as in the paper's order. A rank's last
-// backward is split and leaves its weight gradient for later, as do those above it but rank 0: it can wait
-// s·min(t_i, t_w) longer than the backward before it. Behind it lie s more weight gradients than rank 0 has,
-// against s·t_i on the way up to rank 0. The rest of the total lies between steady and cool-down.
+// Its positions: before the first op and before the first backward as in the paper's order. A rank's last backward is
+// split and defers its weight gradient, as do those of the ranks above it except rank 0, so it can wait
+// s·min(t_i, t_w) longer than the backward before it. After it rank s runs s more weight gradients than rank 0, against
+// s·t_i on the way up to rank 0. The rest of the total lies between steady and cool-down.
 
 #include "core/theory/forms/family_theory.h"
 

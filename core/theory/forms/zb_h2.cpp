@@ -1,26 +1,27 @@
-// Closed form of ZB-H2, for m ≥ 2p−1; c is a transfer's latency. Rank s starts s·(t_f+c) late. From the last rank's
-// first input gradient to rank s's it takes p−s−1 borders, t_i+c each, after as many for the forward, c each; rank s
-// meanwhile runs the forwards that it has more than the last rank, of which p−s−1 are not needed for the last
-// rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is more than nothing. Rank 0 runs a weight gradient after
-// every input gradient, the last rank is 2(p−1) of them behind by the end, so that input gradients come up
-// every t_f+t_i early in the step and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times what t_f+t_i+2·c
-// exceeds 2·t_w by. And the last rank loses its (p−1)(t_f+c) before the first forward. The largest of the three
-// decides the makespan: (p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c). Behind its last input gradient rank s
-// has 2s weight gradients more to run than rank 0, against s·(t_i+c) on the way up to rank 0. What the total
-// leaves lies between steady and cool-down. Transfers stay hidden where they are short beside what can be moved in
-// front of them, two forwards or a weight gradient.
+// Closed form of ZB-H2 (Qi et al. 2023), for m ≥ 2p−1; c is a transfer's latency.
 //
-// The zero in the name counts the bubble on a rank's own span, from its first op to its last: at its largest
-// (p−1)·max(t_f+t_i−2·t_w+2·c, t_i−t_f+2·c, 0), which is 0 for t_f = t_i = t_w and c = 0. From the step's start
-// to its end every rank still idles (p−1)·t_f, unless the next step's forwards fill that.
+// Rank s starts s·(t_f+c) late. From the last rank's first input gradient to rank s's there are p−s−1 borders, t_i+c
+// each, after as many for the forward, c each. Meanwhile rank s runs the forwards that it has in excess of the last
+// rank, of which p−s−1 are not needed for the last rank's start: it waits (p−s−1)(t_i−t_f+2·c) if that is positive.
+// Rank 0 runs a weight gradient after every input gradient, while the last rank is 2(p−1) of them behind by the end.
+// So input gradients come up every t_f+t_i early in the step, and rank 0 takes t_f+t_i+t_w a turn: it loses p−1 times
+// the amount by which t_f+t_i+2·c exceeds 2·t_w. The last rank loses its (p−1)(t_f+c) before the first forward. The
+// largest of the three decides the makespan: (p−1)·max(t_f+c, t_f+t_i−2·t_w+2·c, t_i−t_f+2·c). After its last input
+// gradient rank s has 2s more weight gradients to run than rank 0, against s·(t_i+c) on the way up to rank 0. The rest
+// of the total lies between steady and cool-down. Transfers stay hidden where they are short compared with the ops that
+// can be moved in front of them, two forwards or a weight gradient.
+//
+// "Zero" refers to the bubble on a rank's own span, from its first op to its last: at most
+// (p−1)·max(t_f+t_i−2·t_w+2·c, t_i−t_f+2·c, 0), which is 0 for t_f = t_i = t_w and c = 0. From the step's start to its
+// end every rank still idles for (p−1)·t_f, unless the next step's forwards fill that.
 //
 // With fewer micro-batches rank s has w = min(m, 2(p−s)−1) forwards in its warm-up and l = min(2s, m−1) weight
-// gradients more than one behind its last input gradient. It ends with the longest of three: all its work from its
-// first input gradient on; the last input gradient's way from the last rank, and the weight gradients behind
-// it; or that of input gradient l, from which on it runs without a pause. The step ends with the last rank to end.
-// Consolidated, input gradient k of rank s comes as late as the ranks j ≤ s above it allow, of which each has
-// m−1−k input gradients and m−max(0, k−2j) weight gradients still to run behind its own: E(k) before the end. What
-// lies between those of the first and the last input gradient of the cool-down, work aside, is the bubble inside.
+// gradients beyond one after its last input gradient. It ends with the longest of three: all its work from its first
+// input gradient on; the last input gradient's way from the last rank, and the weight gradients after it; or that of
+// input gradient l, from which on it runs without a pause. The step ends with the last rank. Consolidated, input
+// gradient k of rank s comes as late as the ranks j ≤ s allow, each of which has m−1−k input gradients and
+// m−max(0, k−2j) weight gradients still to run after its own: E(k) before the end. The bubble inside cool-down is the
+// time between the first and the last input gradient of the cool-down, less the work in it.
 
 #include "core/theory/forms/family_theory.h"
 

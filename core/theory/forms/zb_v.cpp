@@ -1,24 +1,25 @@
-// Bubbles of ZB-V's fixed pattern, for m ≥ 2p−1. Take t_w ≤ t_f ≤ t_i first. Rank s starts s·t_f late, and its first
-// gradient needs p stages' forwards twice and the p−1 ranks' input gradients before it, so that rank s waits for s
-// input gradients where it has only s forwards of its own to run: s·(t_i−t_f). The last rank never waits again. Rank 0
-// never waits for a forward, but a gradient of chunk 0 takes t_i for the hop from its neighbour, against which
-// it has only a weight gradient to set in the rounds in which the V fills and empties: p−1 gaps of t_i−t_w at
-// either end, p−s−1 on rank s. Every rank has the same work, so the larger of the two lengthens the step for all:
-// (p−1)·max(t_i, 2(t_i−t_w)). Behind its last input gradient rank s has 2s weight gradients more to run than
-// rank 0 has, against s·t_i on the way up. At t_f = t_i = t_w no rank waits between its first and its last op
-// ("zero bubble"), and what is left is that the last rank starts late. Counted on the span of the rank that takes
-// longest from its first op to its last, the bubble is 2(p−1)(t_i−t_w).
+// Closed form of the fixed pattern of ZB-V (Qi et al. 2024), for m ≥ 2p−1.
 //
-// With t_w ≤ t_i < t_f it is the forwards that hold up the V: every rank further in makes rank s wait t_f−t_i before
-// its first gradient and t_f−t_w in the rounds that fill the V, every rank further out t_f−t_i in those that empty
+// Take t_w ≤ t_f ≤ t_i first. Rank s starts s·t_f late. Its first gradient needs the forwards of p stages twice and the
+// input gradients of the p−1 ranks before it, so rank s waits for s input gradients while it has only s forwards to
+// run: s·(t_i−t_f). The last rank never waits again. Rank 0 never waits for a forward, but a gradient of chunk 0 takes
+// t_i for the hop from its neighbour, and in the rounds in which the V fills and empties rank 0 has only a weight
+// gradient to run meanwhile: p−1 gaps of t_i−t_w at either end, p−s−1 on rank s. Every rank has the same work, so the
+// larger of the two lengthens the step for all: (p−1)·max(t_i, 2(t_i−t_w)). After its last input gradient rank s has 2s
+// more weight gradients to run than rank 0, against s·t_i on the way up. At t_f = t_i = t_w no rank waits between its
+// first and its last op ("zero bubble"); what remains is that the last rank starts late. Counted on the span of the
+// rank that takes longest from its first op to its last, the bubble is 2(p−1)(t_i−t_w).
+//
+// With t_w ≤ t_i < t_f the forwards delay the V. Every rank further in makes rank s wait t_f−t_i before its first
+// gradient and t_f−t_w in the rounds that fill the V; every rank further out makes it wait t_f−t_i in those that empty
 // it, less min(t_f−t_i, t_w) once, which the last round's weight gradient hides:
 // (p−1)(2·t_f − t_i + max(0, t_i−2·t_w)) − min(t_f−t_i, t_w).
 //
-// Longer weight gradients hold up other rounds. With k = p−1 the bubble is the largest of seven terms: 2k(t_i−t_w)
-// and k·t_i from above, (2k−1)·t_f + t_i − 2k·t_w, (2k−1)·t_f − (k−1)·t_i, 2k·t_f − k·t_i − t_w and
-// 2k·t_f − (2k+1)·t_w where forwards are slow and hidden in turn by what is there, and max(t_f, t_i) + (k−1)·t_w
-// where each rank has one weight gradient less than its neighbour. They hold for all times; where the gaps then
-// lie is not known, and only totals are given.
+// Longer weight gradients delay other rounds. With k = p−1 the bubble is the largest of seven terms: 2k(t_i−t_w) and
+// k·t_i from above; (2k−1)·t_f + t_i − 2k·t_w, (2k−1)·t_f − (k−1)·t_i, 2k·t_f − k·t_i − t_w and 2k·t_f − (2k+1)·t_w
+// where forwards are slow and partly hidden by the other ops; and max(t_f, t_i) + (k−1)·t_w where each rank has one
+// weight gradient less than its neighbour. The total holds for all times. Where the gaps then lie is not known, so only
+// totals are given.
 
 #include "core/theory/forms/family_theory.h"
 
