@@ -3,6 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
+#include "core/base/text.h"
 #include "core/live/collector_summary.h"
 #include "core/live/scratch_files.h"
 
@@ -11,13 +12,11 @@
 #include <poll.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 namespace bubblescope::cli {
@@ -115,12 +114,12 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
 Result<live::ReplicaRange> StreamOptions::nativeReplicas() const {
     live::ReplicaRange range;
     if (replicas.empty() || replicas == "all") return range;
-    const char* const end = replicas.data() + replicas.size();
-    auto parsed = std::from_chars(replicas.data(), end, range.first);
-    range.last = range.first;
-    if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '-')
-        parsed = std::from_chars(parsed.ptr + 1, end, range.last);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || range.first < 0 || range.last < range.first)
+    std::string_view rest = replicas;
+    const auto first = takeNumber<int>(rest);
+    const auto last = first && rest.starts_with('-') ? parseNumber<int>(rest.substr(1)) : first;
+    const bool whole = rest.empty() || rest.starts_with('-');
+    range = {first.value_or(-1), last.value_or(-1)};
+    if (!whole || range.first < 0 || range.last < range.first)
         return usageError(fmt::format("'{}' are no replicas", replicas), "give --replicas 0-15, 3 or all");
     return range;
 }

@@ -1,5 +1,6 @@
 #include "app/cli/svg_options.h"
 
+#include "core/base/text.h"
 #include "core/graph/consolidate.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/draw_timelines.h"
@@ -9,16 +10,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 
 namespace bubblescope::cli {
 namespace {
 
 Result<int> parseRank(std::string_view text, std::string_view list) {
-    int rank = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-    if (error == std::errc{} && end == text.data() + text.size() && rank >= 0) return rank;
+    if (const auto rank = parseNumber<int>(text); rank && *rank >= 0) return *rank;
     return usageError(fmt::format("--svg-ranks: '{}' is no list of ranks", list),
                       "write ranks and ranges, as in 0,2,4-7");
 }

@@ -1,11 +1,11 @@
 #include "core/base/input_file.h"
 
 #include "core/base/bytes.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -92,11 +92,7 @@ std::optional<std::int64_t> wholeNumber(const Json& value, std::int64_t most) {
     std::int64_t number = -1;
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return {};
     if (value.is_number_integer()) number = value.get<std::int64_t>();
-    if (value.is_string()) {
-        const auto& text = value.get_ref<const std::string&>();
-        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-        if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return {};
-    }
+    if (value.is_string()) number = parseNumber<std::int64_t>(value.get_ref<const std::string&>()).value_or(-1);
     return number < 0 || number > most ? std::nullopt : std::optional(number);
 }
 

@@ -1,5 +1,6 @@
 #include "core/formats/trace_files.h"
 
+#include "core/base/text.h"
 #include "core/formats/notes_file.h"
 #include "core/formats/sniff.h"
 #include "core/formats/source/file_bytes.h"
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -134,10 +134,9 @@ std::optional<std::int32_t> rankInName(std::string_view name) {
     std::size_t at = word + 4;
     while (at < name.size() && (name[at] == '_' || name[at] == '-' || name[at] == '.'))
         ++at;
-    std::int32_t rank = 0;
-    const auto parsed = std::from_chars(name.data() + at, name.data() + name.size(), rank);
-    if (parsed.ec != std::errc{} || rank < 0) return std::nullopt;
-    return rank;
+    name.remove_prefix(at);
+    const auto rank = takeNumber<std::int32_t>(name);
+    return rank && *rank >= 0 ? rank : std::nullopt;
 }
 
 } // namespace bubblescope

@@ -1,5 +1,6 @@
 #include "core/live/collector_summary.h"
 
+#include "core/base/text.h"
 #include "core/formats/perfetto/spelling.h"
 #include "core/live/live_analyzer.h"
 
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <span>
 #include <system_error>
@@ -56,12 +56,10 @@ public:
     [[nodiscard]] bool atEnd() const { return text_.empty(); }
     /// 0 where there is none, and then bad() holds.
     std::int64_t next() {
-        std::int64_t number = 0;
-        const auto parsed = std::from_chars(text_.data(), text_.data() + text_.size(), number);
-        bad_ = bad_ || parsed.ec != std::errc{};
-        text_.remove_prefix(static_cast<std::size_t>(parsed.ptr - text_.data()));
+        const auto number = takeNumber<std::int64_t>(text_);
+        bad_ = bad_ || !number;
         if (!text_.empty()) text_.remove_prefix(1);
-        return number;
+        return number.value_or(0);
     }
     int nextInt() {
         constexpr std::int64_t kMost = std::numeric_limits<int>::max();

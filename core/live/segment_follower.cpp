@@ -1,6 +1,7 @@
 #include "core/live/segment_follower.h"
 
 #include "core/base/process_info.h"
+#include "core/base/text.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -83,12 +83,9 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
 SegmentFollower::Place SegmentFollower::placeOf(const std::filesystem::path& path) {
     const std::filesystem::path whole = path.parent_path() / path.stem();
     const std::string number = whole.extension().string();
-    int segment = 0;
-    const char* const end = number.data() + number.size();
-    if (number.size() < 2) return {whole, 0, path};
-    const auto parsed = std::from_chars(number.data() + 1, end, segment);
-    if (parsed.ec != std::errc{} || parsed.ptr != end) return {whole, 0, path};
-    return {whole.parent_path() / whole.stem(), segment, path};
+    const auto segment = number.empty() ? std::nullopt : parseNumber<int>(std::string_view(number).substr(1));
+    if (!segment) return {whole, 0, path};
+    return {whole.parent_path() / whole.stem(), *segment, path};
 }
 
 void SegmentFollower::takeEvents() {

@@ -1,5 +1,7 @@
 #include "core/net/address.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -7,7 +9,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
@@ -59,12 +60,12 @@ Result<Address> parseAddress(std::string_view text) {
     const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     if (!host.empty()) address.host = host;
-    const auto parsed = std::from_chars(port.data(), port.data() + port.size(), address.port);
+    const auto number = parseNumber<int>(port);
     constexpr int kLast = 65535;
-    if (parsed.ec != std::errc{} || parsed.ptr != port.data() + port.size() || address.port < 0 ||
-        address.port > kLast) {
+    if (!number || *number < 0 || *number > kLast) {
         return usageError(fmt::format("'{}' is no address", text), "give HOST:PORT, or PORT for this machine alone");
     }
+    address.port = *number;
     return address;
 }
 

@@ -1,19 +1,19 @@
 #pragma once
 
-#include <charconv>
+#include "core/base/text.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 namespace bubblescope {
 
 /// Takes the number that `text` begins with off it; nothing (and `text` as it was) if it begins with none.
 [[nodiscard]] inline std::optional<std::int64_t> takeNumber(std::string_view& text) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+    std::string_view rest = text;
+    const auto number = takeNumber<std::int64_t>(rest);
+    if (!number || *number < 0) return std::nullopt;
+    text = rest;
     return number;
 }
 

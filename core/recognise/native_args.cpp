@@ -1,7 +1,6 @@
 #include "core/recognise/native_args.h"
 
-#include <charconv>
-#include <system_error>
+#include "core/base/text.h"
 
 namespace bubblescope {
 namespace {
@@ -9,11 +8,10 @@ namespace {
 /// The number that follows `prefix` at the begin of `text`, which is cut off.
 std::optional<std::int64_t> numberAfter(std::string_view prefix, std::string_view& text) {
     if (!text.starts_with(prefix)) return std::nullopt;
-    const std::string_view digits = text.substr(prefix.size());
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+    std::string_view rest = text.substr(prefix.size());
+    const auto number = takeNumber<std::int64_t>(rest);
+    if (!number || *number < 0) return std::nullopt;
+    text = rest;
     return number;
 }
 

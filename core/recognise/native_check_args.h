@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/base/text.h"
 #include "core/recognise/native_args.h"
 #include "core/timeline/check_record.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,11 +47,8 @@ public:
     }
     /// Hexadecimal digits, up to 16.
     std::uint64_t bits(std::string_view name) {
-        const std::string text = words(name);
-        std::uint64_t value = 0;
-        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-        if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return fail<std::uint64_t>(name);
-        return value;
+        const auto value = parseNumber<std::uint64_t>(words(name), 16);
+        return value ? *value : fail<std::uint64_t>(name);
     }
     template <class Value>
     Value parsed(std::string_view name, std::optional<Value> (*parse)(std::string_view)) {

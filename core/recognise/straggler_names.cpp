@@ -1,7 +1,6 @@
 #include "core/recognise/straggler_names.h"
 
-#include <charconv>
-#include <system_error>
+#include "core/base/text.h"
 
 namespace bubblescope {
 namespace {
@@ -13,10 +12,9 @@ std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view
     at += word.size();
     while (at < text.size() && (text[at] == ' ' || text[at] == '['))
         ++at;
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data() + at, text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
-    return number;
+    text.remove_prefix(at);
+    const auto number = takeNumber<std::int64_t>(text);
+    return number && *number >= 0 ? number : std::nullopt;
 }
 
 } // namespace

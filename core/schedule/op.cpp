@@ -1,7 +1,8 @@
 #include "core/schedule/op.h"
 
+#include "core/base/text.h"
+
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 
@@ -53,17 +54,26 @@ std::optional<Op> parseOpName(std::string_view text) {
     op.kind = *kind;
     if (*kind == OpKind::Optimizer) return text.size() == 1 ? std::optional(op) : std::nullopt;
 
-    const char* const end = text.data() + text.size();
-    auto parsed = std::from_chars(text.data() + 1, end, op.microbatch.value);
-    if (parsed.ec != std::errc{} || op.microbatch.value < 0) return std::nullopt;
-    if (parsed.ptr == end) return op;
-    if (*parsed.ptr != '.') return std::nullopt;
-    parsed = std::from_chars(parsed.ptr + 1, end, op.chunk.value);
-    if (parsed.ec != std::errc{} || op.chunk.value < 0) return std::nullopt;
-    if (parsed.ptr == end) return op;
-    if (*parsed.ptr != ':') return std::nullopt;
-    parsed = std::from_chars(parsed.ptr + 1, end, op.sequence);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || op.sequence < 0) return std::nullopt;
+    std::string_view rest = text.substr(1);
+    const auto takeIndex = [&rest] {
+        const auto index = takeNumber<std::int32_t>(rest);
+        return index && *index >= 0 ? index : std::nullopt;
+    };
+    const auto microbatch = takeIndex();
+    if (!microbatch) return std::nullopt;
+    op.microbatch = Microbatch{*microbatch};
+    if (rest.empty()) return op;
+    if (rest.front() != '.') return std::nullopt;
+    rest.remove_prefix(1);
+    const auto chunk = takeIndex();
+    if (!chunk) return std::nullopt;
+    op.chunk = Chunk{*chunk};
+    if (rest.empty()) return op;
+    if (rest.front() != ':') return std::nullopt;
+    rest.remove_prefix(1);
+    const auto sequence = takeIndex();
+    if (!sequence || !rest.empty()) return std::nullopt;
+    op.sequence = *sequence;
     return op;
 }
 

@@ -1,11 +1,11 @@
 
+#include "core/base/text.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,9 @@
 namespace bubblescope {
 namespace {
 
-std::optional<std::int32_t> takeNumber(std::string_view& text) {
-    std::int32_t value = 0;
+std::optional<std::int32_t> takeIndex(std::string_view& text) {
     if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc{}) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-    return value;
+    return takeNumber<std::int32_t>(text);
 }
 
 /// Checks that the SEND and RECV cells of a PyTorch schedule file fit its ops: every op whose input another rank makes
@@ -73,7 +69,7 @@ void CsvTransfers::put(Places& places, const Key& key, std::size_t row, std::siz
 }
 
 bool CsvTransfers::takeCell(std::string_view cell, std::size_t row, std::size_t column) {
-    const auto stage = takeNumber(cell);
+    const auto stage = takeIndex(cell);
     if (!stage) return false;
     const bool send = cell.starts_with("SEND_");
     if (!send && !cell.starts_with("RECV_")) return false;
@@ -81,7 +77,7 @@ bool CsvTransfers::takeCell(std::string_view cell, std::size_t row, std::size_t 
     if (cell.empty() || (cell.front() != 'F' && cell.front() != 'B')) return false;
     const bool forward = cell.front() == 'F';
     cell.remove_prefix(1);
-    const auto microbatch = takeNumber(cell);
+    const auto microbatch = takeIndex(cell);
     if (!microbatch || !cell.empty()) return false;
     put(send ? sends_ : receives_, {forward, *stage, *microbatch}, row, column);
     return true;
@@ -164,20 +160,20 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool isPassedOver(std::string_view cell) {
-    return takeNumber(cell) && std::ranges::any_of(kPassedOver, [&](std::string_view name) {
+    return takeIndex(cell) && std::ranges::any_of(kPassedOver, [&](std::string_view name) {
                if (!cell.starts_with(name)) return false;
                std::string_view rest = cell.substr(name.size());
-               return rest.empty() || (takeNumber(rest) && rest.empty());
+               return rest.empty() || (takeIndex(rest) && rest.empty());
            });
 }
 
 std::optional<StageOp> parseCell(std::string_view cell) {
-    const auto stage = takeNumber(cell);
+    const auto stage = takeIndex(cell);
     if (!stage || *stage >= kMaxStages || cell.empty()) return std::nullopt;
     const auto kind = opKindFromLetter(cell.front());
     if (!kind || *kind == OpKind::Optimizer) return std::nullopt;
     cell.remove_prefix(1);
-    const auto microbatch = takeNumber(cell);
+    const auto microbatch = takeIndex(cell);
     if (!microbatch || *microbatch >= kMaxStages || !cell.empty()) return std::nullopt;
     StageOp parsed{*stage, {}};
     parsed.op.kind = *kind;

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -22,9 +21,7 @@ std::string_view trimmed(std::string_view token) {
 
 ArgValue numberOf(ondemand::value value) {
     const std::string_view token = trimmed(value.raw_json_token());
-    std::int64_t whole = 0;
-    const auto parsed = std::from_chars(token.data(), token.data() + token.size(), whole);
-    if (parsed.ec == std::errc{} && parsed.ptr == token.data() + token.size()) return whole;
+    if (const auto whole = parseNumber<std::int64_t>(token)) return *whole;
     double real = 0;
     if (value.get_double().get(real) == simdjson::SUCCESS) return real;
     return std::string(token);

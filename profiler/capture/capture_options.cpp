@@ -1,7 +1,8 @@
 #include "profiler/capture/capture_options.h"
 
+#include "core/base/text.h"
+
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -26,14 +27,6 @@ std::string_view takeUntil(std::string_view at, std::string_view& text) {
     return part;
 }
 
-template <class T>
-std::optional<T> number(std::string_view text) {
-    T value{};
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || text.empty()) return std::nullopt;
-    return value;
-}
-
 struct Unit {
     std::string_view name;
     std::int64_t bytes;
@@ -48,7 +41,7 @@ std::optional<std::int64_t> byteCount(std::string_view text) {
         text.remove_suffix(known.name.size());
         break;
     }
-    const auto count = number<std::int64_t>(trimmed(text));
+    const auto count = parseNumber<std::int64_t>(trimmed(text));
     if (!count || *count < 0 || *count > std::numeric_limits<std::int64_t>::max() / unit) return std::nullopt;
     return *count * unit;
 }
@@ -84,11 +77,11 @@ Status setKinds(std::string_view value, CaptureOptions& options) {
 Status setSteps(std::string_view value, CaptureOptions& options) {
     std::string_view rest = value;
     const std::string_view first_text = takeUntil("-", rest);
-    const auto first = number<std::int64_t>(first_text);
+    const auto first = parseNumber<std::int64_t>(first_text);
     const bool open = value.ends_with('-');
     const auto last = value.find('-') == std::string_view::npos ? first
                       : open ? std::optional(std::numeric_limits<std::int64_t>::max())
-                             : number<std::int64_t>(rest);
+                             : parseNumber<std::int64_t>(rest);
     if (!first || !last || *first < 0 || *last < *first) return wrong("steps", value, "steps as in 10-20, 10- or 10");
     options.first_step = *first;
     options.last_step = *last;
@@ -124,7 +117,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
     }
     if (key == "ring") {
         constexpr std::size_t kMost = std::size_t{1} << 24;
-        const auto slots = number<std::size_t>(value);
+        const auto slots = parseNumber<std::size_t>(value);
         if (!slots || *slots == 0 || *slots > kMost) return wrong(key, value, "a number of slots up to 16777216");
         options.ring_slots = *slots;
         return {};

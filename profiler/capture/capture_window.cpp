@@ -1,7 +1,8 @@
 #include "profiler/capture/capture_window.h"
 
+#include "core/base/text.h"
+
 #include <array>
-#include <charconv>
 
 namespace bubblescope::profiler {
 namespace {
@@ -36,9 +37,7 @@ std::optional<std::int64_t> CaptureWindow::numbered(std::string_view name) const
     std::string_view digits = *rest;
     while (!digits.empty() && !isDigit(digits.front()))
         digits.remove_prefix(1);
-    std::int64_t number = -1;
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return parsed.ec == std::errc{} ? number : -1;
+    return takeNumber<std::int64_t>(digits).value_or(-1);
 }
 
 void CaptureWindow::see(std::string_view name, TimeNs time) {

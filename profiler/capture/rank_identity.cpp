@@ -1,9 +1,10 @@
 #include "profiler/capture/rank_identity.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 
 namespace bubblescope::profiler {
@@ -33,11 +34,8 @@ constexpr std::array<Axis, 5> kAxes{
 std::optional<int> number(const ReadVariable& variable, std::string_view name) {
     const auto text = variable(name);
     if (!text) return std::nullopt;
-    int value = 0;
-    const char* const end = text->data() + text->size();
-    const auto parsed = std::from_chars(text->data(), end, value);
-    if (parsed.ec != std::errc{} || parsed.ptr != end || value < 0) return std::nullopt;
-    return value;
+    const auto value = parseNumber<int>(*text);
+    return value && *value >= 0 ? value : std::nullopt;
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "profiler/recorder/segment_writer.h"
 
+#include "core/base/text.h"
 #include "core/formats/perfetto/check_events.h"
 #include "core/formats/perfetto/spelling.h"
 #include "core/timeline/trace_names.h"
@@ -7,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <system_error>
@@ -42,10 +42,12 @@ std::optional<SegmentName> segmentName(const std::filesystem::path& file) {
     constexpr std::string_view kPrefix = "rank";
     if (!name.starts_with(kPrefix)) return std::nullopt;
     SegmentName found;
-    const char* const end = name.data() + name.size();
-    auto parsed = std::from_chars(name.data() + kPrefix.size(), end, found.rank);
-    if (parsed.ec != std::errc{}) return std::nullopt;
-    if (parsed.ptr != end) parsed = std::from_chars(parsed.ptr + 1, end, found.segment); // stays 0 where none is
+    std::string_view rest = std::string_view(name).substr(kPrefix.size());
+    const auto rank = takeNumber<int>(rest);
+    if (!rank) return std::nullopt;
+    found.rank = *rank;
+    if (!rest.empty()) rest.remove_prefix(1);
+    found.segment = takeNumber<int>(rest).value_or(0);
     if (TraceSegmentWriter::fileName(Rank{found.rank}, found.segment) != name) return std::nullopt;
     return found;
 }

@@ -1,10 +1,10 @@
+#include "core/base/text.h"
 #include "runtime/faults/fault.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <utility>
 
@@ -49,14 +49,6 @@ const std::vector<KindRule>& kindRules() {
 /// What all kinds take.
 constexpr std::array<std::string_view, 4> kCommonKeys{"step", "from", "to", "tp"};
 
-template <class Number>
-std::optional<Number> wholeNumber(std::string_view text) {
-    Number number{};
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-    return number;
-}
-
 /// Where in the text a fault's words are wrong, for the message.
 class FaultText {
 public:
@@ -80,8 +72,8 @@ private:
 Result<FaultRange> parseRange(const FaultText& text, std::string_view word, std::string_view what) {
     if (word == "*") return FaultRange{};
     const auto dash = word.find('-');
-    const auto first = wholeNumber<int>(word.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : wholeNumber<int>(word.substr(dash + 1));
+    const auto first = parseNumber<int>(word.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parseNumber<int>(word.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first)
         return text.wrong(word, fmt::format("is no {}", what), "give a number such as 2, a range such as 1-3, or *");
     return FaultRange{*first, *last};
@@ -89,7 +81,7 @@ Result<FaultRange> parseRange(const FaultText& text, std::string_view word, std:
 
 Result<int> parseStep(const FaultText& text, std::string_view word) {
     constexpr std::string_view kPrefix = "step";
-    const auto number = wholeNumber<int>(word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word);
+    const auto number = parseNumber<int>(word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word);
     if (!number || *number < 0) return text.wrong(word, "is no step", "steps are counted from 0");
     return *number;
 }
@@ -97,7 +89,7 @@ Result<int> parseStep(const FaultText& text, std::string_view word) {
 Result<double> parsePositive(const FaultText& text, std::string_view word, std::string_view way_out) {
     const bool percent = word.ends_with('%');
     const std::string_view digits = percent ? word.substr(0, word.size() - 1) : word;
-    const auto number = wholeNumber<double>(digits);
+    const auto number = parseNumber<double>(digits);
     constexpr double kMost = 1e6;
     if (!number || !(*number > 0) || *number > kMost) return text.wrong(word, "is no number above 0", way_out);
     return percent ? *number / 100 : *number;
@@ -124,12 +116,12 @@ Result<OpPattern> parseOps(const FaultText& text, std::string_view word) {
     std::string_view rest = word.substr(1);
     const auto dot = rest.find('.');
     if (const std::string_view number = rest.substr(0, dot); !number.empty()) {
-        const auto microbatch = wholeNumber<int>(number);
+        const auto microbatch = parseNumber<int>(number);
         if (!microbatch || *microbatch < 0) return refuse();
         pattern.microbatch = Microbatch{*microbatch};
     }
     if (dot == std::string_view::npos) return pattern;
-    const auto chunk = wholeNumber<int>(rest.substr(dot + 1));
+    const auto chunk = parseNumber<int>(rest.substr(dot + 1));
     if (!chunk || *chunk < 0) return refuse();
     pattern.chunk = Chunk{*chunk};
     return pattern;
@@ -207,15 +199,15 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "stay") {
         BUBBLESCOPE_TRY(parseStay(text, value, fault));
     } else if (key == "layer") {
-        fault.layer = wholeNumber<int>(value);
+        fault.layer = parseNumber<int>(value);
         if (!fault.layer || *fault.layer < 0)
             return text.wrong(value, "is no layer", "0 is the embedding, then come the blocks, the last is the head");
     } else if (key == "bit") {
-        const auto bit = wholeNumber<std::int64_t>(value);
+        const auto bit = parseNumber<std::int64_t>(value);
         if (!bit || *bit < 0) return text.wrong(value, "is no bit", "bits of a tensor are counted from 0, 32 a number");
         fault.bit = *bit;
     } else {
-        const auto seed = wholeNumber<std::uint64_t>(value);
+        const auto seed = parseNumber<std::uint64_t>(value);
         if (!seed) return text.wrong(value, "is no seed", "give a whole number");
         fault.seed = *seed;
     }

@@ -1,7 +1,8 @@
 #include "runtime/launch/launcher.h"
 
+#include "core/base/text.h"
+
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -23,9 +24,9 @@ constexpr std::array<Variables, 4> kKnown{{{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_W
 std::optional<int> numberIn(const Environment& environment, const char* name) {
     const char* const text = environment(name);
     if (text == nullptr) return std::nullopt;
-    int number = 0;
-    const auto parsed = std::from_chars(text, text + std::strlen(text), number);
-    return parsed.ec == std::errc{} && number >= 0 ? std::optional(number) : std::nullopt;
+    std::string_view digits = text;
+    const auto number = takeNumber<int>(digits);
+    return number && *number >= 0 ? number : std::nullopt;
 }
 
 } // namespace

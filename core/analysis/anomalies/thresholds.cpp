@@ -1,13 +1,13 @@
 #include "core/analysis/anomalies/thresholds.h"
 
 #include "core/base/input_file.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace bubblescope {
@@ -67,12 +67,10 @@ Status setThreshold(Thresholds& thresholds, std::string_view name, double value)
 
 Status setThreshold(Thresholds& thresholds, std::string_view assignment) {
     const std::size_t equals = assignment.find('=');
-    double value = 0;
-    const std::string_view digits = equals == std::string_view::npos ? "" : assignment.substr(equals + 1);
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size() || !std::isfinite(value))
+    const auto value = parseNumber<double>(equals == std::string_view::npos ? "" : assignment.substr(equals + 1));
+    if (!value || !std::isfinite(*value))
         return usageError(fmt::format("'{}' is no threshold", assignment), "write NAME=NUMBER, as in cost.least=0.05");
-    return setThreshold(thresholds, assignment.substr(0, equals), value);
+    return setThreshold(thresholds, assignment.substr(0, equals), *value);
 }
 
 Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file) {

@@ -1,8 +1,8 @@
 #include "core/analysis/whatif/change.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 
 namespace bubblescope {
@@ -19,18 +19,12 @@ Error unknown(std::string_view text, std::string_view what) {
 }
 
 std::optional<int> wholeNumber(std::string_view text) {
-    int number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || number < 0)
-        return std::nullopt;
-    return number;
+    const auto number = parseNumber<int>(text);
+    return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::optional<double> plainNumber(std::string_view text) {
-    double number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-    return number;
+    return parseNumber<double>(text, std::chars_format::fixed);
 }
 
 /// Two numbers with a mark between them.

@@ -1,6 +1,7 @@
 #include "core/formats/chrome/decimal.h"
 
-#include <charconv>
+#include "core/base/text.h"
+
 #include <limits>
 
 namespace bubblescope::chrome {
@@ -47,11 +48,10 @@ std::optional<Decimal> parseDecimal(std::string_view text) {
     if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
         ++i;
         if (i < text.size() && text[i] == '+') ++i;
-        int exponent = 0;
-        const auto parsed = std::from_chars(text.data() + i, text.data() + text.size(), exponent);
-        if (parsed.ec != std::errc{} || exponent > 1000 || exponent < -1000) return std::nullopt;
-        out.exponent += exponent;
-        i = static_cast<std::size_t>(parsed.ptr - text.data());
+        const auto exponent = parseNumber<int>(text.substr(i));
+        if (!exponent || *exponent > 1000 || *exponent < -1000) return std::nullopt;
+        out.exponent += *exponent;
+        return out;
     }
     if (i != text.size()) return std::nullopt;
     return out;

@@ -5,7 +5,6 @@
 
 #include <simdjson.h>
 
-#include <charconv>
 #include <cstring>
 #include <functional>
 
@@ -19,13 +18,6 @@ std::string_view trimmed(std::string_view token) {
            (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
         token.remove_suffix(1);
     return token;
-}
-
-std::optional<std::int64_t> wholeNumber(std::string_view text) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-    return number;
 }
 
 /// The text of a string, or the token of a number, true, false or null; empty for what is neither.
@@ -42,13 +34,13 @@ std::string_view scalarText(ondemand::value value) {
 
 RowId rowId(ondemand::value value, StringPool& texts) {
     const std::string_view text = scalarText(value);
-    if (const auto number = wholeNumber(text)) return {false, *number};
+    if (const auto number = parseNumber<std::int64_t>(text)) return {false, *number};
     return {true, texts.intern(text)};
 }
 
 std::uint64_t flowId(ondemand::value value) {
     const std::string_view text = scalarText(value);
-    if (const auto number = wholeNumber(text)) return static_cast<std::uint64_t>(*number);
+    if (const auto number = parseNumber<std::int64_t>(text)) return static_cast<std::uint64_t>(*number);
     return std::hash<std::string_view>{}(text);
 }
 
@@ -205,7 +197,7 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
 std::optional<std::int64_t> EventParser::integer(std::string_view text) {
     text = trimmed(text);
     if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-    return wholeNumber(text);
+    return parseNumber<std::int64_t>(text);
 }
 
 } // namespace bubblescope::chrome

@@ -1,6 +1,7 @@
 #include "core/formats/chrome/process_groups.h"
 
-#include <charconv>
+#include "core/base/text.h"
+
 #include <simdjson.h>
 #include <string>
 
@@ -9,11 +10,11 @@ namespace {
 
 std::vector<std::int64_t> numbersIn(std::string_view text) {
     std::vector<std::int64_t> numbers;
-    for (const char* at = text.data(); at != text.data() + text.size();) {
-        std::int64_t number = 0;
-        const auto parsed = std::from_chars(at, text.data() + text.size(), number);
-        if (parsed.ec == std::errc{}) numbers.push_back(number);
-        at = parsed.ec == std::errc{} ? parsed.ptr : at + 1;
+    while (!text.empty()) {
+        if (const auto number = takeNumber<std::int64_t>(text))
+            numbers.push_back(*number);
+        else
+            text.remove_prefix(1);
     }
     return numbers;
 }

@@ -1,8 +1,8 @@
 #include "core/formats/paddle/job_log.h"
 
+#include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
 
-#include <charconv>
 #include <optional>
 
 namespace bubblescope::paddle {
@@ -44,10 +44,10 @@ std::optional<Job> parseJob(std::string_view line) {
     const auto start = milliseconds(line, "job_start_time");
     const auto end = milliseconds(line, "job_end_time");
     if (!type || type->empty() || !microbatch || !start || !end || *end < *start) return std::nullopt;
-    Job job{*type, 0, *start, *end};
-    const auto parsed = std::from_chars(microbatch->data(), microbatch->data() + microbatch->size(), job.microbatch);
-    if (parsed.ec != std::errc{}) return std::nullopt;
-    return job;
+    std::string_view digits = *microbatch;
+    const auto number = takeNumber<std::int64_t>(digits);
+    if (!number) return std::nullopt;
+    return Job{*type, *number, *start, *end};
 }
 
 /// The worker's number behind "workerlog.".
@@ -55,10 +55,9 @@ std::optional<std::int32_t> workerOf(std::string_view where) {
     constexpr std::string_view kName = "workerlog.";
     const std::size_t at = where.rfind(kName);
     if (at == std::string_view::npos) return std::nullopt;
-    std::int32_t worker = 0;
-    const auto parsed = std::from_chars(where.data() + at + kName.size(), where.data() + where.size(), worker);
-    if (parsed.ec != std::errc{} || worker < 0) return std::nullopt;
-    return worker;
+    where.remove_prefix(at + kName.size());
+    const auto worker = takeNumber<std::int32_t>(where);
+    return worker && *worker >= 0 ? worker : std::nullopt;
 }
 
 } // namespace

@@ -1,13 +1,13 @@
 #include "core/optimize/partition/layer_times.h"
 
 #include "core/base/input_file.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -37,18 +37,11 @@ std::optional<double> nanosecondsIn(std::string_view unit) {
     return std::nullopt;
 }
 
-std::optional<double> numberIn(std::string_view text) {
-    double value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 /// A time as measured: what is finer than a nanosecond is rounded.
 Result<TimeNs> timeOf(std::string_view text, std::string_view unit, const std::string& where, std::string_view field) {
     const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
     const std::string_view given = digits < text.size() ? text.substr(digits) : unit;
-    const auto value = numberIn(text.substr(0, digits));
+    const auto value = parseNumber<double>(text.substr(0, digits));
     if (!value) return inputError(where, fmt::format("{} is '{}', not a time", field, text), "write 1.5ms, say");
     const auto scale = nanosecondsIn(given);
     if (!scale) {
@@ -75,7 +68,7 @@ Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, s
                                  std::int64_t least, std::int64_t most, const std::string& where) {
     const auto found = fields.find(field);
     if (found == fields.end()) return fallback;
-    const auto value = numberIn(found->second);
+    const auto value = parseNumber<double>(found->second);
     if (!value || *value < static_cast<double>(least) || *value > static_cast<double>(most) ||
         *value != std::floor(*value)) {
         return inputError(where, fmt::format("{} is {}", field, found->second),

@@ -1,11 +1,11 @@
 #include "core/report/svg/palette.h"
 
+#include "core/base/text.h"
 #include "core/timeline/colours.h"
 
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace bubblescope::svg {
@@ -16,7 +16,7 @@ using Rgb = std::array<int, 3>;
 Rgb parse(std::string_view text) {
     Rgb rgb{};
     for (std::size_t i = 0; i < rgb.size(); ++i)
-        std::from_chars(text.data() + 1 + 2 * i, text.data() + 3 + 2 * i, rgb[i], 16);
+        rgb[i] = parseNumber<int>(text.substr(1 + 2 * i, 2), 16).value_or(0);
     return rgb;
 }
 

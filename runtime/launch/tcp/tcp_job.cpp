@@ -1,6 +1,7 @@
 #include "runtime/launch/tcp/tcp_job.h"
 
-#include <charconv>
+#include "core/base/text.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -16,13 +17,12 @@ std::string textIn(const Environment& environment, const char* name) {
 
 Result<std::int64_t> numberIn(const Environment& environment, const char* name, std::int64_t least, std::int64_t most) {
     const std::string text = textIn(environment, name);
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || number < least || number > most) {
+    const auto number = parseNumber<std::int64_t>(text);
+    if (!number || *number < least || *number > most) {
         return usageError(std::string("the environment's ") + name + " is '" + text + "', which is no number from " +
                           std::to_string(least) + " to " + std::to_string(most));
     }
-    return number;
+    return *number;
 }
 
 /// Rank and size.
