@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/cost/transfer_model.h"
+#include "core/cost/cost_model.h"
 #include "core/schedule/dependency.h"
 
 #include <span>

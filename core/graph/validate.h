@@ -2,8 +2,8 @@
 
 #include "core/base/result.h"
 #include "core/base/sentence.h"
+#include "core/cost/cost_model.h"
 #include "core/cost/memory_model.h"
-#include "core/cost/transfer_model.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule.h"
 

@@ -2,7 +2,6 @@
 
 #include "core/schedule/families/registry.h"
 #include "core/theory/forms/family_theory.h"
-#include "core/theory/order_bound.h"
 
 #include <fmt/format.h>
 

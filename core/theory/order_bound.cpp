@@ -18,7 +18,7 @@
 // On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
 // last. It is not exact where two ranks delay the step in turn.
 
-#include "core/theory/order_bound.h"
+#include "core/theory/closed_form.h"
 
 #include "core/graph/validate.h"
 #include "core/theory/forms/form_builder.h"

@@ -5,7 +5,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/message_bar.h"
-#include "core/cost/transfer_model.h"
+#include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
 #include "core/schedule/schedule.h"
 #include "tests/gui/sample_run.h"

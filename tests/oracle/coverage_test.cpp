@@ -2,8 +2,7 @@
 // prints is what the code does; a file that no row names fails the test.
 
 #include "core/graph/validate.h"
-#include "core/schedule/families/zb_auto.h"
-#include "core/schedule/families/zb_v_greedy.h"
+#include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/order_match.h"
 #include "tests/support/shared_data.h"
 

@@ -1,7 +1,7 @@
 #include "tests/oracle/order_match.h"
 
 #include "core/graph/simulate.h"
-#include "core/schedule/families/zb_v_paddle.h"
+#include "core/schedule/families/timed_orders.h"
 
 #include <gtest/gtest.h>
 

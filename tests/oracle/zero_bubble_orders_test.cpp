@@ -3,8 +3,7 @@
 
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
-#include "core/schedule/families/zb_auto.h"
-#include "core/schedule/families/zb_v_greedy.h"
+#include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/oracle_file.h"
 #include "tests/support/shared_data.h"
 

@@ -3,8 +3,8 @@
 
 #include "core/graph/simulate.h"
 #include "core/schedule/dependency.h"
+#include "core/theory/closed_form.h"
 #include "core/theory/forms/family_theory.h"
-#include "core/theory/order_bound.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,6 @@
 // Micro-batches are numbered through all blocks, a block's first half down, its second half up.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -15,7 +15,6 @@
 // The DualPipeV of DeepSeek, PyTorch and Paddle agree op for op; the flavor only names the program.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,6 @@
 // looped breadth-first within narrower limits.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 // not published a program to compare it with.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -31,7 +31,6 @@
 //                        ignores the option.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -18,7 +18,6 @@
 
 #include "core/schedule/dependency.h"
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

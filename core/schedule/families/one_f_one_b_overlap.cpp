@@ -12,7 +12,6 @@
 // Its halves do not depend on each other either, but neighbours run their pairs in turn.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

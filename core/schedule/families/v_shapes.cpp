@@ -24,7 +24,6 @@
 // times of ops; it is made for t_b = 2·t_f.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 #include "core/schedule/families/slot_table.h"
 
 #include <fmt/format.h>

@@ -13,10 +13,9 @@
 // whether short gaps are always filled. All eight combinations are tried; the first whose longest span (a rank's first
 // start to its last end) is smallest is kept.
 
-#include "core/schedule/families/zb_auto.h"
+#include "core/schedule/families/timed_orders.h"
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -11,9 +11,7 @@
 // micro-batches the order is that of 2p−1 without the ops of the missing ones.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
-#include "core/schedule/families/zb_v_greedy.h"
-#include "core/schedule/families/zb_v_paddle.h"
+#include "core/schedule/families/timed_orders.h"
 
 #include <fmt/format.h>
 

@@ -9,9 +9,9 @@
 // that lowers the maximum. Whether short gaps are filled before forwards, and before input gradients of chunk 1, is
 // tried in all four combinations.
 
-#include "core/schedule/families/zb_v_greedy.h"
+#include "core/schedule/families/timed_orders.h"
 
-#include "core/schedule/families/v_pass.h"
+#include "core/schedule/families/slot_table.h"
 
 #include <algorithm>
 #include <array>

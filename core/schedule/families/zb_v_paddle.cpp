@@ -14,7 +14,7 @@
 // A run is repeated with each rank's difference to the worst rank allowed as idle time, as long as the largest idle
 // time shrinks; a repetition counts if it ends earlier.
 
-#include "core/schedule/families/zb_v_paddle.h"
+#include "core/schedule/families/timed_orders.h"
 
 #include <algorithm>
 #include <array>

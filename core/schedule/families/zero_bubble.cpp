@@ -15,7 +15,6 @@
 // steady part alternates forwards with input gradients; weight gradients follow s behind. With v = 1 this is ZB-H1.
 
 #include "core/schedule/families/families.h"
-#include "core/schedule/families/phase_order.h"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,7 @@
 // known. For N = p the sum is (p−1)(t_f+t_b) + 2·c·(v·p−1).
 //
 // Several groups, one of them smaller than p, make every rank wait at each of its wrap-arounds, by an amount that
-// depends on the neighbouring groups. No form is known; order_bound.h gives a lower bound.
+// depends on the neighbouring groups. No form is known; orderBound() gives a lower bound.
 //
 // Split backwards (flavors sail-sg and paddle-static-split). A rank never waits in the steady turns. Rank 0's last
 // input gradient comes p−1 forwards and as many input gradients later than its own work would let it. Weight gradients
