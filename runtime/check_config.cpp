@@ -1,4 +1,4 @@
-#include "runtime/check_config.h"
+#include "runtime/run_setup.h"
 
 #include "core/graph/validate.h"
 

@@ -1,8 +1,7 @@
-#include "runtime/check_config.h"
-#include "runtime/comm/inproc/wires.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/model/gpt_stage.h"
-#include "runtime/trained_stages.h"
+#include "runtime/run_setup.h"
 
 #include <exception>
 #include <memory>
@@ -128,8 +127,8 @@ Trained train(const RunConfig& config, TensorGroup* sums, int place) {
 Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
     std::vector<Trained> trained(static_cast<std::size_t>(config.tensor_ranks));
     MonotonicClock clock;
-    InProcessWires wires(config.tensor_ranks, clock, std::nullopt);
-    const std::vector<Transport*> ends = wires.ends();
+    InProcessTransports transports(config.tensor_ranks, clock, std::nullopt);
+    const std::vector<Transport*> ends = transports.ends();
     std::vector<Rank> members;
     for (const Transport* const end : ends)
         members.push_back(end->rank());

@@ -1,11 +1,9 @@
 #include "runtime/run.h"
 
-#include "runtime/backend/host_clock.h"
-#include "runtime/check_config.h"
-#include "runtime/comm/inproc/wires.h"
-#include "runtime/engine/wiring.h"
-#include "runtime/engine_setup.h"
-#include "runtime/trained_stages.h"
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/comm_topology.h"
+#include "runtime/comm/inproc/in_process_transport.h"
+#include "runtime/run_setup.h"
 
 #include <exception>
 #include <memory>
@@ -19,11 +17,11 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
     const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks,
-                       planChecksOf(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
-    InProcessWires wires(mesh.ranks(), clock, config.timeout);
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks,
+                       RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
+    InProcessTransports transports(mesh.ranks(), clock, config.timeout);
     Result<EngineResult> ran =
-        runEngine(engineConfig(config, clock, wires.ends(), recorder.get(), checks.get()), control);
+        runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get()), control);
     // Whatever became of the run, what it recorded gets written; its own error tells more than this one.
     Status written = recorder ? recorder->close() : Status();
     if (!ran.ok()) return std::move(ran).error();
@@ -39,7 +37,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     summary.ops = result.ops;
     summary.late_ops = result.late_ops;
     summary.max_lateness = result.max_lateness;
-    summary.checks = summaryOf(checks.get());
+    if (checks) summary.checks = checks->summary();
     if (recorder) {
         summary.dropped_records = recorder->dropped();
         summary.files = recorder->files();

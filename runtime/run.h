@@ -34,9 +34,9 @@ struct RunConfig {
     bool paced = true;
     CostModel times;
     TimeNs pace_tolerance{10'000'000};
-    int replicas = 1;     ///< of the pipeline (dp), each with micro-batches of its own; see RunMesh for their ranks
-    int tensor_ranks = 1; ///< that share each stage (tp), see TensorShard; a divisor of the model's heads
-    std::vector<Fault> faults; ///< planted into the run, and named in its trace
+    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; see RunMesh for their ranks
+    int tensor_ranks = 1;      ///< that share each stage (tp), see TensorShard; a divisor of the model's heads
+    std::vector<Fault> faults; ///< injected into the run, and named in its trace
     /// How long a rank may keep the others waiting: in an op beyond the op's nominal time, without a sign of life where
     /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
     /// it. The default is above what any op of a model that fits a CPU takes.
@@ -46,7 +46,7 @@ struct RunConfig {
     std::optional<AadiffOptions> aadiff; ///< the run checks itself in its bubbles; none = it does not
     std::filesystem::path out_dir;       ///< one trace file per rank goes here; empty = record nothing
     /// Asks the run to end with the step that is running, as if no more had been wanted. Where ranks are processes it
-    /// is not looked at.
+    /// is ignored.
     std::stop_token end_early;
     /// What a rank's trace may take: it is written in parts of a quarter each, and the oldest part goes. 0 = one file,
     /// without limit.

@@ -1,13 +1,11 @@
 #include "runtime/run_processes.h"
 
-#include "runtime/agree.h"
-#include "runtime/backend/host_clock.h"
-#include "runtime/check_config.h"
-#include "runtime/checks/process_board.h"
-#include "runtime/engine/wiring.h"
-#include "runtime/engine_setup.h"
-#include "runtime/rank_wires.h"
-#include "runtime/trained_stages.h"
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/agree.h"
+#include "runtime/comm/comm_topology.h"
+#include "runtime/comm/mpi/mpi_job.h"
+#include "runtime/comm/process_transport.h"
+#include "runtime/run_setup.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +21,51 @@
 
 namespace bubblescope::runtime {
 namespace {
+
+/// What the one rank of this process has to reach the others.
+struct RankTransport {
+    std::shared_ptr<RankDevice> device; ///< null on the host
+    std::unique_ptr<ProcessTransport> transport;
+};
+
+Result<std::unique_ptr<ControlChannel>> openControl(ProcessTeam& team) {
+    if (auto* const source = dynamic_cast<ControlSource*>(&team)) return source->openControl();
+    return openMpiJobControl();
+}
+
+Result<std::shared_ptr<RankDevice>> openDevice(Backend& backend, ProcessTeam& team) {
+    std::shared_ptr<RankDevice> device;
+    Status opened;
+    try {
+        device = backend.openRank();
+    } catch (const std::exception& e) {
+        opened = runError(e.what());
+    }
+    BUBBLESCOPE_TRY(agree(std::move(opened), team));
+    return device;
+}
+
+/// All processes call it together. Ranks on the host talk by MPI; those on devices by links between these, and besides
+/// by whatever joins the team. What is referred to must outlive the transport.
+Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& plan, HostClock& clock,
+                                    ProcessTeam& team) {
+    RankTransport rank;
+    if (!config.backend) {
+        BUBBLESCOPE_ASSIGN(rank.transport, openMpiJobTransport(config.schedule, plan, clock, config.timeout));
+        return rank;
+    }
+    BUBBLESCOPE_ASSIGN(rank.device, openDevice(*config.backend, team));
+    const PeerJob job{config.schedule, plan,         RunMesh{config.schedule.pp, config.replicas, config.tensor_ranks},
+                      config.model,    config.paced, clock,
+                      config.timeout};
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<DataChannel> data, config.backend->connect(*rank.device, job, team));
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<ControlChannel> control, openControl(team));
+    const std::string own = systemClockName();
+    BUBBLESCOPE_ASSIGN(const std::string root, team.broadcast(own));
+    BUBBLESCOPE_ASSIGN(rank.transport, ProcessTransport::open({Rank{team.rank()}, team.size(), clock, config.timeout,
+                                                               own != root, std::move(data), std::move(control)}));
+    return rank;
+}
 
 /// What the root must know of each rank, besides losses.
 struct RankShare {
@@ -135,30 +178,30 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     if (opened.ok()) recorder = std::move(opened).value();
     BUBBLESCOPE_TRY(agree(opened.ok() ? Status() : Status(std::move(opened).error()), team));
     const DataPlan plan(config.schedule, config.replicas);
-    BUBBLESCOPE_ASSIGN(const RankWires opened_wires, openRankWires(config, plan, clock, team));
-    const std::unique_ptr<ProcessWires>& wires = opened_wires.wires;
+    BUBBLESCOPE_ASSIGN(const RankTransport own, openTransport(config, plan, clock, team));
+    const std::unique_ptr<ProcessTransport>& transport = own.transport;
 
     // Those of the start at once, for who watches the run; as it goes on, and at its end, there are more.
-    const std::size_t pings_written = wires->pings().size();
+    const std::size_t pings_written = transport->pings().size();
     if (recorder) {
-        recorder->addPings(wires->pings());
-        wires->onPings([&recorder](std::span<const Ping> pings) { recorder->addPings(pings); });
+        recorder->addPings(transport->pings());
+        transport->onPings([&recorder](std::span<const Ping> pings) { recorder->addPings(pings); });
     }
-    BUBBLESCOPE_ASSIGN(const std::unique_ptr<CheckSetup> checks, planChecksOf(config, 1, recorder.get()));
-    if (checks && wires->carriesMail()) checks->board = std::make_unique<ProcessBoard>(*wires, team.size());
-    EngineConfig engine = engineConfig(config, clock, {wires.get()}, recorder.get(), checks.get());
-    if (opened_wires.device) engine.devices->open = [&opened_wires] { return opened_wires.device; };
+    BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks, RunChecks::plan(config, 1, recorder.get()));
+    if (checks) checks->askProcesses(*transport, team.size());
+    EngineConfig engine = engineConfig(config, clock, {transport.get()}, recorder.get(), checks.get());
+    if (own.device) engine.devices->open = [&own] { return own.device; };
     engine.die = [] { std::raise(SIGKILL); };
     engine.end_early = {};
     Result<EngineResult> ran = runEngine(engine, control);
-    all_alive = wires->leave();
-    if (recorder) recorder->addPings(std::span(wires->pings()).subspan(pings_written));
+    all_alive = transport->leave();
+    if (recorder) recorder->addPings(std::span(transport->pings()).subspan(pings_written));
     Status written = recorder ? recorder->close() : Status();
-    if (const auto error = wires->error()) return *error; // here or elsewhere, in the run or after it
+    if (const auto error = transport->error()) return *error; // here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
-    summary.checks = summaryOf(checks.get());
+    if (checks) summary.checks = checks->summary();
     return summary;
 }
 

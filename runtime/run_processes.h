@@ -9,9 +9,9 @@ namespace bubblescope::runtime {
 
 /// A run whose ranks are processes.
 struct ProcessRun {
-    /// On the root what runPipeline() would say of the same run: losses, digest and memory are the same bit for bit. On
+    /// On the root the summary that runPipeline() would return: losses, digest and memory are the same bit for bit. On
     /// the others only what concerns their own rank is filled in. Errors are those of runPipeline(), the same for
-    /// all, and what the watchdog says of a rank whose process has died.
+    /// all, and the watchdog's about a rank whose process has died.
     Result<RunSummary> summary;
     /// False where a process has died: the job can only be left without MPI_Finalize.
     bool all_alive = true;

@@ -3,7 +3,7 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/table.h"
 #include "core/aadiff/coverage.h"
-#include "runtime/agree.h"
+#include "runtime/comm/agree.h"
 #include "runtime/run_processes.h"
 
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 
 #include "core/base/process_team.h"
 #include "core/base/result.h"
-#include "runtime/backend/host_clock.h"
 #include "runtime/backend/rank_device.h"
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/comm_topology.h"
 #include "runtime/comm/data_channel.h"
-#include "runtime/engine/wiring.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime {
 
-/// A run whose ranks are processes, each with a device of its own.
+/// A run whose ranks are processes, each with its own device.
 struct PeerJob {
     const Schedule& schedule;
     const DataPlan& plan;
@@ -44,7 +44,7 @@ public:
 
     /// Joins the device of this process's rank with those of the others; all processes call it together. What is
     /// referred to must outlive the channel, and so must the stages not. Errors: Usage where this backend has nothing
-    /// that joins devices, Run where they cannot be joined, which is told to all.
+    /// that joins devices, Run where they cannot be joined, the same on all processes.
     [[nodiscard]] virtual Result<std::unique_ptr<DataChannel>> connect(RankDevice& device, const PeerJob& job,
                                                                        ProcessTeam& team) = 0;
 };

@@ -59,7 +59,7 @@ public:
     /// Waits until all is done; the ops since the last call.
     [[nodiscard]] virtual std::vector<OpTimes> finishOps() = 0;
 
-    // Checks in bubbles. They have a queue of their own, whose work waits where the device has other work to do.
+    // Checks in bubbles. They have a separate queue, whose work waits while the device has other work.
 
     /// Before the first step of a run that checks itself.
     virtual void prepareChecks() = 0;

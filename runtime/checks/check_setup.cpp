@@ -1,7 +1,7 @@
 #include "runtime/checks/check_setup.h"
 
+#include "runtime/checks/local_check_broker.h"
 #include "runtime/checks/npy.h"
-#include "runtime/checks/thread_board.h"
 #include "runtime/engine/bubble_hook.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/stage_memory.h"
@@ -49,7 +49,7 @@ Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffO
 
 CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy planned)
     : options(wanted), study(std::move(planned)), holds(of.paced && study.retiming()),
-      board(std::make_unique<ThreadBoard>(of.ranks_here)), layers_(runtime::layersOf(of)), dir_(of.dir) {
+      broker(std::make_unique<LocalCheckBroker>(of.ranks_here)), layers_(runtime::layersOf(of)), dir_(of.dir) {
     head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
 }
 

@@ -3,7 +3,7 @@
 #include "core/aadiff/study.h"
 #include "core/base/result.h"
 #include "runtime/checks/aadiff_options.h"
-#include "runtime/checks/check_board.h"
+#include "runtime/checks/check_broker.h"
 #include "runtime/model/model_config.h"
 
 #include <filesystem>
@@ -34,7 +34,7 @@ public:
     /// Ops are held back until the plan's time, so that the step's idle time lies together.
     const bool holds;
     /// Of the ranks that are here; to be replaced before the run where others can be asked too.
-    std::unique_ptr<CheckBoard> board;
+    std::unique_ptr<CheckBroker> broker;
     /// Writes a mismatch of a rank of the whole run into its trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
 

@@ -25,37 +25,32 @@ using LayerResult = std::vector<ShownTensor>;
 /// the same name, such as the gradients of a layer's parts.
 [[nodiscard]] TensorDifference differenceOf(const LayerResult& first, const LayerResult& second, std::size_t at);
 
-/// Takes down what an execution shows, struck by the rank's faults as the hardware would be.
+/// Records what an execution shows, after the rank's faults have been injected.
 class ResultProbe final : public LayerProbe {
 public:
-    ResultProbe(const RankFaults& faults, const LayerRun& run) : strikes_(faults, run) {}
+    explicit ResultProbe(LayerInjection injection) : injection_(std::move(injection)) {}
 
     using LayerProbe::touch;
     void touch(CheckedTensor tensor, LiveTensor& values) override {
-        strikes_.strike(tensor, values);
+        injection_.inject(tensor, values);
         result_.push_back(values.show(tensor, true));
     }
 
     [[nodiscard]] LayerResult take() { return std::move(result_); }
 
 private:
-    LayerStrikes strikes_;
+    LayerInjection injection_;
     LayerResult result_;
 };
 
-/// Takes down the digests of what it is shown, which may be struck first.
+/// Records the digests of what it is shown.
 class DigestProbe final : public LayerProbe {
 public:
-    explicit DigestProbe(LayerStrikes* strikes = nullptr) : strikes_(strikes) {}
     using LayerProbe::touch;
-    void touch(CheckedTensor tensor, LiveTensor& values) override {
-        if (strikes_ != nullptr) strikes_->strike(tensor, values);
-        result_.push_back(values.show(tensor, false));
-    }
+    void touch(CheckedTensor tensor, LiveTensor& values) override { result_.push_back(values.show(tensor, false)); }
     [[nodiscard]] LayerResult take() { return std::move(result_); }
 
 private:
-    LayerStrikes* strikes_;
     LayerResult result_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime {
 
-/// What a rank is at. Times are those of its host's clock.
+/// What a rank is doing. Times are on its host's clock.
 struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< builds its stages
@@ -16,7 +16,7 @@ struct Activity {
         Receiving, ///< waits for the input of `op`, which `peer` sends
         Summing,   ///< waits inside `op` for `peer`'s part of a sum
         Draining,  ///< waits for its device to do what is queued, which may wait for peers
-        Meeting,   ///< waits for all ranks between ops
+        AtBarrier, ///< waits for all ranks between ops
         Done,      ///< has run all steps
     };
 

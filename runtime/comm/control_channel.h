@@ -5,21 +5,22 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace bubblescope::runtime {
 
-/// What processes tell each other besides tensors. Small and of one size. All processes of a job run the same program
-/// on machines of one kind.
+/// What processes exchange besides tensors. Small, with a fixed size. All processes of a job run the same program on
+/// machines of one kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
-        Alive, ///< what the sender is at; times are ages
-        Meet,  ///< to the root: the sender's time
-        Met,   ///< from the root: the latest of all
-        Ping,  ///< asks for the receiver's clock
-        Pong,  ///< and is answered by it
-        Ended, ///< the run ends early, and why
-        Bye,   ///< the sender knows that it has, and needs nobody any more
+        Alive,   ///< what the sender is doing; times are ages
+        Arrive,  ///< to the root: the sender's time
+        Release, ///< from the root: the latest of all
+        Ping,    ///< asks for the receiver's clock
+        Pong,    ///< and is answered by it
+        Ended,   ///< the run ends early, and why
+        Bye,     ///< the sender knows that it has, and needs nobody any more
     };
 
     Kind kind = Kind::Alive;
@@ -31,8 +32,8 @@ struct ControlMessage {
     std::array<char, 256> hint{};
 };
 
-/// Control messages between processes. Nothing here waits, and what goes wrong shows as silence, which the watchdog
-/// tells of. One thread at a time.
+/// Control messages between processes. Nothing here waits. Failures show as silence, which the watchdog reports. One
+/// thread at a time.
 class ControlChannel {
 public:
     struct Received {
@@ -50,6 +51,14 @@ public:
     [[nodiscard]] virtual std::optional<Received> receive() = 0;
     /// All processes are about to close it: what takes all of them to free may be freed.
     virtual void closeTogether() {}
+};
+
+/// A team of processes that brings its own channel for control messages.
+class ControlSource {
+public:
+    virtual ~ControlSource() = default;
+    /// A channel between its processes, which call this together. The team must outlive the channel.
+    [[nodiscard]] virtual Result<std::unique_ptr<ControlChannel>> openControl() = 0;
 };
 
 } // namespace bubblescope::runtime

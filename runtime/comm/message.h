@@ -4,9 +4,12 @@
 #include "core/base/time.h"
 #include "runtime/model/tensor.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace bubblescope::runtime {
 
@@ -32,7 +35,7 @@ struct MessageKey {
 /// one.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
-/// What the sender says of a message where a run checks itself.
+/// Digests that the sender computes where a run checks itself.
 struct MessageDigests {
     std::uint64_t content = 0; ///< of the tensor, when it had been computed
     std::uint64_t weights = 0; ///< with gradients: of the weights that all copies of the stage must have
@@ -42,11 +45,11 @@ struct Message {
     Tensor tensor;
     TimeNs sent{0}; ///< the producing op's end on its device clock
     std::optional<MessageDigests> digests{};
-    /// Who knows the content's where a device has yet to tell it; within a process.
+    /// Source of the content's digest where a device has not computed it yet; within a process.
     std::shared_ptr<const LateTensor> late{};
 };
 
-/// A message as its receiver finds it.
+/// A message as its receiver gets it.
 struct Taken {
     Message message;
     bool waited = false; ///< it was not there yet when it was asked for
@@ -57,5 +60,16 @@ struct Expected {
     Rank from;
     MessageKey key;
 };
+
+/// Bytes from one rank to another, apart from what a pipeline sends: no rank waits for them within a step, and they are
+/// never mistaken for a tensor. Those of one sender arrive in order.
+struct Mail {
+    Rank peer; ///< of what is posted the receiver, of what is taken the sender
+    std::string bytes;
+    std::array<TimeNs, 2> times{}; ///< translated between clocks, as all times of a transport
+};
+
+/// In bytes; senders must keep to it.
+inline constexpr std::size_t kLargestMail = std::size_t{256} << 20U;
 
 } // namespace bubblescope::runtime

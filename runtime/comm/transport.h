@@ -2,7 +2,6 @@
 
 #include "core/base/result.h"
 #include "runtime/comm/activity.h"
-#include "runtime/comm/mail.h"
 #include "runtime/comm/message.h"
 
 #include <atomic>
@@ -12,11 +11,11 @@
 
 namespace bubblescope::runtime {
 
-/// One rank's end of the wires that join the ranks of a run, be they threads of one process or processes of many
+/// One rank's end of the transport that joins the ranks of a run, which are threads of one process or processes of many
 /// hosts. The rank's thread alone uses it; fail() and ended() are for any thread.
 ///
 /// A run ends early for all ranks together: by fail() anywhere, or because a rank has died or hangs. Then nothing waits
-/// any more, receive() and meet() return nothing, and error() says what happened, naming the rank.
+/// any more, receive() and barrier() return nothing, and error() holds the reason, naming the rank.
 ///
 /// Times are those of the rank's own clock; a transport between clocks translates.
 class Transport {
@@ -37,10 +36,10 @@ public:
     /// Waits for the message; nothing when the run has ended.
     [[nodiscard]] virtual std::optional<Taken> receive(Rank from, const MessageKey& key) = 0;
 
-    /// When a message was sent that receive() would hand out at once; nothing where it would wait, or it cannot be
-    /// told. Never waits.
+    /// When a message was sent that receive() would return at once; nothing where it would wait, or the time is
+    /// unknown. Never waits.
     [[nodiscard]] virtual std::optional<TimeNs> peek(Rank /*from*/, const MessageKey& /*key*/) { return {}; }
-    /// Whether it is there and `is` says so of it. Where that cannot be told, no.
+    /// Whether it is there and satisfies `is`; false where that is unknown. Never waits.
     [[nodiscard]] virtual bool arrived(Rank /*from*/, const MessageKey& /*key*/,
                                        const std::function<bool(const Message&)>& /*is*/) {
         return false;
@@ -57,15 +56,15 @@ public:
 
     /// Waits for all ranks, each of which brings a time and leaves with the latest of all; nothing when the run has
     /// ended.
-    [[nodiscard]] virtual std::optional<TimeNs> meet(TimeNs time) = 0;
+    [[nodiscard]] virtual std::optional<TimeNs> barrier(TimeNs time) = 0;
 
-    /// Tells the others what the rank is at, for those who wonder why it does not answer. Cheap: once per op.
+    /// Publishes what the rank is doing, for the watchdog. Cheap: once per op.
     virtual void report(const Activity& activity) = 0;
 
     /// Ends the run for all ranks with this error, unless it has ended already.
     virtual void fail(Error error) = 0;
 
-    /// True once the run has ended early; holds look at it.
+    /// True once the run has ended early; every wait polls it.
     [[nodiscard]] virtual const std::atomic<bool>& ended() const = 0;
 
     /// Why it ended; nothing if it did not.

@@ -19,7 +19,7 @@ std::string placeOf(const Activity& activity) {
         return fmt::format("waiting for rank {} inside {} of step {}", activity.peer.value, opName(activity.op),
                            activity.step);
     case Activity::Kind::Draining: return fmt::format("waiting for its device in step {}", activity.step);
-    case Activity::Kind::Meeting: return fmt::format("at the end of step {}", activity.step);
+    case Activity::Kind::AtBarrier: return fmt::format("at the end of step {}", activity.step);
     case Activity::Kind::Done: return "through with all steps";
     }
     return {};
@@ -81,7 +81,7 @@ std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
         if (works(activity)) return std::nullopt; // who waits, waits for this one, or for who waits for it
         if (activity.kind == Activity::Kind::Done) continue;
         if (now - activity.since <= timeout_) return std::nullopt; // something moves
-        if (activity.kind == Activity::Kind::Meeting) continue;
+        if (activity.kind == Activity::Kind::AtBarrier) continue;
         if (longest == nullptr || activity.since < longest->activity.since) longest = &seen;
     }
     if (longest == nullptr) return std::nullopt;

@@ -9,15 +9,15 @@
 
 namespace bubblescope::runtime {
 
-/// Finds out which rank it is that keeps the others waiting: from what each was at when it was last heard of. It has
-/// neither a thread nor a clock of its own; whoever carries the ranks' messages asks it from time to time. Thread-safe.
+/// Finds the rank that keeps the others waiting, from what each last reported. It has neither a thread nor a clock: the
+/// transport asks it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
-/// - has not been heard of for longer than the timeout (only where signs of life are told by hear()),
+/// - has not been heard of for longer than the timeout (only where hear() reports signs of life),
 /// - is in an op for longer than the op should take and the timeout, and was alive then,
 /// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
 ///   or the device hangs.
-/// Ranks that wait for one of these are not: they are the ones who suffer.
+/// Ranks that wait for such a rank are not at fault.
 class Watchdog {
 public:
     Watchdog(int ranks, TimeNs timeout);

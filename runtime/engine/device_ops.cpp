@@ -7,8 +7,8 @@
 
 namespace bubblescope::runtime {
 
-DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const Wiring& wiring)
-    : device_(std::move(device)), record_(record), wiring_(wiring) {
+DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology)
+    : device_(std::move(device)), record_(record), topology_(topology) {
     device_->bindThread();
 }
 
@@ -46,7 +46,7 @@ void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arr
     }
 }
 
-void DeviceOps::sent(const Op& op, const Wiring::Route& route, TimeNs latency) {
+void DeviceOps::sent(const Op& op, const CommTopology::Route& route, TimeNs latency) {
     queued_.back().sent.push_back({op, route, latency});
 }
 
@@ -77,7 +77,7 @@ void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, i
     const TimeNs exposed = recordSums(queued, times, step);
     for (const Op& op : queued.ops) {
         const TimelineOp done{op, times.op.begin, times.op.end, TimeNs{0}, TimeNs{0}, exposed};
-        record_.op(done, wiring_.stageOf(op), step);
+        record_.op(done, topology_.stageOf(op), step);
     }
     free_at_ = times.op.end;
     for (const Sent& sent : queued.sent)
@@ -91,7 +91,7 @@ TimeNs DeviceOps::recordSums(const Queued& queued, const RankDevice::OpTimes& ti
         const Op& op = queued.ops[i];
         for (std::size_t n = 0; n < queued.sums[i] && next != times.sums.end(); ++n, ++next) {
             waited += next->end - next->begin;
-            record_.summed(op, wiring_.stageOf(op), wiring_.rank(), next->begin, next->end, step);
+            record_.summed(op, topology_.stageOf(op), topology_.rank(), next->begin, next->end, step);
         }
     }
     return waited;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/backend/rank_device.h"
+#include "runtime/engine/rank_hooks.h"
 #include "runtime/engine/rank_record.h"
 
 #include <memory>
@@ -10,19 +11,12 @@
 
 namespace bubblescope::runtime {
 
-/// An op that a device is through with.
-struct DoneOp {
-    Op op;
-    TimeNs ready{0}; ///< when the last of what others sent it was there; 0 where nothing was
-    TimeNs begin{0};
-};
-
 /// A rank's ops on a device that works through queues: when they ran is known at the end of a step, and is recorded
 /// then. Lives on the rank's thread.
 class DeviceOps {
 public:
     /// Binds the calling thread to the device. References must outlive it.
-    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const Wiring& wiring);
+    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology);
 
     [[nodiscard]] RankDevice& device() { return *device_; }
 
@@ -39,7 +33,7 @@ public:
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
     /// One of the ops that ended last was sent to another rank; who receives does the work.
-    void sent(const Op& op, const Wiring::Route& route, TimeNs latency);
+    void sent(const Op& op, const CommTopology::Route& route, TimeNs latency);
 
     /// Waits for the device and records; when the last op ended.
     [[nodiscard]] TimeNs finish(int step);
@@ -53,7 +47,7 @@ private:
     };
     struct Sent {
         Op op;
-        Wiring::Route route;
+        CommTopology::Route route;
         TimeNs latency{0};
     };
     struct Queued {
@@ -69,7 +63,7 @@ private:
 
     std::shared_ptr<RankDevice> device_;
     RankRecord& record_;
-    const Wiring& wiring_;
+    const CommTopology& topology_;
     std::vector<Queued> queued_;
     std::vector<DoneOp> done_;
     TimeNs free_at_{0};

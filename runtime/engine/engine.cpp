@@ -15,8 +15,8 @@ namespace {
 
 std::uint64_t opsOfRun(const EngineConfig& config, const RunMesh& mesh) {
     std::size_t ops = 0;
-    for (const Transport* const wires : config.ranks) {
-        const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(wires->rank()).index()];
+    for (const Transport* const transport : config.ranks) {
+        const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(transport->rank()).index()];
         ops += 1 + static_cast<std::size_t>(
                        std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
     }
@@ -36,9 +36,10 @@ void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
         }
     } catch (const std::system_error& e) {
         // The ranks that did start would wait for this one for ever.
-        Transport& wires = *config.ranks[threads.size()];
-        wires.fail(runError(fmt::format("the thread of rank {} cannot be started: {}", wires.rank().value, e.what()),
-                            "fewer ranks need fewer threads"));
+        Transport& transport = *config.ranks[threads.size()];
+        transport.fail(
+            runError(fmt::format("the thread of rank {} cannot be started: {}", transport.rank().value, e.what()),
+                     "fewer ranks need fewer threads"));
     }
     for (std::thread& thread : threads)
         thread.join();

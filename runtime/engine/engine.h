@@ -5,10 +5,11 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "profiler/recorder/ring.h"
-#include "runtime/backend/host_clock.h"
 #include "runtime/backend/rank_device.h"
+#include "runtime/clock/host_clock.h"
 #include "runtime/comm/transport.h"
 #include "runtime/engine/bubble_hook.h"
+#include "runtime/engine/rank_hooks.h"
 #include "runtime/faults/fault.h"
 #include "runtime/model/stage_model.h"
 
@@ -21,8 +22,6 @@
 #include <vector>
 
 namespace bubblescope::runtime {
-
-class CheckSetup;
 
 /// What the engine executes and with what. References must outlive the call.
 struct EngineConfig {
@@ -43,14 +42,14 @@ struct EngineConfig {
     int replicas = 1;                         ///< of the pipeline; see RunMesh for how ranks are numbered
     int tensor_ranks = 1;                     ///< that share each stage
     std::vector<profiler::RecordRing*> rings; ///< where each of `ranks` records; empty = nowhere
-    std::span<const Fault> faults;            ///< planted; checkFaults() has passed
-    /// What a planted death does to the rank's process; by default the run ends with an error that tells of it.
+    std::span<const Fault> faults;            ///< injected; checkFaults() has passed
+    /// What an injected death does to the rank's process; by default the run ends with an error that reports it.
     std::function<void()> die;
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
     std::function<Status()> after_step;
-    BubbleHook bubble_hook{};     ///< empty = none
-    CheckSetup* checks = nullptr; ///< of a run that checks itself
-    std::stop_token end_early{};  ///< ends all ranks with one step; they must all run here
+    BubbleHook bubble_hook{};    ///< empty = none
+    AttachHooks attach{};        ///< what else a rank does, see there; empty = nothing
+    std::stop_token end_early{}; ///< ends all ranks with one step; they must all run here
 };
 
 struct EngineResult {
@@ -66,7 +65,7 @@ struct EngineResult {
 };
 
 /// Executes the schedule `steps` times with one thread for each rank that runs here. What it does depends on the lists
-/// alone; it knows no family, and of the other ranks only what comes over the wires. The two ops of an
+/// alone; it knows no family, and of the other ranks only what comes over the transport. The two ops of an
 /// overlapped pair run as one: they begin when the inputs of both are there and end together, on paced runs after
 /// CostModel::overlapped, or after the sum of both.
 ///
@@ -84,9 +83,9 @@ struct EngineResult {
 /// waits for a device but at the end of a step's ops and after the optimizer, when the times of all ops are asked for.
 /// On paced runs the device is kept busy for the rest of an op's nominal time, and a transfer for that of its latency.
 ///
-/// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is looked at
+/// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is polled
 /// between ops. Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; what
-/// `after_step` returned; what a transport says of a rank that has died or hangs.
+/// `after_step` returned; the transport's error where a rank has died or hangs.
 [[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control);
 
 } // namespace bubblescope::runtime

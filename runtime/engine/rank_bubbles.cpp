@@ -1,29 +1,23 @@
-#include "runtime/engine/rank_loop.h"
+#include "runtime/engine/rank_bubbles.h"
 
 #include <algorithm>
 #include <utility>
 
-// What a rank does in its bubbles: checks, and calls of the hook.
-
 namespace bubblescope::runtime {
 
-class RankLoop::BubbleClock final : public SlotClock {
+/// On the host: what is done in a bubble keeps the rank's thread from nothing but waiting.
+class RankBubbles::HostIdleClock final : public IdleClock {
 public:
-    BubbleClock(RankLoop& loop, std::span<const Op> next) : loop_(loop), next_(next) {}
+    HostIdleClock(RankBubbles& bubbles, std::size_t index) : bubbles_(bubbles), rank_(bubbles.rank_), index_(index) {}
 
-    [[nodiscard]] TimeNs now() const override { return loop_.clock_.begin(loop_.clock_.freeAt(), kEmulated); }
+    [[nodiscard]] TimeNs now() const override { return rank_.clock.begin(rank_.clock.freeAt(), kEmulated); }
 
     [[nodiscard]] bool arrived() override {
-        if (next_.empty()) return false; // the others' ends cannot be seen from here
         const TimeNs now = this->now();
-        const std::optional<TimeNs> held = loop_.checker_->heldUntil(loop_.index_);
-        if (held && *held > now) return false;
-        return std::ranges::all_of(next_, [&](const Op& op) {
-            const std::optional<Wiring::Route> input = loop_.wiring_.inputOf(op);
-            if (!input) return true;
-            const std::optional<TimeNs> sent = loop_.wires_.peek(input->peer, input->key);
-            const bool travels = loop_.clock_.paced() && input->peer != loop_.wires_.rank();
-            return sent && *sent + (travels ? loop_.state_.config.times.comm : TimeNs{0}) <= now;
+        return bubbles_.allThere(index_, now, true, [&](const CommTopology::Route& input) {
+            const std::optional<TimeNs> sent = rank_.transport.peek(input.peer, input.key);
+            const bool travels = rank_.clock.paced() && input.peer != rank_.transport.rank();
+            return sent && *sent + (travels ? rank_.config.times.comm : TimeNs{0}) <= now;
         });
     }
 
@@ -31,88 +25,124 @@ public:
         const TimeNs begin = now();
         work();
         if (emulates() && nominal == TimeNs{0}) return {begin, begin};
-        const TimeNs end = loop_.clock_.end(begin, nominal).time;
-        static_cast<void>(loop_.clock_.hold(begin, nominal));
+        const TimeNs end = rank_.clock.end(begin, nominal).time;
+        static_cast<void>(rank_.clock.hold(begin, nominal));
         return {begin, end};
     }
 
-    [[nodiscard]] bool emulates() const override { return loop_.clock_.paced(); }
+    [[nodiscard]] bool emulates() const override { return rank_.clock.paced(); }
 
 private:
     static constexpr TimeNs kEmulated{1}; ///< any nominal time
-    RankLoop& loop_;
-    std::span<const Op> next_;
+    RankBubbles& bubbles_;
+    RankState& rank_;
+    std::size_t index_;
 };
 
-class RankLoop::DeviceBubbleClock final : public SlotClock {
+/// On a device, in a queue of its own.
+class RankBubbles::DeviceIdleClock final : public IdleClock {
 public:
     /// Waits for the device.
-    DeviceBubbleClock(RankLoop& loop, std::span<const Op> next)
-        : loop_(loop), next_(next), at_(loop.device_->device().finishSoFar().value_or(loop.checker_->stepBegin())) {}
+    DeviceIdleClock(RankBubbles& bubbles, std::size_t index)
+        : bubbles_(bubbles), rank_(bubbles.rank_), index_(index),
+          at_(device().finishSoFar().value_or(rank_.hooks.idle->stepBegin())) {}
 
-    [[nodiscard]] TimeNs now() const override {
-        return emulates() ? at_ : std::max(at_, loop_.state_.config.clock.now());
-    }
+    [[nodiscard]] TimeNs now() const override { return emulates() ? at_ : std::max(at_, rank_.config.clock.now()); }
 
     [[nodiscard]] bool arrived() override {
-        if (next_.empty()) return false; // the others' ends cannot be seen from here
         const TimeNs now = this->now();
-        const std::optional<TimeNs> held = emulates() ? loop_.checker_->heldUntil(loop_.index_) : std::nullopt;
-        if (held && *held > now) return false;
-        return std::ranges::all_of(next_, [&](const Op& op) {
-            const std::optional<Wiring::Route> input = loop_.wiring_.inputOf(op);
-            if (!input) return true;
-            const bool travels = emulates() && input->peer != loop_.wires_.rank();
-            const auto latency = travels ? std::optional(loop_.state_.config.times.comm) : std::nullopt;
-            return loop_.wires_.arrived(input->peer, input->key, [&](const Message& message) {
-                return loop_.device_->device().arrived(message.tensor, latency, now);
+        return bubbles_.allThere(index_, now, emulates(), [&](const CommTopology::Route& input) {
+            const bool travels = emulates() && input.peer != rank_.transport.rank();
+            const auto latency = travels ? std::optional(rank_.config.times.comm) : std::nullopt;
+            return rank_.transport.arrived(input.peer, input.key, [&](const Message& message) {
+                return device().arrived(message.tensor, latency, now);
             });
         });
     }
 
     std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) override {
-        const RankDevice::Span span = loop_.device_->device().runCheck(loop_.paced(nominal), work);
+        const RankDevice::Span span = device().runCheck(rank_.paced(nominal), work);
         at_ = std::max(at_, span.end);
         return {span.begin, span.end};
     }
 
-    [[nodiscard]] bool emulates() const override { return loop_.clock_.paced(); }
+    [[nodiscard]] bool emulates() const override { return rank_.clock.paced(); }
 
 private:
-    RankLoop& loop_;
-    std::span<const Op> next_;
-    TimeNs at_; ///< when the device was through with the rank's work, or with the last check
+    [[nodiscard]] RankDevice& device() const { return rank_.device->device(); }
+
+    RankBubbles& bubbles_;
+    RankState& rank_;
+    std::size_t index_;
+    TimeNs at_; ///< when the device had finished the rank's work, or the last of the work here
 };
 
-void RankLoop::checkBefore(std::size_t index) {
-    if (!checks() || !checker_->hasSlot(index)) return;
-    const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
-    const auto next = index < ops.size() ? ops.subspan(index, togetherFrom(ops, index)) : ops.first(0);
-    if (device_) {
-        DeviceBubbleClock clock(*this, next);
-        checker_->fill(index, clock);
-    } else {
-        BubbleClock clock(*this, next);
-        checker_->fill(index, clock);
+RankBubbles::RankBubbles(RankState& rank) : rank_(rank) {
+    if (rank.config.bubble_hook) bubbles_ = bubblePlaces(rank.schedule, rank.config.times)[rank.place.rank.index()];
+}
+
+template <class There>
+bool RankBubbles::allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const {
+    const std::span<const Op> ops = rank_.ops();
+    if (index >= ops.size()) return false; // the others' ends cannot be seen from here
+    const std::optional<TimeNs> held = held_counts ? heldUntil(index) : std::nullopt;
+    if (held && *held > now) return false;
+    return std::ranges::all_of(ops.subspan(index, rank_.togetherFrom(index)), [&](const Op& op) {
+        const std::optional<CommTopology::Route> input = rank_.topology.inputOf(op);
+        return !input || there(*input);
+    });
+}
+
+void RankBubbles::beginStep() {
+    next_bubble_ = 0;
+    if (rank_.device && works()) rank_.hooks.idle->stepBegan(rank_.device->device().stepBegan());
+}
+
+void RankBubbles::before(std::size_t index) {
+    callBubbleHook(index);
+    work(index);
+}
+
+void RankBubbles::callBubbleHook(std::size_t index) {
+    for (; next_bubble_ < bubbles_.size() && bubbles_[next_bubble_].before <= index; ++next_bubble_) {
+        rank_.config.bubble_hook({rank_.transport.rank(), rank_.place.rank, rank_.step, bubbles_[next_bubble_]});
     }
 }
 
-void RankLoop::settleChecks() {
-    if (!device_ || !checks()) return;
-    const std::span<const Op> ops = schedule_.ranks[place_.rank.index()];
-    for (const DoneOp& done : device_->done()) {
+void RankBubbles::work(std::size_t index) {
+    if (!works() || !rank_.hooks.idle->hasWork(index)) return;
+    if (rank_.device) {
+        DeviceIdleClock clock(*this, index);
+        rank_.hooks.idle->onIdle(index, clock);
+    } else {
+        HostIdleClock clock(*this, index);
+        rank_.hooks.idle->onIdle(index, clock);
+    }
+}
+
+void RankBubbles::inputsReady(std::size_t index, TimeNs ready) {
+    if (ready > TimeNs{0} && works()) rank_.hooks.idle->inputsReady(index, ready);
+}
+
+void RankBubbles::opsDone() {
+    if (!rank_.device || !works()) return;
+    const std::span<const Op> ops = rank_.ops();
+    for (const DoneOp& done : rank_.device->done()) {
         const auto index = static_cast<std::size_t>(std::ranges::find(ops, done.op) - ops.begin());
         if (index == ops.size()) continue; // the optimizer
-        const TimeNs there = std::max(done.ready, checker_->heldUntil(index).value_or(TimeNs{0}));
-        if (there > TimeNs{0}) checker_->ended(index, there);
+        inputsReady(index, std::max(done.ready, heldUntil(index).value_or(TimeNs{0})));
     }
-    DeviceBubbleClock clock(*this, {});
-    checker_->settle(device_->done(), clock);
+    DeviceIdleClock clock(*this, ops.size());
+    rank_.hooks.idle->onOpsDone(rank_.device->done(), clock);
 }
 
-void RankLoop::meetBubbles(std::size_t index) {
-    for (; next_bubble_ < bubbles_.size() && bubbles_[next_bubble_].before <= index; ++next_bubble_)
-        state_.config.bubble_hook({wires_.rank(), place_.rank, step_, bubbles_[next_bubble_]});
+std::optional<TimeNs> RankBubbles::heldSinceStep(std::size_t index) const {
+    return works() ? rank_.hooks.idle->heldSinceStep(index) : std::nullopt;
+}
+
+std::optional<TimeNs> RankBubbles::heldUntil(std::size_t index) const {
+    const std::optional<TimeNs> held = heldSinceStep(index);
+    return held ? std::optional(rank_.hooks.idle->stepBegin() + *held) : std::nullopt;
 }
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "profiler/recorder/ring.h"
-#include "runtime/engine/wiring.h"
+#include "runtime/comm/comm_topology.h"
 #include "runtime/faults/rank_faults.h"
 
 #include <optional>
@@ -20,7 +20,8 @@ struct Arrival {
     std::shared_ptr<const LateTensor> late{}; ///< see Message
 };
 
-/// What a rank writes down of its ops and transfers; peers are written as ranks of the pipeline. Loses what faults say.
+/// Records a rank's ops and transfers; peers are recorded as ranks of the pipeline. Drops records where a fault asks
+/// for it.
 class RankRecord {
 public:
     /// `ring` may be null; references must outlive the record.
@@ -32,7 +33,7 @@ public:
     }
 
     /// A transfer to another rank.
-    void sent(const Op& op, const Wiring::Route& route, TimeNs start, TimeNs end, int step) {
+    void sent(const Op& op, const CommTopology::Route& route, TimeNs start, TimeNs end, int step) {
         comm(op, CommKind::Send, route.key, route.peer, start, end, step);
     }
 

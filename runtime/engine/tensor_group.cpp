@@ -28,12 +28,12 @@ void TensorGroup::addUp(Matrix<float>& part) {
     const TimeNs start = startOfNext();
     const MessageKey key = nextKey();
     for (const Rank member : members_) {
-        if (member != wires_.rank()) wires_.send(member, key, {Tensor(part), start});
+        if (member != transport_.rank()) transport_.send(member, key, {Tensor(part), start});
     }
     Matrix<float> sum;
     TimeNs there = start;
     for (const Rank member : members_) {
-        Matrix<float> next = member == wires_.rank() ? std::move(part) : take(member, key, there).host();
+        Matrix<float> next = member == transport_.rank() ? std::move(part) : take(member, key, there).host();
         if (member == members_.front()) {
             sum = std::move(next);
         } else {
@@ -45,21 +45,21 @@ void TensorGroup::addUp(Matrix<float>& part) {
     waited_ += end - start;
     spans_.push_back({start, end});
     computing_.due += end - start;
-    wires_.report(computing_);
+    transport_.report(computing_);
 }
 
 Tensor TensorGroup::addUp(Tensor part) {
     const MessageKey key = nextKey();
     device_->beginSum();
     for (const Rank member : members_) {
-        if (member != wires_.rank()) wires_.send(member, key, {device_->handOver(Tensor(part)), clock_.now()});
+        if (member != transport_.rank()) transport_.send(member, key, {device_->handOver(Tensor(part)), clock_.now()});
     }
     std::vector<Tensor> parts;
     TimeNs there{0};
     for (const Rank member : members_)
-        parts.push_back(member == wires_.rank() ? std::move(part) : take(member, key, there));
+        parts.push_back(member == transport_.rank() ? std::move(part) : take(member, key, there));
     spans_.emplace_back();
-    wires_.report(computing_);
+    transport_.report(computing_);
     return device_->addUp(std::move(parts), latency_);
 }
 
@@ -74,8 +74,8 @@ Tensor TensorGroup::take(Rank from, const MessageKey& key, TimeNs& there) {
     summing.kind = Activity::Kind::Summing;
     summing.peer = from;
     summing.since = summing.due = clock_.now();
-    wires_.report(summing);
-    std::optional<Taken> taken = wires_.receive(from, key);
+    transport_.report(summing);
+    std::optional<Taken> taken = transport_.receive(from, key);
     if (!taken) throw RunEnded{};
     there = std::max(there, taken->message.sent);
     return std::move(taken->message.tensor);

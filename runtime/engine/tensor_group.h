@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/backend/host_clock.h"
 #include "runtime/backend/rank_device.h"
+#include "runtime/clock/host_clock.h"
 #include "runtime/comm/transport.h"
 #include "runtime/model/tensor_shard.h"
 
@@ -13,12 +13,12 @@
 
 namespace bubblescope::runtime {
 
-/// Thrown to leave a rank's loop, out of an op too, when the run has ended early; the transport knows why.
+/// Thrown to leave a rank's loop, also within an op, when the run has ended early; Transport::error() holds the reason.
 struct RunEnded {};
 
-/// One rank among those that share its stages: adds up parts with the others, over the rank's wires, and notes when.
-/// Every rank sends its part to every other and adds up all of them itself, in the ranks' order: the sum is the same
-/// everywhere, bit for bit, and takes the time of one transfer.
+/// One rank among those that share its stages: adds up parts with the others, over the rank's transport, and notes
+/// when. Every rank sends its part to every other and adds up all of them itself, in the ranks' order: the sum is the
+/// same everywhere, bit for bit, and takes the time of one transfer.
 ///
 /// Where ops go by an emulated clock, an op's sums lie evenly spread over its nominal time, the last one at its end;
 /// each begins when the last rank has come to it, takes a transfer's latency, and makes the op longer by as much.
@@ -35,8 +35,8 @@ public:
     };
 
     /// `members` are the ranks that share, this one included. References must outlive the group.
-    TensorGroup(Transport& wires, HostClock& clock, std::vector<Rank> members)
-        : wires_(wires), clock_(clock), members_(std::move(members)) {}
+    TensorGroup(Transport& transport, HostClock& clock, std::vector<Rank> members)
+        : transport_(transport), clock_(clock), members_(std::move(members)) {}
 
     /// The rank computes there; `latency` as RankDevice::addUp() has it.
     void useDevice(RankDevice& device, std::optional<TimeNs> latency) {
@@ -69,7 +69,7 @@ private:
     /// Of another rank; `there` grows to when it is there.
     [[nodiscard]] Tensor take(Rank from, const MessageKey& key, TimeNs& there);
 
-    Transport& wires_;
+    Transport& transport_;
     HostClock& clock_;
     std::vector<Rank> members_;
     RankDevice* device_ = nullptr;

@@ -56,13 +56,13 @@ bool isResult(const Op& op, CheckedTensor tensor) {
     return false;
 }
 
-bool strikesTensor(const Fault& fault, const LayerRun& run, CheckedTensor tensor) {
+bool hitsTensor(const Fault& fault, const LayerRun& run, CheckedTensor tensor) {
     if (isKnownAnswer(tensor)) return fault.shown == tensor;
     if (!fault.ops.matches(run.op) || fault.layer.value_or(run.layer) != run.layer) return false;
     return fault.shown ? *fault.shown == tensor : isResult(run.op, tensor);
 }
 
-bool strikesTime(const Fault& fault, const LayerRun& run) {
+bool hitsExecution(const Fault& fault, const LayerRun& run) {
     switch (fault.stay) {
     case FaultStay::Transient: return run.again == 0;
     case FaultStay::Replay: return run.again == 1;
@@ -85,9 +85,9 @@ RankFaults::RankFaults(std::span<const Fault> faults, Rank rank, int tensor) : r
 TimeNs RankFaults::opTime(const Op& op, int step, TimeNs usual) const {
     TimeNs time = usual;
     for (const Fault& fault : faults_) {
-        if (strikes(fault, FaultKind::Slow, op, step) || strikes(fault, FaultKind::Op, op, step))
+        if (applies(fault, FaultKind::Slow, op, step) || applies(fault, FaultKind::Op, op, step))
             time = scaled(time, fault.factor) + fault.time;
-        if (strikes(fault, FaultKind::Jitter, op, step))
+        if (applies(fault, FaultKind::Jitter, op, step))
             time = scaled(time, 1 + fault.share * normal(chances(fault, rank_, op, step)));
     }
     return time;
@@ -96,7 +96,7 @@ TimeNs RankFaults::opTime(const Op& op, int step, TimeNs usual) const {
 TimeNs RankFaults::pauseBefore(const Op& op, int step) const {
     TimeNs pause{0};
     for (const Fault& fault : faults_) {
-        if (strikes(fault, FaultKind::Pause, op, step)) pause += fault.time;
+        if (applies(fault, FaultKind::Pause, op, step)) pause += fault.time;
     }
     return pause;
 }
@@ -116,13 +116,13 @@ TimeNs RankFaults::arrival(Rank from, int step, TimeNs arrival) {
 
 bool RankFaults::drops(const Op& op, int step) const {
     return std::ranges::any_of(faults_, [&](const Fault& fault) {
-        return strikes(fault, FaultKind::Drop, op, step) && chances(fault, rank_, op, step).first < fault.share;
+        return applies(fault, FaultKind::Drop, op, step) && chances(fault, rank_, op, step).first < fault.share;
     });
 }
 
 void RankFaults::flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const {
     for (const Fault& fault : faults_) {
-        if (!strikes(fault, FaultKind::Flip, op, step) || isInLayer(fault) || fault.tensor != which) continue;
+        if (!applies(fault, FaultKind::Flip, op, step) || isInLayer(fault) || fault.tensor != which) continue;
         const std::int64_t element = fault.bit / kBits;
         if (element >= tensor.size()) {
             throw std::out_of_range(
@@ -136,10 +136,10 @@ bool RankFaults::inLayers() const {
     return std::ranges::any_of(faults_, isInLayer);
 }
 
-void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const {
+void RankFaults::inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const {
     const std::int64_t count = values.count();
     for (const Fault& fault : faults_) {
-        if (!isInLayer(fault) || !fault.steps.holds(run.step) || !strikesTensor(fault, run, tensor)) continue;
+        if (!isInLayer(fault) || !fault.steps.holds(run.step) || !hitsTensor(fault, run, tensor)) continue;
         const std::uint64_t chance = Synthetic(fault.seed + static_cast<std::uint64_t>(rank_.value))
                                          .number(Synthetic::Stream::Faults, run.number);
         const auto anywhere =
@@ -148,7 +148,7 @@ void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& v
             values.disturb(chance); // as another order of additions would
             continue;
         }
-        if (!strikesTime(fault, run)) continue;
+        if (!hitsExecution(fault, run)) continue;
         if (fault.stay == FaultStay::Sticky) {
             if (count > 0) values.flip(anywhere, fault.bit % kBits);
             continue;
@@ -158,9 +158,9 @@ void RankFaults::strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& v
     }
 }
 
-bool RankFaults::strikesWeights(const Op& op, int step, int layer) const {
+bool RankFaults::injectsIntoWeights(const Op& op, int step, int layer) const {
     return std::ranges::any_of(faults_, [&](const Fault& fault) {
-        return strikes(fault, FaultKind::Flip, op, step) && fault.shown == CheckedTensor::Weights &&
+        return applies(fault, FaultKind::Flip, op, step) && fault.shown == CheckedTensor::Weights &&
                fault.layer == layer;
     });
 }
@@ -168,10 +168,29 @@ bool RankFaults::strikesWeights(const Op& op, int step, int layer) const {
 std::optional<FaultKind> RankFaults::endsBefore(const Op& op, int step) const {
     for (const Fault& fault : faults_) {
         for (const FaultKind kind : {FaultKind::Die, FaultKind::Hang}) {
-            if (strikes(fault, kind, op, step)) return kind;
+            if (applies(fault, kind, op, step)) return kind;
         }
     }
     return std::nullopt;
+}
+
+void LayerExecutions::injectIntoWeights(const Op& op, int step, StageModel& stage) {
+    if (faults_.none()) return;
+    class Injector final : public LayerProbe {
+    public:
+        explicit Injector(LayerInjection injection) : injection_(std::move(injection)) {}
+        using LayerProbe::touch;
+        void touch(CheckedTensor tensor, LiveTensor& values) override { injection_.inject(tensor, values); }
+
+    private:
+        LayerInjection injection_;
+    };
+    const LayerRange layers = stage.layers();
+    for (int layer = layers.first; layer < layers.first + layers.count; ++layer) {
+        if (!faults_.injectsIntoWeights(op, step, layer)) continue;
+        Injector injector(injection(next(op, step, layer)));
+        stage.showWeights(layer, injector);
+    }
 }
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/comm/message.h"
 #include "runtime/faults/fault.h"
+#include "runtime/model/stage_model.h"
 
 #include <cstddef>
 #include <map>
@@ -21,7 +21,7 @@ struct LayerRun {
     std::uint64_t number = 0; ///< of all that the rank executes; what varies from time to time varies with it
 };
 
-/// The faults of a run as one rank meets them. All follow from the faults, their seeds and the names of ops and steps
+/// The faults of a run that concern one rank. All follow from the faults, their seeds and the names of ops and steps
 /// alone, so that a run with the same faults meets the same. For the rank's thread.
 class RankFaults {
 public:
@@ -47,20 +47,20 @@ public:
     /// Flips the bits of the op's tensor that are to be flipped. Throws std::out_of_range for one beyond its end.
     void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
 
-    /// True where something strikes inside layers, or known answers.
+    /// True where a fault hits inside layers, or known answers.
     [[nodiscard]] bool inLayers() const;
 
-    /// Strikes what an execution has just computed: `before` numbers of the same tensor were shown already.
-    void strike(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
+    /// Injects into what an execution has just computed: `before` numbers of the same tensor were shown already.
+    void inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
-    /// Whether a layer's weights are struck before the op.
-    [[nodiscard]] bool strikesWeights(const Op& op, int step, int layer) const;
+    /// Whether a fault hits a layer's weights before the op.
+    [[nodiscard]] bool injectsIntoWeights(const Op& op, int step, int layer) const;
 
     /// Die or Hang, if the rank goes no further than this op.
     [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
 
 private:
-    [[nodiscard]] static bool strikes(const Fault& fault, FaultKind kind, const Op& op, int step) {
+    [[nodiscard]] static bool applies(const Fault& fault, FaultKind kind, const Op& op, int step) {
         return fault.kind == kind && fault.steps.holds(step) && fault.ops.matches(op);
     }
 
@@ -74,21 +74,39 @@ private:
 };
 
 /// The faults of one execution, which shows its tensors one after the other.
-class LayerStrikes {
+class LayerInjection {
 public:
-    LayerStrikes(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
+    LayerInjection(const RankFaults& faults, const LayerRun& run) : faults_(faults), run_(run) {}
 
-    void strike(CheckedTensor tensor, LiveTensor& values) {
+    void inject(CheckedTensor tensor, LiveTensor& values) {
         if (faults_.none()) return;
         std::int64_t& before = seen_[tensor];
-        faults_.strike(run_, tensor, values, before);
+        faults_.inject(run_, tensor, values, before);
         before += values.count();
     }
 
 private:
     const RankFaults& faults_;
     LayerRun run_;
-    std::map<CheckedTensor, std::int64_t> seen_;
+    std::map<CheckedTensor, std::int64_t> seen_; ///< numbers shown so far
+};
+
+/// Numbers what a rank executes of layers, the first time and again.
+class LayerExecutions {
+public:
+    /// `faults` must outlive it.
+    explicit LayerExecutions(const RankFaults& faults) : faults_(faults) {}
+
+    [[nodiscard]] LayerRun next(const Op& op, int step, int layer, int again = 0) {
+        return {op, step, layer, again, ++count_};
+    }
+    [[nodiscard]] LayerInjection injection(const LayerRun& run) const { return {faults_, run}; }
+    /// Before the op of this stage: what hits its weights.
+    void injectIntoWeights(const Op& op, int step, StageModel& stage);
+
+private:
+    const RankFaults& faults_;
+    std::uint64_t count_ = 0;
 };
 
 } // namespace bubblescope::runtime

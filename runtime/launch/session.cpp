@@ -2,7 +2,7 @@
 
 #include "runtime/launch/launcher.h"
 #include "runtime/launch/mpi_session.h"
-#include "runtime/launch/tcp/tcp_team.h"
+#include "runtime/launch/tcp_team.h"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "runtime/model/gpt_stage.h"
 
-#include "runtime/checks/known_answers.h"
+#include "runtime/model/known_answers.h"
 #include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/portable.h"
+#include "runtime/model/portable.h"
 
 namespace bubblescope::runtime {
 

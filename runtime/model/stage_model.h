@@ -68,7 +68,7 @@ public:
     /// Shows a layer's weights as they are.
     virtual void showWeights(int /*layer*/, LayerProbe& /*probe*/) {}
 
-    /// Computes a known answer (runtime/checks/known_answers.h) where the stage computes, and shows it.
+    /// Computes a known answer (runtime/model/known_answers.h) where the stage computes, and shows it.
     virtual void computeKnown(CheckedTensor /*tensor*/, LayerProbe& /*probe*/) {}
 
     /// Continues an FNV-1a hash with the bytes of all parameters.

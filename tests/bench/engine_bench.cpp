@@ -2,7 +2,7 @@
 // processor time of all ranks together per op, so that waiting for another rank does not count.
 
 #include "core/schedule/families/registry.h"
-#include "runtime/comm/inproc/wires.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
 
 #include <benchmark/benchmark.h>
@@ -52,7 +52,7 @@ void engine(benchmark::State& state, const std::string& family, int pp, int vpp)
     std::int64_t ops = 0;
     std::chrono::nanoseconds took{0};
     for ([[maybe_unused]] auto round : state) {
-        InProcessWires wires(pp, clock, std::chrono::seconds(60));
+        InProcessTransports transports(pp, clock, std::chrono::seconds(60));
         std::vector<std::unique_ptr<profiler::RecordRing>> rings;
         EngineConfig config{.schedule = schedule,
                             .times = times,
@@ -60,7 +60,7 @@ void engine(benchmark::State& state, const std::string& family, int pp, int vpp)
                             .pace_tolerance = {},
                             .clock = clock,
                             .make_stage = [](const StageTask&) { return std::make_unique<NoMaths>(); },
-                            .ranks = wires.ends(),
+                            .ranks = transports.ends(),
                             .rings = {},
                             .faults = {},
                             .die = {},

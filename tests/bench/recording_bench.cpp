@@ -3,10 +3,10 @@
 // the latter is that of the whole process, the recorder's thread included.
 
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/host_clock.h"
-#include "runtime/comm/inproc/wires.h"
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine_setup.h"
+#include "runtime/run_setup.h"
 #include "tests/support/scratch_folder.h"
 
 #include <benchmark/benchmark.h>
@@ -51,8 +51,8 @@ struct StepTimes {
 Result<StepTimes> train(const RunConfig& config) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
-    InProcessWires wires(config.schedule.pp, clock, config.timeout);
-    EngineConfig engine = engineConfig(config, clock, wires.ends(), recorder.get(), nullptr);
+    InProcessTransports transports(config.schedule.pp, clock, config.timeout);
+    EngineConfig engine = engineConfig(config, clock, transports.ends(), recorder.get(), nullptr);
     std::vector<Moment> ends;
     engine.after_step = [&ends, of_recording = engine.after_step] {
         ends.push_back(now());

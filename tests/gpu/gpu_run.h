@@ -2,8 +2,8 @@
 
 #include "core/schedule/families/registry.h"
 #include "runtime/backend/accelerator/accelerator_backend.h"
-#include "runtime/checks/check_setup.h"
-#include "runtime/comm/inproc/wires.h"
+#include "runtime/checks/rank_checker.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ public:
     Measured measure(int steps) {
         for (int r = 0; r < schedule_.pp; ++r)
             rings_.push_back(std::make_unique<profiler::RecordRing>(1 << 16));
-        InProcessWires wires(schedule_.pp, clock_, std::nullopt);
+        InProcessTransports transports(schedule_.pp, clock_, std::nullopt);
         EngineConfig config{.schedule = schedule_,
                             .times = times_,
                             .steps = steps,
@@ -81,13 +81,13 @@ public:
                                                              [this](RankDevice& device, const StageTask& task) {
                                                                  return backend_.makeStage(device, model_, task);
                                                              }},
-                            .ranks = wires.ends(),
+                            .ranks = transports.ends(),
                             .rings = {},
                             .faults = faults_,
                             .die = {},
                             .after_step = {},
                             .bubble_hook = {},
-                            .checks = checks_.get()};
+                            .attach = attachChecks(checks_.get())};
         for (const auto& ring : rings_)
             config.rings.push_back(ring.get());
         JobControl control;

@@ -4,6 +4,7 @@
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
 #include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/comm/nccl/connect_devices.h"
 #include "runtime/comm/nccl/link_plan.h"
 #include "runtime/run_processes.h"
 #include "tests/gpu/flavors.h"
@@ -32,7 +33,7 @@ struct Machine {
 
     [[nodiscard]] std::shared_ptr<AcceleratorBackend> backend(Storage storage) const {
         return std::make_shared<AcceleratorBackend>("emulated", device, storage, std::make_shared<MonotonicClock>(),
-                                                    peers);
+                                                    connectDevices(peers));
     }
 
     std::shared_ptr<EmulatedDevice> device;
@@ -122,8 +123,8 @@ TEST_P(LinkedPipelines, HaveALinkForEveryMessage) {
             }
             std::vector<LinkMessage> expected;
             for (int r = 0; r < mesh.ranks(); ++r) {
-                const Wiring wiring(*schedule, plan, mesh, Rank{r});
-                for (const Expected& message : wiring.expectedInStep())
+                const CommTopology topology(*schedule, plan, mesh, Rank{r});
+                for (const Expected& message : topology.expectedInStep())
                     expected.push_back({message.from, Rank{r}, message.key});
             }
             std::ranges::sort(planned);

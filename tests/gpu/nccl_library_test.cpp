@@ -1,6 +1,6 @@
 // What of NCCL can be tested without a GPU: that the library is there with all that we call, and how it fails.
 
-#include "runtime/comm/nccl/nccl_peers.h"
+#include "runtime/backend/cuda/nccl_peers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/backend/accelerator/rank_queue.h"
-#include "runtime/backend/host_clock.h"
+#include "runtime/clock/host_clock.h"
 #include "runtime/model/tensor.h"
 
 #include <gtest/gtest.h>

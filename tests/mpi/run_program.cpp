@@ -11,7 +11,7 @@
 #include "runtime/run_processes.h"
 #include "tests/mpi/check_cases.h"
 #include "tests/mpi/heap_watch.h"
-#include "tests/mpi/mpi_wires_checks.h"
+#include "tests/mpi/mpi_transport_checks.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>
@@ -297,8 +297,8 @@ int runCase(std::string_view name, ProcessTeam& team) {
     if (name == "bubbles") return bubbles(team, fewSchedules(team.size()));
     if (name == "bubbles-of-all") return bubbles(team, allSchedules(team.size())); // for resources/benchmarks/engine.md
     if (name == "memory") return memory(team);
-    if (name == "wires") {
-        const std::string difference = test::checkMpiWires(team.rank(), team.size());
+    if (name == "transport") {
+        const std::string difference = test::checkMpiTransport(team.rank(), team.size());
         return difference.empty() ? 0 : wrong(team, difference);
     }
     if (name.starts_with("checks-")) {

@@ -1,4 +1,4 @@
-#include "runtime/launch/tcp/tcp_job.h"
+#include "runtime/launch/tcp_job.h"
 
 #include <gtest/gtest.h>
 

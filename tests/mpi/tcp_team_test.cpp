@@ -1,8 +1,8 @@
 // Real processes that find each other by TCP: what they tell each other, and what they say when one is missing, dies or
 // is not one of them.
 
-#include "runtime/comm/process_wires.h"
-#include "runtime/launch/tcp/tcp_team.h"
+#include "runtime/comm/process_transport.h"
+#include "runtime/launch/tcp_team.h"
 #include "tests/mpi/team_checks.h"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(TcpTeam, NoticesAProcessThatDies) {
     EXPECT_NE(said[1].find("rank 0 has closed its connection"), std::string::npos) << said[1];
 }
 
-/// Wires that carry no tensors.
+/// A data channel that carries no tensors.
 class NoData final : public runtime::DataChannel {
 public:
     void expect(std::span<const runtime::Expected>) override {}
@@ -164,13 +164,15 @@ public:
     [[nodiscard]] bool busy() const override { return false; }
 };
 
-std::string onWires(TcpTeam& team, TimeNs timeout, const std::function<std::string(runtime::ProcessWires&)>& work) {
+std::string onTransport(TcpTeam& team, TimeNs timeout,
+                        const std::function<std::string(runtime::ProcessTransport&)>& work) {
     runtime::MonotonicClock clock;
-    auto wires = runtime::ProcessWires::open({Rank{team.rank()}, team.size(), clock, timeout, false,
-                                              std::make_unique<NoData>(), std::move(team.openControl()).value()});
-    if (!wires.ok()) return wires.error().text();
-    std::string said = work(*wires.value());
-    (void)wires.value()->leave();
+    auto transport =
+        runtime::ProcessTransport::open({Rank{team.rank()}, team.size(), clock, timeout, false,
+                                         std::make_unique<NoData>(), std::move(team.openControl()).value()});
+    if (!transport.ok()) return transport.error().text();
+    std::string said = work(*transport.value());
+    (void)transport.value()->leave();
     return said;
 }
 
@@ -179,14 +181,15 @@ TEST(TcpControl, CarriesMeetingsOfSeveralRuns) {
     const auto said = inProcesses(4, [&](int rank) {
         return joined(jobOf(rank, 4, port), 60s, [](TcpTeam& team) {
             for (int run = 0; run < 2; ++run) {
-                const std::string wrong = onWires(team, 60s, [&](runtime::ProcessWires& wires) -> std::string {
-                    for (int meeting = 0; meeting < 50; ++meeting) {
-                        const auto latest = wires.meet(TimeNs{100 * meeting + team.rank()});
-                        if (!latest) return wires.error()->text();
-                        if (*latest != TimeNs{100 * meeting + 3}) return "not the latest time";
-                    }
-                    return {};
-                });
+                const std::string wrong =
+                    onTransport(team, 60s, [&](runtime::ProcessTransport& transport) -> std::string {
+                        for (int meeting = 0; meeting < 50; ++meeting) {
+                            const auto latest = transport.barrier(TimeNs{100 * meeting + team.rank()});
+                            if (!latest) return transport.error()->text();
+                            if (*latest != TimeNs{100 * meeting + 3}) return "not the latest time";
+                        }
+                        return {};
+                    });
                 if (!wrong.empty()) return wrong;
             }
             return std::string("met");
@@ -199,11 +202,11 @@ TEST(TcpControl, TellsAllWhyARunEnds) {
     const int port = freePort();
     const auto said = inProcesses(3, [&](int rank) {
         return joined(jobOf(rank, 3, port), 60s, [](TcpTeam& team) {
-            return onWires(team, 60s, [&](runtime::ProcessWires& wires) {
-                if (team.rank() == 2) wires.fail(runError("rank 2 has had enough"));
-                while (wires.meet(TimeNs{0})) {
+            return onTransport(team, 60s, [&](runtime::ProcessTransport& transport) {
+                if (team.rank() == 2) transport.fail(runError("rank 2 has had enough"));
+                while (transport.barrier(TimeNs{0})) {
                 }
-                return wires.error()->text();
+                return transport.error()->text();
             });
         });
     });
@@ -215,16 +218,16 @@ TEST(TcpControl, TellsAllWhoDied) {
     const int port = freePort();
     const auto said = inProcesses(3, [&](int rank) {
         return joined(jobOf(rank, 3, port), 60s, [](TcpTeam& team) {
-            return onWires(team, 2s, [&](runtime::ProcessWires& wires) {
+            return onTransport(team, 2s, [&](runtime::ProcessTransport& transport) {
                 // As ranks do that wait for each other: one that says it builds its stages is soon told it hangs.
                 runtime::Activity meeting;
-                meeting.kind = runtime::Activity::Kind::Meeting;
+                meeting.kind = runtime::Activity::Kind::AtBarrier;
                 meeting.since = meeting.due = runtime::MonotonicClock().now();
-                wires.report(meeting);
-                if (!wires.meet(TimeNs{0})) return wires.error()->text();
+                transport.report(meeting);
+                if (!transport.barrier(TimeNs{0})) return transport.error()->text();
                 if (team.rank() == 1) ::raise(SIGKILL);
-                (void)wires.meet(TimeNs{0});
-                return wires.error() ? wires.error()->text() : std::string("nothing happened");
+                (void)transport.barrier(TimeNs{0});
+                return transport.error() ? transport.error()->text() : std::string("nothing happened");
             });
         });
     });

@@ -2,20 +2,25 @@
 
 #include "runtime/backend/accelerator/rank_queue.h"
 #include "runtime/backend/backend.h"
-#include "runtime/comm/nccl/peer_library.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
 namespace bubblescope::runtime {
 
+/// Joins a rank's device with those of the other processes; see Backend::connect(). `activations` is how their values
+/// travel.
+using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
+    const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
+
 /// All ranks of this process on one accelerator, which they share.
 class AcceleratorBackend final : public Backend {
 public:
-    /// `activations`: how activations, and the weights that products read, are stored. `peers` joins the device with
-    /// those of other processes; may be null.
+    /// `activations`: how activations, and the weights that products read, are stored. `connector`
+    /// joins the device with those of other processes; empty where nothing can.
     AcceleratorBackend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
-                       std::shared_ptr<HostClock> clock, std::shared_ptr<PeerLibrary> peers = nullptr);
+                       std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
     [[nodiscard]] std::string_view name() const override { return name_; }
     [[nodiscard]] std::string device() const override { return device_->uuid(); }
@@ -31,7 +36,7 @@ private:
     Storage activations_;
     std::shared_ptr<HostClock> clock_;
     std::shared_ptr<DeviceTime> time_;
-    std::shared_ptr<PeerLibrary> peers_;
+    DeviceConnector connector_;
 };
 
 } // namespace bubblescope::runtime

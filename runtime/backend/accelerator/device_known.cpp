@@ -1,7 +1,7 @@
 #include "runtime/backend/accelerator/device_known.h"
 
 #include "runtime/backend/accelerator/device_layers.h"
-#include "runtime/checks/known_answers.h"
+#include "runtime/model/known_answers.h"
 
 #include <vector>
 

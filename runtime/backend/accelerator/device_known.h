@@ -5,7 +5,7 @@
 
 namespace bubblescope::runtime {
 
-/// Known answers (runtime/checks/known_answers.h) on a device, from factors stored as T. The answers are in float and
+/// Known answers (runtime/model/known_answers.h) on a device, from factors stored as T. The answers are in float and
 /// lie as on the host, so that their digests are the same.
 template <class T>
 class DeviceKnown {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/backend/accelerator/accelerator.h"
-#include "runtime/backend/host_clock.h"
+#include "runtime/clock/host_clock.h"
 
 #include <mutex>
 

@@ -3,7 +3,8 @@
 #include "runtime/backend/accelerator/accelerator_backend.h"
 #include "runtime/backend/cuda/cuda_device.h"
 #ifdef BUBBLESCOPE_WITH_NCCL
-#include "runtime/comm/nccl/nccl_peers.h"
+#include "runtime/backend/cuda/nccl_peers.h"
+#include "runtime/comm/nccl/connect_devices.h"
 #endif
 
 #include <exception>
@@ -12,11 +13,11 @@
 namespace bubblescope::runtime {
 namespace {
 
-std::shared_ptr<PeerLibrary> peers() {
+DeviceConnector connector() {
 #ifdef BUBBLESCOPE_WITH_NCCL
-    return makeNcclPeers();
+    return connectDevices(makeNcclPeers());
 #else
-    return nullptr;
+    return {};
 #endif
 }
 
@@ -31,7 +32,7 @@ Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, b
     BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs));
     try {
         return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>(
-            "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), peers()));
+            "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), connector()));
     } catch (const std::exception& e) {
         return runError(e.what());
     }

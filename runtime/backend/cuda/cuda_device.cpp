@@ -1,7 +1,6 @@
 #include "runtime/backend/cuda/cuda_device.h"
 
-#include "runtime/backend/cuda/cuda_check.h"
-#include "runtime/backend/cuda/cuda_stream.h"
+#include "runtime/backend/cuda/cuda_calls.h"
 #include "runtime/backend/cuda/kernels.h"
 #include "runtime/backend/cuda/op_graphs.h"
 #include "runtime/backend/cuda/products.h"

@@ -1,6 +1,6 @@
 #include "runtime/backend/cuda/op_graphs.h"
 
-#include "runtime/backend/cuda/cuda_check.h"
+#include "runtime/backend/cuda/cuda_calls.h"
 
 #include <cstddef>
 #include <memory>

@@ -29,11 +29,11 @@ private:
     std::vector<int> parent_;
 };
 
-void addSums(const Schedule& schedule, const Wiring& wiring, Rank self, std::vector<LinkMessage>& sums) {
+void addSums(const Schedule& schedule, const CommTopology& topology, Rank self, std::vector<LinkMessage>& sums) {
     for (int c = 0; c < schedule.vpp; ++c) {
-        const Stage stage = wiring.stageOf(Chunk{c});
-        for (const Wiring::Copy& copy : wiring.copiesOf(stage)) {
-            if (copy.holder != self) sums.push_back({self, copy.holder, Wiring::sumKey(stage, copy.stage)});
+        const Stage stage = topology.stageOf(Chunk{c});
+        for (const CommTopology::Copy& copy : topology.copiesOf(stage)) {
+            if (copy.holder != self) sums.push_back({self, copy.holder, CommTopology::sumKey(stage, copy.stage)});
         }
     }
 }
@@ -62,14 +62,14 @@ std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, 
     std::vector<LinkMessage> sums;
     for (int r = 0; r < mesh.ranks(); ++r) {
         const Rank self{r};
-        const Wiring wiring(schedule, plan, mesh, self);
+        const CommTopology topology(schedule, plan, mesh, self);
         for (const Op& op : schedule.ranks[mesh.rankOf(self).index()]) {
             if (op.kind == OpKind::Optimizer) continue;
-            const auto output = wiring.outputOf(op);
+            const auto output = topology.outputOf(op);
             if (output && output->peer != self)
                 ways[{output->key.content, self, output->peer}].push_back({self, output->peer, output->key});
         }
-        addSums(schedule, wiring, self, sums);
+        addSums(schedule, topology, self, sums);
     }
     std::vector<PeerLink> links;
     for (auto& [way, messages] : ways)

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
+#include "runtime/comm/comm_topology.h"
 #include "runtime/comm/message.h"
-#include "runtime/engine/wiring.h"
 #include "runtime/model/data_plan.h"
 
 #include <vector>

@@ -31,8 +31,8 @@ public:
 };
 
 /// What we need of NCCL: transfers between devices of several processes, queued on streams. Calls return at once; what
-/// they began goes on by itself until PeerComm::ready() says so. Tests put a stand-in in its place that insists on the
-/// same rules. Failures are exceptions.
+/// they began is done when PeerComm::ready() returns true. Tests replace it by an emulation with the same rules.
+/// Failures are exceptions.
 class PeerLibrary {
 public:
     virtual ~PeerLibrary() = default;
@@ -44,7 +44,7 @@ public:
     /// Begins to join a communicator; ready when all of its `size` members have, each with its own `rank`.
     [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size) = 0;
 
-    /// What is queued between these two, by one thread, goes on side by side; the stream goes on when all of it is
+    /// What one thread queues between these two is transferred concurrently; the stream continues when all of it is
     /// done.
     virtual void beginGroup() = 0;
     virtual void endGroup() = 0;

@@ -2,8 +2,8 @@
 
 #include "core/schedule/families/registry.h"
 #include "core/timeline/check_record.h"
-#include "runtime/checks/known_answers.h"
 #include "runtime/checks/layer_result.h"
+#include "runtime/model/known_answers.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

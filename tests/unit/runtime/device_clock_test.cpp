@@ -1,4 +1,4 @@
-#include "runtime/backend/device_clock.h"
+#include "runtime/clock/device_clock.h"
 
 #include "tests/unit/runtime/fake_clock.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/graph/simulate.h"
-#include "runtime/checks/check_setup.h"
-#include "runtime/comm/inproc/wires.h"
+#include "runtime/checks/rank_checker.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
 #include "runtime/model/gpt_stage.h"
 #include "tests/unit/runtime/fake_clock.h"
@@ -46,7 +46,7 @@ struct EngineRun {
         const int ranks = schedule.pp * replicas * tensor_ranks;
         for (int r = 0; r < ranks; ++r)
             rings.push_back(std::make_unique<profiler::RecordRing>(aadiff ? 1 << 16 : 1 << 12));
-        InProcessWires wires(ranks, clock, std::nullopt);
+        InProcessTransports transports(ranks, clock, std::nullopt);
         if (aadiff) {
             auto made = CheckSetup::make(
                 {schedule, costs, model, tolerance.has_value(), devices ? 1 : static_cast<std::size_t>(ranks), {}},
@@ -65,7 +65,7 @@ struct EngineRun {
                             .clock = clock,
                             .make_stage = make_stage,
                             .devices = devices,
-                            .ranks = wires.ends(),
+                            .ranks = transports.ends(),
                             .replicas = replicas,
                             .tensor_ranks = tensor_ranks,
                             .rings = {},
@@ -73,7 +73,7 @@ struct EngineRun {
                             .die = {},
                             .after_step = after_step,
                             .bubble_hook = bubble_hook,
-                            .checks = checks.get()};
+                            .attach = attachChecks(checks.get())};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
         Result<EngineResult> result = runEngine(config, control);

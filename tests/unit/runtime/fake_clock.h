@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/host_clock.h"
+#include "runtime/clock/host_clock.h"
 
 #include <atomic>
 

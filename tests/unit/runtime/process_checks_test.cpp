@@ -1,7 +1,7 @@
 // Runs whose ranks ask each other by mail, as processes do; here each is an engine of its own, on a host whose time
 // passes only when somebody sleeps.
 
-#include "runtime/checks/process_board.h"
+#include "runtime/checks/remote_check_broker.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
@@ -29,15 +29,15 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
     of.model.layers_per_stage = 2;
     for (const std::string& fault : faults)
         of.faults.push_back(parseFault(fault).value());
-    InProcessWires wires(kRanks, of.clock, std::nullopt);
-    const std::vector<Transport*> ends = wires.ends();
+    InProcessTransports transports(kRanks, of.clock, std::nullopt);
+    const std::vector<Transport*> ends = transports.ends();
     Verdicts verdicts;
     std::mutex mutex;
     std::vector<std::thread> processes;
     std::vector<std::unique_ptr<CheckSetup>> setups;
     for (std::size_t r = 0; r < ends.size(); ++r) {
         setups.push_back(CheckSetup::make({of.schedule, of.costs, of.model, true, 1, {}}, options).value());
-        setups[r]->board = std::make_unique<ProcessBoard>(*ends[r], kRanks);
+        setups[r]->broker = std::make_unique<RemoteCheckBroker>(*ends[r], kRanks);
         setups[r]->write = [&, r](Rank world, const CheckRecord& check) {
             const std::lock_guard lock(mutex);
             EXPECT_EQ(world, Rank{r}) << "a process writes its own trace";
@@ -65,7 +65,7 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
                                 .die = {},
                                 .after_step = {},
                                 .bubble_hook = {},
-                                .checks = setups[r].get()};
+                                .attach = attachChecks(setups[r].get())};
             const auto result = runEngine(config, controls[r]);
             const std::lock_guard lock(mutex);
             if (!result.ok()) verdicts.error = result.error().text();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/checks/check_board.h"
+#include "runtime/checks/check_broker.h"
 #include "runtime/model/gpt_replay.h"
 
 #include <memory>

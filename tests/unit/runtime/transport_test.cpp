@@ -1,5 +1,4 @@
-#include "runtime/comm/inproc/mailbox.h"
-#include "runtime/comm/inproc/step_barrier.h"
+#include "runtime/comm/inproc/in_process_transport.h"
 
 #include <gtest/gtest.h>
 
@@ -62,7 +61,7 @@ TEST(StepBarrier, GivesEveryRankTheLatestTimeOfItsRound) {
         ranks.emplace_back([&, r] {
             for (int round = 0; round < kRounds; ++round)
                 seen[static_cast<std::size_t>(r)].push_back(
-                    barrier.meet(TimeNs{-1000 * round + r}).value_or(TimeNs{1}));
+                    barrier.arriveAndWait(TimeNs{-1000 * round + r}).value_or(TimeNs{1}));
         });
     }
     for (std::thread& rank : ranks)
@@ -77,11 +76,11 @@ TEST(StepBarrier, GivesEveryRankTheLatestTimeOfItsRound) {
 TEST(StepBarrier, AbortWakesThoseWhoWait) {
     StepBarrier barrier(2);
     std::optional<TimeNs> result = TimeNs{0};
-    std::thread rank([&] { result = barrier.meet(TimeNs{1}); });
+    std::thread rank([&] { result = barrier.arriveAndWait(TimeNs{1}); });
     barrier.abort();
     rank.join();
     EXPECT_FALSE(result);
-    EXPECT_FALSE(barrier.meet(TimeNs{2}));
+    EXPECT_FALSE(barrier.arriveAndWait(TimeNs{2}));
 }
 
 } // namespace

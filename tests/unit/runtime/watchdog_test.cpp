@@ -21,7 +21,7 @@ Activity receiving(Rank from, TimeNs since) {
     return {Activity::Kind::Receiving, 2, kForward, from, since, since};
 }
 Activity meeting(TimeNs since) {
-    return {Activity::Kind::Meeting, 2, {}, {}, since, since};
+    return {Activity::Kind::AtBarrier, 2, {}, {}, since, since};
 }
 
 std::string verdict(const Watchdog& dog, TimeNs now) {

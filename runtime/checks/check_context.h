@@ -1,0 +1,85 @@
+#pragma once
+
+#include "runtime/checks/check_setup.h"
+#include "runtime/checks/layer_result.h"
+#include "runtime/engine/rank_hooks.h"
+#include "runtime/model/stage_model.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::profiler {
+struct SliceRecord;
+}
+
+namespace bubblescope::runtime {
+
+/// A part of a layer that was captured to be executed again, and its result.
+struct CapturedLayer {
+    LayerRun run;
+    Stage stage;
+    LayerPart part = LayerPart::Forward;
+    std::shared_ptr<LayerReplay> replay;
+    LayerResult first;
+};
+
+/// What the parts of one rank's checks share: the rank, the current step, and how results are written. For the rank's
+/// thread.
+class CheckContext {
+public:
+    /// What a known answer, or the digest of a layer's weights, takes at most.
+    static constexpr TimeNs kSmallCheck{200'000};
+    static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
+
+    CheckContext(CheckSetup& run_setup, const RankContext& of) : setup(run_setup), rank(of), executions(of.faults) {}
+
+    CheckSetup& setup;
+    const RankContext rank;
+    LayerExecutions executions;
+    RankDevice* device = nullptr; ///< null = the host
+    std::vector<std::pair<Stage, StageModel*>> stages;
+
+    // The current step:
+    int step = 0;
+    TimeNs step_begin{0};
+    bool emulated = true; ///< see IdleClock::emulates()
+
+    /// Whether the current step is checked.
+    [[nodiscard]] bool active() const { return step % setup.options.every == 0; }
+    [[nodiscard]] const RankPlan& plan() const { return setup.study.plan().ranks[rank.place.rank.index()]; }
+    [[nodiscard]] const std::vector<TimelineOp>& timeline() const {
+        return setup.study.timeline().ranks[rank.place.rank.index()];
+    }
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
+
+    /// Executes a part of a layer, here and now, with the rank's faults injected. `again` counts repetitions.
+    [[nodiscard]] LayerResult execute(const LayerReplay& replay, const LayerRun& run, int again);
+
+    /// Of the current step and this rank.
+    [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
+    /// Into the rank's trace.
+    void write(const CheckRecord& record, CheckedTensor tensor, Stage stage) const;
+    void write(const profiler::SliceRecord& record) const;
+    /// A mismatch of a rank of the run, which need not be this one: into that rank's trace, and to whoever listens.
+    void announce(CheckRecord record, Rank world) const;
+    /// The same; throws where a mismatch ends the run.
+    void report(const CheckRecord& record, Rank world) const;
+
+    /// Calls `then` with the time of a check of this op as soon as digests of the op are known: at once on the host, at
+    /// `now`; else by settle().
+    void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
+    /// The rank's device has finished these ops.
+    void settle(std::span<const DoneOp> done);
+
+private:
+    struct Deferred {
+        Op op;
+        std::function<void(TimeNs)> then;
+    };
+    std::vector<Deferred> deferred_;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "runtime/checks/check_context.h"
+#include "runtime/checks/layer_reexecution.h"
+#include "runtime/checks/reexecution_costs.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Sees the layers that a rank computes: injects faults, records digests of results, and captures the inputs of what
+/// the plan wants executed again. For the rank's thread.
+class LayerCapture {
+public:
+    /// References must outlive it.
+    LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
+        : context_(context), costs_(costs), reexecution_(reexecution) {}
+
+    /// Drops what was captured; `planned` are the checks of the step that begins.
+    void beginStep(std::span<const PlannedCheck> planned);
+    void beginOp(const Op& op, Stage stage, TimeNs begin);
+    /// See LayerHook.
+    [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
+
+    // See LayerWatch; the parts of layers of the op that began last.
+    [[nodiscard]] bool begin(const LayerCall& call);
+    void touch(CheckedTensor tensor, LiveTensor& values);
+    void end(std::unique_ptr<LayerReplay> replay);
+
+    /// The result of the op that ran last, without values; nothing if it has none.
+    [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
+    /// What was captured of a layer's op and not taken yet; null if nothing was.
+    [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
+    [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
+
+    /// Where the rank has a device: executes twice what could not be in the op.
+    void tryOnDevice(IdleClock& clock);
+
+private:
+    /// An op without how it runs.
+    using OpKey = std::tuple<OpKind, Microbatch, Chunk, std::int32_t>;
+    using LayerKey = std::pair<OpKey, int>;
+    [[nodiscard]] static OpKey keyOf(const Op& op) { return {op.kind, op.microbatch, op.chunk, op.sequence}; }
+    void recordDigests();
+
+    CheckContext& context_;
+    ReexecutionCosts& costs_;
+    LayerReexecution& reexecution_;
+    std::set<std::pair<LayerPart, int>> tried_; ///< part and kind of layer
+
+    // The current step:
+    std::set<LayerKey> wanted_;
+    std::map<LayerKey, std::vector<CapturedLayer>> captured_;
+    std::int64_t captured_bytes_ = 0;
+    std::vector<CapturedLayer> to_try_; ///< on a device
+
+    // The current op and part of a layer:
+    Op op_;
+    Stage stage_;
+    TimeNs op_begin_{0};
+    LayerCall call_;
+    LayerRun run_;
+    std::optional<LayerInjection> injection_;
+    LayerResult shown_;
+    bool captures_ = false;
+    bool tries_ = false;
+    std::optional<ShownTensor> output_;
+    TimeNs layer_began_{0};
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,104 @@
+#include "runtime/checks/layer_reexecution.h"
+
+#include "core/aadiff/digest.h"
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// What a record of an op that agrees names.
+CheckedTensor resultOf(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return CheckedTensor::Output;
+    case OpKind::BackwardWeight: return CheckedTensor::WeightGradient;
+    default: return CheckedTensor::InputGradient;
+    }
+}
+
+} // namespace
+
+void LayerReexecution::check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal,
+                             IdleClock& clock) {
+    std::optional<std::pair<std::size_t, LayerResult>> other; // part that differs
+    std::uint64_t first = 0;
+    std::uint64_t second = 0;
+    record.outcome = CheckOutcome::Equal;
+    for (std::size_t i = 0; i < parts.size() && !other; ++i) {
+        if (i > 0 && clock.arrived()) {
+            record.outcome = CheckOutcome::Aborted;
+            break;
+        }
+        LayerResult result;
+        const auto [began, ended] = clock.spend(costs_.of(parts[i], nominal),
+                                                [&] { result = context_.execute(*parts[i].replay, parts[i].run, 1); });
+        if (i == 0) record.start = began;
+        record.end = ended;
+        if (context_.device != nullptr) costs_.note(parts[i], ended - began);
+        first = digest::mix(first) ^ runtime::digestOf(parts[i].first);
+        second = digest::mix(second) ^ runtime::digestOf(result);
+        if (firstDifference(parts[i].first, result)) other.emplace(i, std::move(result));
+    }
+    record.first = first;
+    record.second = second;
+    if (other) return compare(parts[other->first], other->second, std::move(record), nominal, &clock);
+    if (record.outcome == CheckOutcome::Equal) {
+        for (const CapturedLayer& part : parts)
+            peers_.offer(part, nominal);
+    }
+    context_.write(record, resultOf(record.op.kind), parts.front().stage);
+}
+
+void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& second, CheckRecord record,
+                               TimeNs nominal, IdleClock* clock) {
+    const Rank self = context_.rank.world;
+    const std::size_t at = *firstDifference(layer.first, second);
+    const ShownTensor& was = layer.first.at(at);
+    const ShownTensor& is = second.at(at);
+    record.outcome = CheckOutcome::Mismatch;
+    record.tensor = tensorName(was.tensor);
+    record.first = was.digestNow();
+    record.second = is.digestNow();
+    record.difference = differenceOf(layer.first, second, at);
+    context_.setup.keepTensors(self, record, was, is);
+    // Twice more on this rank: where these agree with each other and with one of the two, the other one was hit.
+    LayerResult third;
+    LayerResult fourth;
+    const auto repeat = [&] {
+        third = context_.execute(*layer.replay, layer.run, 2);
+        fourth = context_.execute(*layer.replay, layer.run, 3);
+    };
+    if (clock != nullptr) {
+        record.end = clock->spend(2 * costs_.of(layer, nominal), repeat).second;
+    } else {
+        repeat();
+    }
+    const bool steady = !firstDifference(third, fourth);
+    if (steady && (!firstDifference(third, layer.first) || !firstDifference(third, second))) {
+        record.verdict = Verdict::Transient;
+        return context_.report(record, self);
+    }
+    peers_.settleLater(std::move(record), layer, nominal);
+}
+
+void LayerReexecution::tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock) {
+    CapturedLayer again{layer.run, layer.stage, layer.part, layer.replay, {}};
+    LayerResult twice;
+    const auto work = [&] {
+        again.first = context_.execute(*layer.replay, layer.run, 1);
+        twice = context_.execute(*layer.replay, layer.run, 2);
+    };
+    CheckRecord record = context_.recordOf(CheckKind::Replay, layer.run.op, layer.run.layer, CheckedTensor::Output);
+    record.start = record.end = op_begin;
+    if (clock != nullptr) {
+        std::tie(record.start, record.end) = clock->spend(TimeNs{0}, work);
+        costs_.note(layer, (record.end - record.start) / 2);
+    } else {
+        work();
+    }
+    if (firstDifference(again.first, twice)) compare(again, twice, std::move(record), TimeNs{0}, clock);
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,162 @@
+#include "runtime/checks/state_checks.h"
+
+#include "core/aadiff/digest.h"
+#include "runtime/backend/rank_device.h"
+#include "runtime/engine/rank_record.h"
+#include "runtime/model/known_answers.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace bubblescope::runtime {
+namespace {
+
+LayerResult weightsNow(StageModel& stage, int layer) {
+    DigestProbe probe;
+    stage.showWeights(layer, probe);
+    return probe.take();
+}
+
+void compareDigests(CheckRecord& record, std::uint64_t first, std::uint64_t second) {
+    record.first = first;
+    record.second = second;
+    record.outcome = first == second ? CheckOutcome::Equal : CheckOutcome::Mismatch;
+}
+
+} // namespace
+
+void StateChecks::weightsWritten() {
+    for (const auto& [stage, model] : context_.stages) {
+        const LayerRange layers = model->layers();
+        for (int layer = layers.first; layer < layers.first + layers.count; ++layer)
+            weights_[{stage, layer}] = weightsNow(*model, layer);
+    }
+}
+
+void StateChecks::checkWeights(TimeNs end, IdleClock& clock) {
+    for (const auto& [stage, model] : context_.stages) {
+        const LayerRange layers = model->layers();
+        for (int layer = layers.first; layer < layers.first + layers.count; ++layer)
+            checkWeights(stage, *model, layer, end, clock);
+    }
+}
+
+void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock) {
+    CheckRecord record = context_.recordOf(CheckKind::Weights, CheckContext::kOptimizer, layer, CheckedTensor::Weights);
+    record.first = runtime::digestOf(weights_[{stage, layer}]);
+    record.start = record.end = clock.now();
+    record.outcome = CheckOutcome::Skipped;
+    if (clock.now() + CheckContext::kSmallCheck <= end && !clock.arrived()) {
+        LayerResult now;
+        std::tie(record.start, record.end) = clock.spend(TimeNs{0}, [&] { now = weightsNow(model, layer); });
+        compareDigests(record, record.first, runtime::digestOf(now));
+    }
+    if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
+    // Read once more: either they have changed, or the reading was wrong.
+    LayerResult again;
+    static_cast<void>(clock.spend(TimeNs{0}, [&] { again = weightsNow(model, layer); }));
+    record.verdict = runtime::digestOf(again) == record.first ? Verdict::Transient : Verdict::Device;
+    context_.report(record, context_.rank.world);
+    weights_[{stage, layer}] = std::move(again); // reported once
+}
+
+void StateChecks::checkKnownAnswers(TimeNs end, IdleClock& clock) {
+    for (const KnownAnswer& known : knownAnswers())
+        checkKnownAnswer(known.tensor, known.digest, end, clock);
+}
+
+void StateChecks::checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, TimeNs end, IdleClock& clock) {
+    const Op& first_op = context_.rank.schedule.ranks[context_.rank.place.rank.index()].front();
+    const Stage stage = context_.stageOf(Chunk{0});
+    CheckRecord record = context_.recordOf(CheckKind::KnownAnswer, first_op, 0, tensor);
+    record.start = record.end = clock.now();
+    record.first = answer;
+    record.outcome = CheckOutcome::Skipped;
+    if (clock.now() + CheckContext::kSmallCheck > end || clock.arrived()) return context_.write(record, tensor, stage);
+    const auto compute = [&](int again) {
+        LayerResult result;
+        const auto span = clock.spend(TimeNs{0}, [&] {
+            ResultProbe probe(
+                context_.executions.injection(context_.executions.next(record.op, context_.step, 0, again)));
+            context_.stages.front().second->computeKnown(tensor, probe);
+            result = probe.take();
+        });
+        if (again == 0) std::tie(record.start, record.end) = span;
+        return result.empty() ? answer : result.front().digestNow();
+    };
+    compareDigests(record, answer, compute(0));
+    if (record.outcome == CheckOutcome::Equal) return context_.write(record, tensor, stage);
+    // The answer is known, so a rank that departs from it again departs from all others.
+    const bool again = compute(1) != answer && compute(2) != answer;
+    record.verdict = again ? Verdict::Device : Verdict::Transient;
+    context_.report(record, context_.rank.world);
+}
+
+void StateChecks::sign(const std::optional<ShownTensor>& output, Message& message) const {
+    const ShownTensor shown = output ? *output : message.tensor.live()->show(CheckedTensor::Output, false);
+    message.digests = MessageDigests{shown.digest, 0};
+    message.late = shown.late;
+}
+
+void StateChecks::signGradients(Stage stage, Message& gradients) const {
+    const ShownTensor shown = gradients.tensor.live()->show(CheckedTensor::GradientSum, false);
+    gradients.digests = MessageDigests{shown.digest, weightsDigest(stage)};
+    gradients.late = shown.late;
+}
+
+ShownTensor StateChecks::asSent(const ShownTensor& came, const MessageDigests& digests,
+                                const std::shared_ptr<const LateTensor>& late) const {
+    ShownTensor sent{came.tensor, digests.content, {}, came.type, came.count, nullptr};
+    if (context_.device != nullptr) sent.late = context_.device->adopt(late);
+    return sent;
+}
+
+void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) {
+    if (!arrival.digests || (context_.device != nullptr && !arrival.late)) return;
+    const CheckedTensor what = op.kind == OpKind::Forward ? CheckedTensor::Activation : CheckedTensor::Gradient;
+    const LayerRange layers = context_.setup.layersOf(stage);
+    const int layer = op.kind == OpKind::Forward ? layers.first : layers.first + std::max(0, layers.count - 1);
+    CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
+    const ShownTensor came = tensor.live()->show(what, false);
+    const ShownTensor sent = asSent(came, *arrival.digests, arrival.late);
+    // On a device the tensor has been used when this is known: it cannot be read once more.
+    Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
+    context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
+        compareDigests(record, sent.digestNow(), came.digestNow());
+        record.start = record.end = at;
+        if (record.outcome == CheckOutcome::Equal) return context_.write(record, what, stage);
+        if (here != nullptr && here->live()->show(what, false).digest == record.first)
+            record.verdict = Verdict::Transient; // the digest was computed wrongly
+        context_.report(record, context_.rank.world);
+    });
+}
+
+void StateChecks::checkReceivedGradients(Stage stage, Arrival& gradients) {
+    if (!gradients.digests || (context_.device != nullptr && !gradients.late)) return;
+    const ShownTensor came = gradients.tensor.live()->show(CheckedTensor::GradientSum, false);
+    const ShownTensor sent = asSent(came, *gradients.digests, gradients.late);
+    const std::uint64_t own = weightsDigest(stage);
+    const std::uint64_t others = gradients.digests->weights;
+    context_.whenKnown(CheckContext::kOptimizer, gradients.time, [=, this, theirs = gradients.late](TimeNs at) {
+        const auto check = [&](CheckKind kind, CheckedTensor what, std::uint64_t first, std::uint64_t second) {
+            CheckRecord record =
+                context_.recordOf(kind, CheckContext::kOptimizer, context_.setup.layersOf(stage).first, what);
+            compareDigests(record, first, second);
+            record.start = record.end = at;
+            if (first == second) return context_.write(record, what, stage);
+            context_.report(record, context_.rank.world);
+        };
+        check(CheckKind::Transfer, CheckedTensor::GradientSum, sent.digestNow(), came.digestNow());
+        check(CheckKind::Replicas, CheckedTensor::Weights, others, own);
+    });
+}
+
+std::uint64_t StateChecks::weightsDigest(Stage stage) const {
+    std::uint64_t weights = 0;
+    for (const auto& [key, shown] : weights_) {
+        if (key.first == stage) weights = digest::mix(weights) ^ runtime::digestOf(shown);
+    }
+    return weights;
+}
+
+} // namespace bubblescope::runtime

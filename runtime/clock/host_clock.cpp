@@ -1,0 +1,36 @@
+#include "runtime/clock/host_clock.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <thread>
+
+namespace bubblescope::runtime {
+
+TimeNs MonotonicClock::now() const {
+    return std::chrono::duration_cast<TimeNs>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+void MonotonicClock::sleepUntil(TimeNs time) {
+    std::this_thread::sleep_until(std::chrono::steady_clock::time_point(time));
+}
+
+std::string systemClockName() {
+    std::string name;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> name;
+    if (!name.empty()) return name;
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return host.data();
+}
+
+void usePunctualSleep() {
+    // The default lets the kernel add 50 us to every sleep in order to gather wake-ups. Failure only
+    // means that sleeps stay as late as they were.
+    constexpr unsigned long kOneNanosecond = 1;
+    ::prctl(PR_SET_TIMERSLACK, kOneNanosecond, 0UL, 0UL, 0UL);
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "core/schedule/schedule.h"
+#include "runtime/comm/message.h"
+#include "runtime/model/data_plan.h"
+
+#include <optional>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Where a rank of the whole run is.
+struct MeshPlace {
+    Rank rank;       ///< in its pipeline
+    int replica = 0; ///< of the pipeline
+    int tensor = 0;  ///< among those that share its stages
+};
+
+/// Replicas of one pipeline, each with its own data, that add up their gradients; each stage is shared by some ranks.
+/// The ranks of the whole run are numbered with the pipeline's rank outermost and the tensor rank innermost, as
+/// torchtitan's: world rank = (rank · replicas + replica) · tensor_ranks + tensor.
+struct RunMesh {
+    int pp = 1;
+    int replicas = 1;     ///< dp
+    int tensor_ranks = 1; ///< tp
+
+    [[nodiscard]] int ranks() const { return pp * replicas * tensor_ranks; }
+    [[nodiscard]] Rank world(const MeshPlace& place) const {
+        return Rank{(place.rank.value * replicas + place.replica) * tensor_ranks + place.tensor};
+    }
+    [[nodiscard]] MeshPlace placeOf(Rank world_rank) const {
+        const int pipeline = world_rank.value / tensor_ranks;
+        return {Rank{pipeline / replicas}, pipeline % replicas, world_rank.value % tensor_ranks};
+    }
+    [[nodiscard]] Rank rankOf(Rank world_rank) const { return placeOf(world_rank).rank; }
+    /// Pipelines of which each rank is one thread or process: a number for replica and tensor rank.
+    [[nodiscard]] int lanes() const { return replicas * tensor_ranks; }
+    [[nodiscard]] std::size_t laneOf(int replica, int tensor) const {
+        return static_cast<std::size_t>(replica * tensor_ranks + tensor);
+    }
+};
+
+/// Which messages one rank sends and receives. Peers are world ranks.
+class CommTopology {
+public:
+    struct Route {
+        Rank peer;
+        MessageKey key;
+    };
+    /// One of the copies of a stage, which hold the same weights.
+    struct Copy {
+        Stage stage;
+        Rank holder;
+        bool own = false; ///< the stage itself
+    };
+
+    /// References must outlive it.
+    CommTopology(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank);
+
+    /// In its pipeline.
+    [[nodiscard]] Rank rank() const { return place_.rank; }
+    [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }
+
+    /// What the op takes from a neighbouring stage; nothing where it needs none.
+    [[nodiscard]] std::optional<Route> inputOf(const Op& op) const;
+    /// What it hands on.
+    [[nodiscard]] std::optional<Route> outputOf(const Op& op) const;
+
+    /// All copies of a stage of the rank in the order in which their gradients are summed: by replica, in
+    /// each by pipeline.
+    [[nodiscard]] std::vector<Copy> copiesOf(Stage stage) const;
+    /// The gradients that `copy` sends for `stage`, or `stage` for `copy`.
+    [[nodiscard]] static MessageKey sumKey(Stage producer, Stage consumer) {
+        return {Content::GradientSum, producer, consumer, {}};
+    }
+
+    /// The ranks that share the rank's stages, itself among them, in the order in which they are summed.
+    [[nodiscard]] std::vector<Rank> tensorGroup() const;
+
+    /// Everything that the rank takes in a step from other ranks, parts of sums aside, in that order.
+    [[nodiscard]] std::vector<Expected> expectedInStep() const;
+
+private:
+    [[nodiscard]] Rank holderOf(Stage stage, int replica) const {
+        return mesh_.world({locate(schedule_.placement, schedule_.pp, stage).rank, replica, place_.tensor});
+    }
+    [[nodiscard]] bool inside(int stage) const { return stage >= 0 && stage < schedule_.stages(); }
+
+    const Schedule& schedule_;
+    const DataPlan& plan_;
+    RunMesh mesh_;
+    Rank world_;
+    MeshPlace place_;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/message.h"
+#include "runtime/comm/run_end.h"
+#include "runtime/comm/transport.h"
+#include "runtime/comm/watchdog.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// What was sent to one rank and not used yet. Thread-safe: any thread puts, the rank's thread takes.
+class Mailbox {
+public:
+    /// Never waits. After abort() the message is discarded.
+    void put(Rank from, const MessageKey& key, Message message);
+
+    /// Waits for the message; nothing when the run was aborted.
+    [[nodiscard]] std::optional<Taken> take(Rank from, const MessageKey& key);
+
+    /// When the message was sent, if it is there.
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key);
+    /// Whether it is there and satisfies `is`.
+    [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
+
+    // Mail lies beside the messages.
+    void put(Mail mail);
+    /// What has come first; `waits` for it if there is none, until the run is aborted.
+    [[nodiscard]] std::optional<Mail> takeMail(bool waits);
+
+    /// Wakes the waiting rank; from now on nothing is taken.
+    void abort();
+
+private:
+    using Label = std::pair<Rank, MessageKey>;
+
+    std::mutex mutex_;
+    std::condition_variable arrived_;
+    std::map<Label, Message> messages_;
+    std::deque<Mail> mail_;
+    bool aborted_ = false;
+};
+
+/// A reusable barrier for all ranks: each brings the time on its device clock and leaves with the latest of all.
+/// Thread-safe.
+class StepBarrier {
+public:
+    explicit StepBarrier(int ranks) : ranks_(ranks) {}
+
+    /// Waits for all ranks; nothing when the run was aborted.
+    [[nodiscard]] std::optional<TimeNs> arriveAndWait(TimeNs time);
+
+    /// Wakes the waiting ranks; from now on no call waits.
+    void abort();
+
+private:
+    std::mutex mutex_;
+    std::condition_variable complete_;
+    int ranks_;
+    int arrived_ = 0;
+    std::uint64_t round_ = 0;
+    TimeNs latest_{TimeNs::min()}; ///< of those who arrived in this round
+    TimeNs result_{0};             ///< of the round before
+    bool aborted_ = false;
+};
+
+/// The transport between threads of one process: a mailbox for each rank and a barrier for all. Tensors are moved, not
+/// copied.
+class InProcessTransports {
+public:
+    /// With a timeout a thread checks periodically whether a rank hangs. `clock` must outlive the transport.
+    InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout);
+    InProcessTransports(const InProcessTransports&) = delete;
+    InProcessTransports& operator=(const InProcessTransports&) = delete;
+    ~InProcessTransports();
+
+    /// By rank; they live as long as the transport.
+    [[nodiscard]] std::vector<Transport*> ends();
+
+private:
+    class End;
+
+    void fail(Error error);
+    void watch();
+
+    HostClock& clock_;
+    std::deque<Mailbox> mailboxes_; ///< by rank
+    StepBarrier barrier_;
+    RunEnd end_;
+    std::optional<Watchdog> watchdog_;
+    std::vector<std::unique_ptr<Transport>> ends_;
+
+    std::mutex watch_mutex_;
+    std::condition_variable watch_wake_;
+    bool watch_stops_ = false;
+    std::thread watcher_; ///< last: it uses what stands above
+};
+
+} // namespace bubblescope::runtime

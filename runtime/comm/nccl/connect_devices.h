@@ -1,0 +1,15 @@
+#pragma once
+
+#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/comm/nccl/peer_library.h"
+
+#include <memory>
+
+namespace bubblescope::runtime {
+
+/// Joins the devices of all processes of a team, each of which is one rank, by communicators of this library: see
+/// planLinks(). Errors: Usage, where slices of a sequence differ in length and ranks share stages; Run, the same on all
+/// processes, when one of them could not join.
+[[nodiscard]] DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library);
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,145 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "runtime/clock/host_clock.h"
+#include "runtime/comm/control_channel.h"
+#include "runtime/comm/data_channel.h"
+#include "runtime/comm/run_end.h"
+#include "runtime/comm/transport.h"
+#include "runtime/comm/watchdog.h"
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+struct ProcessTransportConfig {
+    Rank rank;
+    int size = 1;
+    HostClock& clock;
+    TimeNs timeout{0}; ///< see Watchdog; signs of life are sent several times within it
+    /// The clock is another one than the root's.
+    bool own_clock = false;
+    std::unique_ptr<DataChannel> data;
+    std::unique_ptr<ControlChannel> control;
+    TimeNs ping_interval{60'000'000'000}; ///< between exchanges of pings while the ranks work
+};
+
+/// One process's end of the transport between the processes of a job, each of which is one rank: tensors by one
+/// channel, and by another what else they must know of each other.
+///
+/// A thread advances messages while the rank computes, exchanges with the others what each is doing, and asks the
+/// watchdog. All calls of the channels are made under one lock and return at once.
+///
+/// Times travel on the root's clock: where a rank has another one, an exchange of pings at the start measures how much
+/// the two differ. One at the end, and one every minute between, are kept for those who read the trace: clocks drift.
+/// Those between are the thread's own business, no rank waits for them.
+class ProcessTransport final : public Transport {
+public:
+    /// All processes make their ends together. Error: Run, where the system gives no thread.
+    [[nodiscard]] static Result<std::unique_ptr<ProcessTransport>> open(ProcessTransportConfig config);
+    ~ProcessTransport() override;
+
+    [[nodiscard]] Rank rank() const override { return rank_; }
+    void expect(std::span<const Expected> messages) override;
+    void send(Rank to, const MessageKey& key, Message message) override;
+    [[nodiscard]] std::optional<Taken> receive(Rank from, const MessageKey& key) override;
+    [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) override;
+    [[nodiscard]] bool carriesMail() const override;
+    void post(Mail mail) override;
+    [[nodiscard]] std::optional<Mail> takeMail() override;
+    [[nodiscard]] std::optional<Mail> awaitMail() override;
+    [[nodiscard]] std::optional<TimeNs> barrier(TimeNs time) override;
+    void report(const Activity& activity) override;
+    void fail(Error error) override;
+    [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
+    [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
+
+    /// After the last step, or after a failure: waits for the other processes to come here too. False where one did not
+    /// come within a few seconds: it has died, and the others would wait for it forever.
+    [[nodiscard]] bool leave();
+
+    /// Exchanges with the root whose clock is not this rank's, at the start and at the end; the asker is this
+    /// rank, the replier the root, and times are as each clock showed them.
+    [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
+
+    /// Those between, an exchange at a time, as they are made: `tell` is called by the thread that carries messages,
+    /// which holds no lock of the transport meanwhile, and no more once leave() has been called.
+    using TellPings = std::function<void(std::span<const Ping>)>;
+    void onPings(TellPings tell);
+
+private:
+    explicit ProcessTransport(ProcessTransportConfig config);
+
+    struct Pong {
+        ControlMessage message;
+        TimeNs came{0};
+    };
+
+    void exchangePings();
+    void sendPing();
+    /// Of the exchange under way.
+    void takePong(const ControlMessage& message, TimeNs came);
+    void pingIfDue(TimeNs now);
+    /// Releases the lock while it reports an exchange.
+    void tellPings(std::unique_lock<std::mutex>& lock);
+    void work();
+    void progress();
+    void handle(const ControlChannel::Received& received);
+    void handlePing(Rank from, const ControlMessage& message);
+    void handleArrival(const ControlMessage& message);
+    void tellAlive(TimeNs now);
+    void tellAll(const ControlMessage& message);
+    void endWith(Error error, bool tell);
+    /// The next that has come, on this rank's clock; under the lock.
+    [[nodiscard]] std::optional<Mail> nextMail();
+    /// Calls `look` under the lock, with progress in between, until it says true or the run has ended.
+    template <class Look>
+    bool waitFor(const Look& look);
+    [[nodiscard]] TimeNs toRoot(TimeNs own) const { return own - ahead_; }
+    [[nodiscard]] TimeNs fromRoot(TimeNs root) const { return root + ahead_; }
+
+    HostClock& clock_;
+    Rank rank_;
+    int size_;
+    TimeNs timeout_;
+    bool own_clock_;
+    TimeNs ahead_{0}; ///< of the root's clock
+    std::vector<Ping> pings_;
+    RunEnd end_;
+    Watchdog watchdog_;
+
+    mutable std::mutex mutex_; ///< guards what follows and every call of a channel
+    std::unique_ptr<DataChannel> data_;
+    std::unique_ptr<ControlChannel> control_;
+    std::map<MessageKey, Message> to_self_;
+    Activity activity_;
+    TimeNs told_{0};
+    std::int64_t round_ = 0;             ///< of meetings
+    int arrived_ = 0;                    ///< root: in this round
+    TimeNs latest_{TimeNs::min()};       ///< root: of those
+    std::map<std::int64_t, TimeNs> met_; ///< results by round
+    std::optional<Pong> pong_;
+    TimeNs ping_interval_;
+    TimeNs pings_due_{0};
+    bool exchanging_ = false;     ///< in between
+    std::vector<Ping> exchanged_; ///< of the exchange under way, or the last one until it is reported
+    TellPings tell_pings_;
+    std::mutex telling_; ///< held during the callback; taken after mutex_, which is released
+    int byes_ = 0;
+
+    std::condition_variable wake_;
+    bool stops_ = false;
+    std::thread worker_;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "runtime/clock/device_clock.h"
+#include "runtime/comm/comm_topology.h"
+#include "runtime/engine/device_ops.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_record.h"
+#include "runtime/engine/tensor_group.h"
+#include "runtime/faults/rank_faults.h"
+#include "runtime/model/data_plan.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// What the ranks of one run that run here share.
+struct RunState {
+    RunState(const EngineConfig& engine_config, JobControl& job_control);
+
+    const EngineConfig& config;
+    const RunMesh mesh;
+    const DataPlan plan;
+    JobControl& control;
+    /// One behind the last step. A rank that enters a step and finds that the run was asked to end makes that step the
+    /// last: no other rank is ahead, since all meet at a step's end, and all ask again before they go on.
+    std::atomic<int> steps;
+    std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
+    std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
+};
+
+struct RankCounts {
+    std::int64_t ops = 0;
+    std::int64_t late_ops = 0;
+    TimeNs max_lateness{0};
+    MemoryUse memory; ///< when the rank held most
+};
+
+/// What the parts of one rank's loop share. For the rank's thread.
+struct RankState {
+    /// `local` is the rank's place among those that run here.
+    RankState(RunState& run_state, std::size_t local);
+    RankState(const RankState&) = delete;
+    RankState& operator=(const RankState&) = delete;
+
+    RunState& run;
+    const EngineConfig& config;
+    const Schedule& schedule;
+    Transport& transport;
+    const MeshPlace place;
+    const CommTopology topology;
+    DeviceClock clock;
+    RankFaults faults;
+    RankRecord record;
+    std::optional<TensorGroup> sums; ///< none = stages are whole
+    std::optional<DeviceOps> device; ///< none = the host; opened on the rank's thread
+    RankHooks hooks;
+
+    int step = 0;
+    std::optional<Op> current; ///< for messages about failures
+    RankCounts counts;
+
+    /// The rank's list.
+    [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
+    /// How many ops from `index` of the list on run as one: two of an overlapped pair.
+    [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
+    /// The time that a device is kept busy for; nothing where work takes as long as it takes.
+    [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const {
+        return clock.paced() && nominal > TimeNs{0} ? std::optional(nominal) : std::nullopt;
+    }
+    [[nodiscard]] Activity activity(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) const;
+    void report(Activity::Kind kind, const Op& op = {}, Rank peer = {}, TimeNs due = TimeNs{0}) {
+        transport.report(activity(kind, op, peer, due));
+    }
+    /// The rank and its op, for messages.
+    [[nodiscard]] std::string description() const;
+};
+
+} // namespace bubblescope::runtime

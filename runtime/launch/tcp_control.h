@@ -1,0 +1,43 @@
+#pragma once
+
+#include "runtime/comm/control_channel.h"
+#include "runtime/launch/socket.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// A connection for control messages, and what is under way on it.
+struct ControlWay {
+    Socket socket; ///< closed where there is none, or none any more
+    std::string out;
+    std::string in;
+};
+
+/// Control messages over TCP. Those between two others go through rank 0, which passes them on whenever it looks for
+/// its own.
+class TcpControl final : public runtime::ControlChannel {
+public:
+    /// `ways` are rank 0's, by rank, or the one to rank 0; they must outlive the channel and carry nothing else.
+    TcpControl(int rank, std::vector<ControlWay>& ways) : rank_(rank), ways_(ways) {}
+    /// What is still to be sent is sent, as far as it goes at once.
+    ~TcpControl() override;
+
+    void send(Rank to, const runtime::ControlMessage& message) override;
+    [[nodiscard]] std::optional<Received> receive() override;
+
+private:
+    [[nodiscard]] ControlWay& wayTo(int rank);
+    void flush(ControlWay& way);
+    void fetch(ControlWay& way);
+    void deliver(ControlWay& way);
+
+    int rank_;
+    std::vector<ControlWay>& ways_;
+    std::deque<Received> inbox_;
+};
+
+} // namespace bubblescope

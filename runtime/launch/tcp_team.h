@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/base/process_team.h"
+#include "runtime/comm/control_channel.h"
+#include "runtime/launch/socket.h"
+#include "runtime/launch/tcp_control.h"
+#include "runtime/launch/tcp_job.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// Processes that are joined by TCP, each with rank 0, which passes on what the others have for each other. Meant for
+/// what a job says before, beside and after its tensors; these take other ways.
+class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
+public:
+    /// Waits until all processes of the job have come. Errors: Run, naming what is missing, at the latest after
+    /// `patience`; Usage, where two jobs meet or processes disagree.
+    [[nodiscard]] static Result<std::unique_ptr<TcpTeam>> join(const TcpJob& job, std::chrono::nanoseconds patience);
+
+    [[nodiscard]] int rank() const override { return rank_; }
+    [[nodiscard]] int size() const override { return size_; }
+    [[nodiscard]] Result<std::string> broadcast(std::string bytes) override;
+    [[nodiscard]] Result<std::vector<std::string>> gather(std::string bytes) override;
+    [[nodiscard]] Result<std::vector<std::string>> exchange(std::vector<std::string> to) override;
+
+    /// May be called for one run after the other; a channel must be gone before the next is opened.
+    [[nodiscard]] Result<std::unique_ptr<runtime::ControlChannel>> openControl() override;
+
+private:
+    /// By rank; the others have one, to rank 0.
+    using Sockets = std::vector<Socket>;
+
+    TcpTeam(int rank, int size) : rank_(rank), size_(size) {}
+
+    [[nodiscard]] Status acceptAll(const TcpJob& job, Socket::Clock::time_point deadline);
+    [[nodiscard]] Status connectToRoot(const TcpJob& job, Socket::Clock::time_point deadline);
+    [[nodiscard]] Socket& to(int rank) { return talk_[static_cast<std::size_t>(isRoot() ? rank : 0)]; }
+
+    int rank_;
+    int size_;
+    Sockets talk_;
+    std::vector<ControlWay> control_;
+};
+
+} // namespace bubblescope

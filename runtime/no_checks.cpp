@@ -1,0 +1,11 @@
+#include "runtime/run_checks.h"
+
+// In place of run_checks.cpp where the build has no runtime/checks.
+namespace bubblescope::runtime {
+
+Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t, profiler::Recorder*) {
+    if (!config.aadiff) return std::unique_ptr<RunChecks>();
+    return usageError("this program was built without checks in bubbles", "leave out --aadiff");
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,43 @@
+#include "runtime/run_checks.h"
+
+#include "profiler/recorder/recorder.h"
+#include "runtime/checks/check_setup.h"
+#include "runtime/checks/rank_checker.h"
+#include "runtime/checks/remote_check_broker.h"
+
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+class PlannedChecks final : public RunChecks {
+public:
+    explicit PlannedChecks(std::unique_ptr<CheckSetup> setup) : setup_(std::move(setup)) {}
+
+    [[nodiscard]] AttachHooks attach() override { return attachChecks(setup_.get()); }
+    void askProcesses(Transport& transport, int ranks) override {
+        if (transport.carriesMail()) setup_->broker = std::make_unique<RemoteCheckBroker>(transport, ranks);
+    }
+    [[nodiscard]] RunSummary::Checks summary() const override {
+        return {setup_->study.plan().stepsToFull(), setup_->holds};
+    }
+
+private:
+    std::unique_ptr<CheckSetup> setup_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here,
+                                                   profiler::Recorder* recorder) {
+    if (!config.aadiff) return std::unique_ptr<RunChecks>();
+    // Ranks of one process share a device, so that another one could find no more than the one that found something.
+    const std::size_t separate = config.backend ? 1 : ranks_here;
+    const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, separate, config.out_dir};
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> setup, CheckSetup::make(of, *config.aadiff));
+    if (recorder != nullptr)
+        setup->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };
+    return std::unique_ptr<RunChecks>(std::make_unique<PlannedChecks>(std::move(setup)));
+}
+
+} // namespace bubblescope::runtime
