@@ -3,9 +3,9 @@
 #include "app/cli/output.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
-#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
-#include "core/formats/source/pack.h"
+#include "core/formats/source/packing.h"
 #include "core/report/svg/draw_trace.h"
 
 #include <fmt/format.h>

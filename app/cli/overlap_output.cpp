@@ -2,6 +2,7 @@
 
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
+#include "core/base/text.h"
 #include "core/optimize/overlap/stream_chart.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ constexpr std::size_t kBackward = passIndex(Pass::Backward);
 constexpr std::size_t kForward = passIndex(Pass::Forward);
 
 std::string percentOf(TimeNs part, TimeNs whole) {
-    return whole.count() == 0 ? "none" : fmt::format("{:.1f} %", 100 * shareOf(part, whole));
+    return whole.count() == 0 ? "none" : formatPercent(shareOf(part, whole));
 }
 
 /// How much shorter `time` is than `before`, in percent of it.

@@ -6,7 +6,7 @@
 #include "app/cli/svg_options.h"
 #include "app/cli/table.h"
 #include "core/base/bytes.h"
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/theory/analysis.h"

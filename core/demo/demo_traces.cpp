@@ -3,7 +3,7 @@
 #include "core/cost/measured_times.h"
 #include "core/demo/demo_checks.h"
 #include "core/demo/jitter.h"
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 #include "core/timeline/step_timeline.h"

@@ -1,8 +1,8 @@
 #include "core/formats/sniff.h"
 
 #include "core/formats/paddle/job_log.h"
+#include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
-#include "core/formats/source/unpack.h"
 #include "core/formats/torchtitan/event_log.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "core/formats/notes_file.h"
 #include "core/formats/sniff.h"
 #include "core/formats/source/file_bytes.h"
-#include "core/formats/source/unpack.h"
+#include "core/formats/source/packing.h"
 
 #include <fmt/format.h>
 

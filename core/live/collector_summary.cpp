@@ -1,7 +1,7 @@
 #include "core/live/collector_summary.h"
 
 #include "core/base/text.h"
-#include "core/formats/perfetto/spelling.h"
+#include "core/formats/perfetto/native_events.h"
 #include "core/live/live_analyzer.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 #include "core/recognise/infer_ops.h"
 
+#include "core/base/text.h"
 #include "core/recognise/fit_evidence.h"
 #include "core/recognise/infer_transfers.h"
 #include "core/recognise/trace_share.h"
@@ -176,28 +177,25 @@ std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, cons
     return by_rank;
 }
 
-std::string percent(double share) {
-    return fmt::format("{:.0f} %", 100 * share);
-}
-
 std::vector<std::string> sentences(const ScheduleFit& fit, const ObservedPipeline& observed) {
     std::vector<std::string> out;
     out.push_back(
         fmt::format("forwards and backwards come in this order on {} of the steps' ranks ({} steps, {} ranks)",
-                    percent(fit.order), observed.steps.size(), observed.pp));
-    out.push_back(
-        fmt::format("no op starts before its input was made: {} of the pairs of ranks", percent(fit.causality)));
+                    formatPercent(fit.order, 0), observed.steps.size(), observed.pp));
+    out.push_back(fmt::format("no op starts before its input was made: {} of the pairs of ranks",
+                              formatPercent(fit.causality, 0)));
     const bool linked = std::any_of(observed.steps.begin(), observed.steps.end(), [](const CutStep& step) {
         return std::any_of(step.ranks.begin(), step.ranks.end(), [](const auto& blocks) {
             return std::any_of(blocks.begin(), blocks.end(),
                                [](const auto& block) { return block.forward.has_value(); });
         });
     });
-    if (linked) out.push_back(fmt::format("autograd's flows join a forward to its backward: {}", percent(fit.links)));
+    if (linked)
+        out.push_back(fmt::format("autograd's flows join a forward to its backward: {}", formatPercent(fit.links, 0)));
     if (observed.sends_told)
-        out.push_back(fmt::format("sends follow the ops that make their payload: {}", percent(fit.calls)));
-    out.push_back(
-        fmt::format("nothing is transferred where the first and last stage have no neighbour: {}", percent(fit.ends)));
+        out.push_back(fmt::format("sends follow the ops that make their payload: {}", formatPercent(fit.calls, 0)));
+    out.push_back(fmt::format("nothing is transferred where the first and last stage have no neighbour: {}",
+                              formatPercent(fit.ends, 0)));
     return out;
 }
 

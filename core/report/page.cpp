@@ -1,6 +1,6 @@
 #include "core/report/page.h"
 
-#include "core/report/svg/document.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,6 @@
 
 namespace bubblescope::html {
 namespace {
-
-using svg::escaped;
 
 constexpr std::string_view kStyle = R"css(
 :root { --ground: #ffffff; --raised: #f4f5f7; --line: #d9dce1; --text: #1d2127; --faint: #5b6470; --bar: #bcd4ee;
@@ -82,35 +80,35 @@ double fullLength(const std::vector<Bar>& bars) {
 } // namespace
 
 Page::Page(std::string_view title, std::string_view subtitle) {
-    const std::string name = escaped(title);
+    const std::string name = escapeXml(title);
     out_ = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>{}</style>\n"
                        "</head>\n<body>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
-                       name, kStyle, name, escaped(subtitle));
+                       name, kStyle, name, escapeXml(subtitle));
 }
 
 void Page::figures(const std::vector<Figure>& figures) {
     out_ += "<div class=\"figures\">\n";
     for (const Figure& figure : figures) {
         out_ += fmt::format("<div class=\"figure\"><span>{}</span><b>{}</b><span>{}</span></div>\n",
-                            escaped(figure.name), escaped(figure.value), escaped(figure.note));
+                            escapeXml(figure.name), escapeXml(figure.value), escapeXml(figure.note));
     }
     out_ += "</div>\n";
 }
 
 void Page::section(std::string_view heading, std::string_view text) {
-    out_ += fmt::format("<h2>{}</h2>\n", escaped(heading));
+    out_ += fmt::format("<h2>{}</h2>\n", escapeXml(heading));
     if (!text.empty()) paragraph(text);
 }
 
 void Page::paragraph(std::string_view text) {
-    out_ += fmt::format("<p>{}</p>\n", escaped(text));
+    out_ += fmt::format("<p>{}</p>\n", escapeXml(text));
 }
 
 void Page::note(std::string_view mark, std::string_view heading, std::string_view text) {
     out_ += fmt::format("<div class=\"note {0}\"><b data-mark=\"{0}\">{1}</b><p>{2}</p></div>\n", mark,
-                        escaped(heading), escaped(text));
+                        escapeXml(heading), escapeXml(text));
 }
 
 void Page::row(const std::vector<Column>& columns, const std::vector<Cell>& cells) {
@@ -128,7 +126,7 @@ void Page::row(const std::vector<Column>& columns, const std::vector<Cell>& cell
             style = fmt::format(" style=\"background:rgba(var(--heat),{:.2f})\"", 0.75 * within(cell.shade));
         }
         out_ += fmt::format("<td{}{}>{}</td>", classes.empty() ? "" : fmt::format(" class=\"{}\"", classes), style,
-                            escaped(cell.text));
+                            escapeXml(cell.text));
     }
     out_ += "</tr>\n";
 }
@@ -137,7 +135,7 @@ void Page::table(const std::vector<Column>& columns, const std::vector<std::vect
     const auto begin = [&] {
         out_ += "<div class=\"scroll\"><table>\n<thead><tr>";
         for (const Column& column : columns)
-            out_ += fmt::format("<th{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.title));
+            out_ += fmt::format("<th{}>{}</th>", column.number ? " class=\"n\"" : "", escapeXml(column.title));
         out_ += "</tr></thead>\n<tbody>\n";
     };
     const auto end = [&] { out_ += "</tbody></table></div>\n"; };
@@ -158,7 +156,7 @@ void Page::table(const std::vector<Column>& columns, const std::vector<std::vect
 void Page::drawing(std::string_view svg, std::string_view description) {
     // Inside a page an SVG element stands without an XML declaration.
     const std::size_t element = svg.find("<svg");
-    out_ += fmt::format("<div class=\"drawing\" role=\"img\" aria-label=\"{}\">\n{}\n</div>\n", escaped(description),
+    out_ += fmt::format("<div class=\"drawing\" role=\"img\" aria-label=\"{}\">\n{}\n</div>\n", escapeXml(description),
                         element == std::string_view::npos ? std::string_view{} : svg.substr(element));
 }
 
@@ -167,15 +165,15 @@ void Page::bars(const std::vector<Bar>& bars) {
     const double full = fullLength(bars);
     out_ += "<div class=\"legend\">";
     for (const BarPart& part : bars.front().parts)
-        out_ += fmt::format("<span><i style=\"background:{}\"></i>{}</span>", part.colour, escaped(part.name));
+        out_ += fmt::format("<span><i style=\"background:{}\"></i>{}</span>", part.colour, escapeXml(part.name));
     out_ += "</div>\n<div class=\"bars\">\n";
     for (const Bar& bar : bars) {
-        out_ +=
-            fmt::format("<span>{}</span><div class=\"bar{}\">", escaped(bar.name), lengthOf(bar) > full ? " cut" : "");
+        out_ += fmt::format("<span>{}</span><div class=\"bar{}\">", escapeXml(bar.name),
+                            lengthOf(bar) > full ? " cut" : "");
         for (const BarPart& part : bar.parts) {
             if (part.value <= 0 || full <= 0) continue;
             out_ += fmt::format("<i style=\"width:{:.2f}%;background:{}\" title=\"{}: {}\"></i>",
-                                100 * part.value / full, part.colour, escaped(part.name), escaped(part.text));
+                                100 * part.value / full, part.colour, escapeXml(part.name), escapeXml(part.text));
         }
         out_ += "</div>\n";
     }
@@ -183,7 +181,7 @@ void Page::bars(const std::vector<Bar>& bars) {
 }
 
 std::string Page::finish(std::string_view footer) {
-    out_ += fmt::format("<footer>{}</footer>\n</body>\n</html>\n", escaped(footer));
+    out_ += fmt::format("<footer>{}</footer>\n</body>\n</html>\n", escapeXml(footer));
     return std::move(out_);
 }
 

@@ -26,10 +26,6 @@ namespace {
 using html::Cell;
 using html::Column;
 
-std::string percent(double value) {
-    return fmt::format("{:.1f} %", 100 * value);
-}
-
 std::string scheduleName(const Schedule& schedule) {
     return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
 }
@@ -81,12 +77,13 @@ private:
         std::vector<html::Figure> figures{
             {"Step time", formatTime(step_.wall),
              fmt::format("{}{}, of {}", stepName(), options_.step ? "" : ", the median one", report_.steps.size())},
-            {"Bubble rate", percent(step_.rates.over_makespan), "idle over makespan, mean of all ranks"}};
+            {"Bubble rate", formatPercent(step_.rates.over_makespan), "idle over makespan, mean of all ranks"}};
         if (step_.form) {
-            figures.push_back({"Closed form", percent(step_.form->bubble_rate), "what the schedule must leave idle"});
+            figures.push_back(
+                {"Closed form", formatPercent(step_.form->bubble_rate), "what the schedule must leave idle"});
             const TimeNs above = step_.wall - step_.form->makespan;
             figures.push_back({"Above the closed form", formatTimeDelta(above),
-                               percent(shareOf(above, step_.wall)) + " of the step"});
+                               formatPercent(shareOf(above, step_.wall)) + " of the step"});
         } else if (step_.at_least) {
             figures.push_back({"At least", formatTime(*step_.at_least), "any such order takes this long"});
         }
@@ -122,9 +119,9 @@ private:
         options.ranks = drawnRanks();
         if (options.ranks.size() < static_cast<std::size_t>(run_.schedule.pp))
             page_.paragraph(fmt::format("Only the first {} ranks are drawn.", options.ranks.size()));
-        std::vector<svg::Panel> panels{
-            {run_.steps[shown_], fmt::format("Observed, {}", stepName()),
-             fmt::format("step time {}, bubble rate {}", formatTime(step_.wall), percent(step_.rates.over_makespan))}};
+        std::vector<svg::Panel> panels{{run_.steps[shown_], fmt::format("Observed, {}", stepName()),
+                                        fmt::format("step time {}, bubble rate {}", formatTime(step_.wall),
+                                                    formatPercent(step_.rates.over_makespan))}};
         CostModel costs;
         costs.times = step_.typical;
         const auto ideal = simulate(run_.schedule, costs);
@@ -133,7 +130,7 @@ private:
                 {ideal.value(), "Equal stages, free transfers",
                  fmt::format("t_f = {}, t_b = {}; step time {}, bubble rate {}", svg::shortTime(step_.typical.forward),
                              svg::shortTime(step_.typical.backward), formatTime(ideal.value().wall()),
-                             percent(bubbleRates(ideal.value()).over_makespan))});
+                             formatPercent(bubbleRates(ideal.value()).over_makespan))});
         }
         const auto drawing = svg::drawTimelines(panels, options);
         if (drawing.ok())

@@ -1,8 +1,7 @@
 #include "profiler/recorder/segment_writer.h"
 
 #include "core/base/text.h"
-#include "core/formats/perfetto/check_events.h"
-#include "core/formats/perfetto/spelling.h"
+#include "core/formats/perfetto/native_events.h"
 #include "core/timeline/trace_names.h"
 
 #include <fmt/format.h>

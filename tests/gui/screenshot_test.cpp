@@ -1,4 +1,4 @@
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/writer.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 

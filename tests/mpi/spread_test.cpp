@@ -1,7 +1,7 @@
 #include "app/cli/analysis_output.h"
 #include "core/analysis/report.h"
 #include "core/analysis/responders.h"
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/report/run_page.h"
 #include "core/schedule/families/registry.h"

@@ -1,6 +1,6 @@
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
-#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/scratch_folder.h"

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/aadiff/digest.h"
-#include "core/formats/perfetto/check_events.h"
 #include "core/formats/perfetto/encoder.h"
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/native_events.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 #include "core/timeline/check_log.h"

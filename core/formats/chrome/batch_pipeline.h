@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/formats/chrome/event.h"
 #include "core/formats/chrome/event_parser.h"
 #include "core/parallel/parallel.h"
 

@@ -1,12 +1,56 @@
 #pragma once
 
-#include "core/formats/chrome/event.h"
+#include "core/base/time.h"
+#include "core/trace/string_pool.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace bubblescope::chrome {
+
+/// A pid or tid: a number (also one written as text) or a text.
+struct RowId {
+    bool is_text = false;
+    std::int64_t number = 0; ///< of a text its StringId
+
+    friend bool operator==(const RowId&, const RowId&) = default;
+    friend auto operator<=>(const RowId&, const RowId&) = default;
+};
+
+inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max();
+
+/// One entry of traceEvents. Fields that are absent keep these values; texts are numbers in the batch's pool.
+struct Event {
+    char phase = 0;
+    bool has_time = false;        ///< there is a `ts`, even if it is no time
+    bool binds_enclosing = false; ///< a flow's end touches the slice around it, not the next one
+    bool flows_in = false;        ///< `bind` is an arrow that ends here, or passes
+    bool flows_out = false;       ///< `bind` is an arrow that begins here, or passes
+    std::uint64_t offset = 0;     ///< of the entry in the file
+    std::optional<TimeNs> time;
+    std::optional<TimeNs> duration;
+    StringId name = 0;
+    StringId category = 0;
+    RowId pid;
+    RowId tid;
+    std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
+    std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, as `id`
+    std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
+
+    /// As `{}`, which some writers put behind the last event.
+    [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
+};
+
+/// Consecutive events of one file with their texts.
+struct EventBatch {
+    std::vector<Event> events;
+    StringPool texts;
+    bool mended = false; ///< bytes that were no UTF-8 are '?' now
+};
 
 /// Parses events with simdjson. One thread at a time.
 class EventParser {

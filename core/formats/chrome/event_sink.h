@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
-#include "core/formats/chrome/event.h"
+#include "core/formats/chrome/event_parser.h"
 #include "core/formats/source/file_bytes.h"
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"

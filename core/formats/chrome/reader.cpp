@@ -1,22 +1,72 @@
 #include "core/formats/chrome/reader.h"
 
 #include "core/base/json_scanner.h"
+#include "core/base/text.h"
 #include "core/formats/chrome/batch_pipeline.h"
 #include "core/formats/chrome/event_parser.h"
 #include "core/formats/chrome/event_sink.h"
-#include "core/formats/chrome/process_groups.h"
 #include "core/formats/source/schedule_file.h"
-#include "core/trace/json_args.h"
+#include "core/trace/args.h"
+#include "core/trace/trace.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace bubblescope::chrome {
 namespace {
+
+std::vector<std::int64_t> numbersIn(std::string_view text) {
+    std::vector<std::int64_t> numbers;
+    while (!text.empty()) {
+        if (const auto number = takeNumber<std::int64_t>(text))
+            numbers.push_back(*number);
+        else
+            text.remove_prefix(1);
+    }
+    return numbers;
+}
+
+std::vector<std::int64_t> ranksOf(simdjson::dom::element group) {
+    std::string_view text;
+    if (group["ranks"].get(text) == simdjson::SUCCESS) return numbersIn(text);
+    std::vector<std::int64_t> ranks;
+    simdjson::dom::array list;
+    if (group["ranks"].get(list) != simdjson::SUCCESS) return ranks;
+    for (const simdjson::dom::element item : list) {
+        std::int64_t rank = 0;
+        if (item.get(rank) == simdjson::SUCCESS) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
+void addGroups(simdjson::dom::array list, std::vector<ProcessGroup>& groups) {
+    for (const simdjson::dom::element group : list) {
+        std::string_view description;
+        if (group["pg_desc"].get(description) == simdjson::SUCCESS)
+            groups.push_back({std::string(description), ranksOf(group)});
+    }
+}
+
+/// The groups in Kineto's distributedInfo (a JSON object), under pg_config; their ranks stand there as a list or, in
+/// traces taken on demand, as the text of one. What is damaged is left out.
+std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
+    std::vector<ProcessGroup> groups;
+    simdjson::dom::parser parser;
+    simdjson::dom::element document;
+    const simdjson::padded_string padded(distributed_info);
+    if (parser.parse(padded).get(document) != simdjson::SUCCESS) return groups;
+    simdjson::dom::array list;
+    if (document["pg_config"].get(list) == simdjson::SUCCESS) addGroups(list, groups);
+    return groups;
+}
 
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 

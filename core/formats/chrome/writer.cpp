@@ -1,10 +1,9 @@
 #include "core/formats/chrome/writer.h"
 
-#include "core/formats/chrome/flow_binding.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
-#include "core/trace/json_args.h"
-#include "core/trace/row_numbers.h"
+#include "core/trace/args.h"
+#include "core/trace/trace.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +19,63 @@
 
 namespace bubblescope::chrome {
 namespace {
+
+/// In this format an arrow's end has a thread and a time, and touches the innermost slice that covers it there. Finds
+/// times that mean the slices they should.
+class FlowBinding {
+public:
+    /// Linear in slices. The trace must outlive this object.
+    explicit FlowBinding(const Trace& trace);
+
+    /// `wanted` if it means the slice, else the first time that does. Nothing where no time means it: the slice is
+    /// covered by others all over, or does not stand on a thread's own row.
+    [[nodiscard]] std::optional<TimeNs> timeFor(SliceId slice, TimeNs wanted) const;
+
+private:
+    [[nodiscard]] SliceId innermostAt(const Track& track, TimeNs time) const;
+
+    const Trace& trace_;
+    std::vector<SliceId> parent_; ///< kNoId for the outermost
+};
+
+FlowBinding::FlowBinding(const Trace& trace) : trace_(trace) {
+    if (trace.flowPoints().empty()) return;
+    parent_.assign(trace.sliceCount(), kNoId);
+    for (const Track& track : trace.tracks()) {
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            SliceId outer = slice == track.first_slice ? kNoId : slice - 1;
+            while (outer != kNoId && trace.end(outer) < trace.end(slice))
+                outer = parent_[outer];
+            parent_[slice] = outer;
+        }
+    }
+}
+
+SliceId FlowBinding::innermostAt(const Track& track, TimeNs time) const {
+    const auto starts = trace_.sliceStarts();
+    const auto begin = starts.begin() + track.first_slice;
+    const auto after = std::upper_bound(begin, starts.begin() + track.end_slice, time.count());
+    if (after == begin) return kNoId;
+    auto slice = static_cast<SliceId>(after - starts.begin() - 1);
+    while (slice != kNoId && trace_.end(slice) < time)
+        slice = parent_[slice];
+    return slice;
+}
+
+std::optional<TimeNs> FlowBinding::timeFor(SliceId slice, TimeNs wanted) const {
+    const Track& track = trace_.tracks()[trace_.sliceTracks()[slice]];
+    if (track.may_overlap || track.spilled_from != kNoId) return std::nullopt;
+    if (innermostAt(track, wanted) == slice) return wanted;
+    for (TimeNs time = trace_.start(slice); time <= trace_.end(slice);) {
+        SliceId inner = innermostAt(track, time);
+        if (inner == slice) return time;
+        while (inner != kNoId && parent_[inner] != slice)
+            inner = parent_[inner];
+        if (inner == kNoId) break;
+        time = trace_.end(inner) + TimeNs{1};
+    }
+    return std::nullopt;
+}
 
 std::string microseconds(TimeNs time) {
     const bool negative = time < TimeNs{0};

@@ -1,7 +1,7 @@
 #include "core/formats/csv/writer.h"
 
 #include "core/formats/source/replacing_file.h"
-#include "core/trace/json_args.h"
+#include "core/trace/args.h"
 
 #include <fmt/format.h>
 

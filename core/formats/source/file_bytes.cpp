@@ -1,7 +1,6 @@
 #include "core/formats/source/file_bytes.h"
 
-#include "core/formats/source/byte_buffer.h"
-#include "core/formats/source/unpack.h"
+#include "core/formats/source/packing.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/formats/source/pack.h"
+#include "core/formats/source/packing.h"
 
 #include <cstddef>
 #include <filesystem>

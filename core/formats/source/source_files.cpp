@@ -1,6 +1,56 @@
 #include "core/formats/source/source_files.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 namespace bubblescope {
+namespace {
+
+/// Hands out the wanted number, or the next free one.
+class FreeNumbers {
+public:
+    std::int64_t take(std::int64_t wanted) {
+        if (taken_.insert(wanted).second) return wanted;
+        while (!taken_.insert(next_).second)
+            ++next_;
+        return next_;
+    }
+
+private:
+    std::set<std::int64_t> taken_;
+    std::int64_t next_ = 1'000'000; // above most process ids, so that a made-up number is seen to be one
+};
+
+} // namespace
+
+RowNumbers::RowNumbers(const Trace& trace) {
+    using Process = std::tuple<std::uint32_t, std::int64_t, StringId>;
+    FreeNumbers pids;
+    std::map<Process, std::int64_t> pid_of;
+    std::map<std::int64_t, FreeNumbers> tids;
+    for (TrackId id = 0; id < trace.tracks().size(); ++id) {
+        const Track& track = trace.tracks()[id];
+        if (track.spilled_from != kNoId) {
+            rows_.push_back(rows_[track.spilled_from]);
+            continue;
+        }
+        const auto [known, is_new] = pid_of.try_emplace({track.file, track.pid, track.process_name}, 0);
+        if (is_new) {
+            known->second = pids.take(track.pid);
+            processes_.emplace_back(track.file, track.pid, known->second);
+        }
+        rows_.push_back({known->second, tids[known->second].take(track.tid)});
+    }
+    std::sort(processes_.begin(), processes_.end());
+}
+
+std::int64_t RowNumbers::process(std::uint32_t file, std::int64_t pid) const {
+    const auto known = std::lower_bound(processes_.begin(), processes_.end(), std::tuple(file, pid, INT64_MIN));
+    if (known == processes_.end() || std::get<0>(*known) != file || std::get<1>(*known) != pid) return pid;
+    return std::get<2>(*known);
+}
 
 std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows) {
     std::map<std::int64_t, SourceFile> sources;

@@ -2,7 +2,7 @@
 
 #include "core/formats/chrome/decimal.h"
 #include "core/formats/source/slice_pairing.h"
-#include "core/trace/json_args.h"
+#include "core/trace/args.h"
 
 #include <fmt/format.h>
 

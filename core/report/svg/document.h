@@ -23,15 +23,11 @@ inline constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans',
 /// How wide `text` (UTF-8) can get in any font of kFonts at `size`; never too small.
 [[nodiscard]] double textWidth(std::string_view text, double size, bool bold = false);
 
-/// For use between tags and in quoted attributes: markup is escaped; what XML cannot hold (control characters,
-/// bytes that are no UTF-8) becomes U+FFFD.
-[[nodiscard]] std::string escaped(std::string_view text);
-
 /// At most two decimals, as few as needed.
 [[nodiscard]] std::string number(double value);
 
 /// An SVG document in the making. Elements are written in the order of the calls; attributes are given as
-/// text, already escaped.
+/// text, already escaped by escapeXml().
 class Document {
 public:
     void open(std::string_view element, std::string_view attributes = {});

@@ -3,7 +3,6 @@
 #include "core/formats/source/replacing_file.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/frame.h"
-#include "core/report/svg/legend.h"
 #include "core/timeline/colours.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "core/formats/source/replacing_file.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/frame.h"
-#include "core/report/svg/palette.h"
+#include "core/report/svg/row_boxes.h"
 #include "core/timeline/colours.h"
 
 #include <fmt/format.h>

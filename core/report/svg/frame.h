@@ -2,11 +2,14 @@
 
 #include "core/base/time.h"
 #include "core/report/svg/document.h"
+#include "core/report/svg/row_boxes.h"
 
+#include <set>
 #include <string>
 #include <string_view>
 
 /// What every drawing has around what it shows.
+
 namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
@@ -20,5 +23,28 @@ inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyon
 /// Draws a time axis whose left and right ends are those of `plot`, below `y`, in a drawing that is `width` wide;
 /// returns where the axis ends.
 double drawAxis(Document& document, const Rect& plot, double y, TimeNs from, TimeNs to, double width);
+
+/// What a drawing shows, and so what its legend explains.
+struct LegendContent {
+    std::set<OpKind> kinds;
+    Shades shades;
+    bool pairs = false;
+    bool second_route = false;
+    bool bubbles = false;
+    bool labels = false;
+
+    /// Adds what `boxes` show.
+    void note(const std::vector<Box>& boxes, double row_height);
+};
+
+/// Writes the legend in lines from `area`'s left and top, no wider than it; returns where the legend ends.
+double drawLegend(Document& document, const LegendContent& content, const Rect& area);
+
+/// Attributes of what is drawn hatched; the pattern is in drawDefinitions().
+inline constexpr std::string_view kHatched = R"svg(fill="url(#bubble)")svg";
+void drawDefinitions(Document& document);
+
+/// The bar that marks an op of the second route.
+[[nodiscard]] Rect routeBar(const Rect& op);
 
 } // namespace bubblescope::svg

@@ -1,8 +1,8 @@
 // What comes before a format's reader: telling formats apart and unpacking; and the args that it leaves for later.
 
 #include "core/formats/sniff.h"
-#include "core/formats/source/unpack.h"
-#include "core/trace/json_args.h"
+#include "core/formats/source/packing.h"
+#include "core/trace/args.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,7 +4,7 @@
 #include "core/analysis/report.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
-#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
 #include "core/recognise/run.h"
 #include "tests/fuzz/checks.h"

@@ -1,6 +1,6 @@
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
-#include "core/formats/perfetto/write_trace.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/trace/summary.h"
 #include "tests/support/shared_data.h"
 #include "tests/unit/formats/trace_bytes.h"

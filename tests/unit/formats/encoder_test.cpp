@@ -1,6 +1,5 @@
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/fields.h"
-#include "core/formats/perfetto/intern_table.h"
 
 #include <gtest/gtest.h>
 #include <protozero/pbf_reader.hpp>

@@ -1,4 +1,4 @@
-#include "core/formats/source/unpack.h"
+#include "core/formats/source/packing.h"
 #include "tests/unit/formats/packed.h"
 
 #include <gmock/gmock.h>

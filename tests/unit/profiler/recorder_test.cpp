@@ -1,7 +1,7 @@
 #include "profiler/recorder/recorder.h"
 
 #include "core/formats/perfetto/fields.h"
-#include "core/formats/perfetto/spelling.h"
+#include "core/formats/perfetto/native_events.h"
 #include "core/formats/read_trace.h"
 #include "core/timeline/trace_names.h"
 #include "tests/support/scratch_folder.h"

@@ -1,4 +1,4 @@
-#include "core/formats/perfetto/write_timeline.h"
+#include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"

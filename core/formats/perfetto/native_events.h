@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/formats/perfetto/encoder.h"
+#include "core/timeline/check_record.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
@@ -15,6 +16,7 @@
 
 /// timeline/trace_names.h put into arguments of slices, for every writer of our own files. The returned
 /// args view constants and the texts of what they were made from; that must outlive them.
+
 namespace bubblescope::perfetto {
 
 /// A slice's args, in place: there are too many slices to allocate for each.
@@ -56,5 +58,12 @@ private:
     std::size_t count_ = 0;
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
+
+/// A check as timeline/trace_names.h spells it: a slice on `track` where it took time, else an instant. `stage` is that
+/// of its rank and chunk. Checks of one track must come by time and must not overlap.
+void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
+
+/// The same of a digest: an instant.
+void writeDigest(Encoder& encoder, std::uint64_t track, const DigestRecord& digest, Stage stage);
 
 } // namespace bubblescope::perfetto

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// Bytes that grow at the end. Unlike a string's, new room is not filled with zeros first, which for gigabytes that
+/// are about to be overwritten takes as long as unpacking them; and large ones grow without being copied where the
+/// system can move pages.
+class ByteBuffer {
+public:
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] std::size_t room() const { return capacity_ - size_; }
+    [[nodiscard]] char* end() { return bytes_.get() + size_; }
+    [[nodiscard]] std::string_view text() const { return {bytes_.get(), size_}; }
+
+    /// Bytes that were written at end().
+    void grew(std::size_t count) { size_ += count; }
+
+    void reserve(std::size_t capacity) {
+        if (capacity <= capacity_) return;
+        char* const grown = static_cast<char*>(std::realloc(bytes_.get(), capacity));
+        if (grown == nullptr) throw std::bad_alloc{};
+        (void)bytes_.release();
+        bytes_.reset(grown);
+        capacity_ = capacity;
+    }
+
+private:
+    struct Free {
+        void operator()(char* bytes) const { std::free(bytes); }
+    };
+
+    std::unique_ptr<char, Free> bytes_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+};
+
+enum class Packing { Gzip, Zstd };
+
+/// By the first bytes.
+[[nodiscard]] std::optional<Packing> packingOf(std::string_view bytes);
+
+struct Unpacked {
+    ByteBuffer bytes;
+    /// Why the data end early, empty if they do not: what was unpacked until then is in `bytes`.
+    std::string fault;
+    bool cut_off = false;     ///< the fault is that data are missing at the end, not that they are damaged
+    std::size_t fault_at = 0; ///< offset in the packed bytes
+};
+
+/// How much a file, or all that is packed within a file, of so many bytes may unpack to: 256 MiB or 150 times as much,
+/// whichever is more (text traces pack 12 to 40 times), but never more than 16 GiB or three quarters of the machine's
+/// memory.
+[[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
+
+/// Unpacks all members (gzip) or frames (zstd) of a file; zeros behind the last are passed over. What is unpacked is
+/// bounded by unpackedLimit(); while it grows it takes up to twice that. Errors: Input for a file that unpacks to more,
+/// and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
+[[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
+                                      LoadProgress& progress);
+
+/// Packs bytes as they come. One thread at a time.
+class Packer {
+public:
+    virtual ~Packer() = default;
+
+    /// Appends to `out` what is packed so far. False if packing failed, for want of memory.
+    [[nodiscard]] virtual bool add(std::string_view bytes, std::string& out) = 0;
+    /// Appends the rest. Nothing may be added afterwards.
+    [[nodiscard]] virtual bool finish(std::string& out) = 0;
+};
+
+/// What the ending of a file's name asks for: .gz or .zst.
+[[nodiscard]] std::optional<Packing> packingAskedFor(const std::filesystem::path& file);
+
+[[nodiscard]] std::unique_ptr<Packer> makePacker(Packing packing);
+
+} // namespace bubblescope
