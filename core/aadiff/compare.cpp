@@ -29,8 +29,8 @@ struct Key {
     int step = 0;
     DigestPhase phase = DigestPhase::Forward;
     std::int64_t microbatch = 0;
-    int sequence = 0; ///< in a backward counted down
-    int layer = 0;    ///< the same
+    int sequence = 0; ///< negative in a backward
+    int layer = 0;    ///< negative in a backward
     int replica = 0;
     int tensor_rank = 0;
     int tensor = 0;        ///< in the order in which an op computes them
@@ -74,11 +74,11 @@ int microbatchesOf(const DigestedRun& run) {
     return most;
 }
 
-constexpr int kUnknownTensor = 1000; ///< behind all others, by name
+constexpr int kUnknownTensor = 1000; ///< after all others, sorted by name
 
 /// How the numbers of both runs are identified.
 struct Naming {
-    bool replicas_apart = true; ///< else micro-batches are counted through them
+    bool replicas_apart = true; ///< else micro-batches are numbered across them
 
     Key keyOf(const DigestRecord& digest, int microbatches) const {
         Key key;
@@ -163,7 +163,7 @@ private:
         }
         return weights_differ || reached_ != kNone;
     }
-    /// In keys the way through slices and layers ascends in both directions.
+    /// Slices and layers of keys ascend along dependencies in both directions.
     static bool reaches(const std::map<int, int>& layer_of_slice, const Key& key) {
         for (const auto& [slice, layer] : layer_of_slice) {
             if (slice <= key.sequence && layer <= key.layer) return true;
@@ -178,7 +178,7 @@ private:
             if (!fresh) slice->second = std::min(slice->second, key.layer);
         };
         switch (key.phase) {
-        case DigestPhase::Forward: // through the loss all gradients
+        case DigestPhase::Forward: // reaches all gradients through the loss
             add(forwards_);
             reached_ = 0;
             break;

@@ -135,14 +135,14 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
         result.counts[static_cast<std::size_t>(check.kind)].add(check.outcome);
         if (!runsAgain(check)) continue;
         const auto unit = units.find({placeOf(check), check.op.chunk, check.op.kind, check.layer});
-        if (unit == units.end()) continue; // of an op that no complete step has
+        if (unit == units.end()) continue; // an op of an incomplete step
         unit->second.counts.add(check.outcome);
         if (check.outcome != CheckOutcome::Equal && check.outcome != CheckOutcome::Mismatch) continue;
         unit->second.last_step = std::max(unit->second.last_step, check.step);
         replayed += times.at({check.replica, check.rank, check.op.chunk, check.op.kind}).mean() /
                     static_cast<double>(layers_of[stageOf(check.rank, check.op.chunk)].size());
     }
-    // A step's op may be checked in steps that are not complete, and so not among `steps`.
+    // Checks may be in incomplete steps, which are not among `steps`.
     result.replayed = std::min(result.work, TimeNs{static_cast<std::int64_t>(replayed)});
     for (auto& [key, unit] : units)
         result.units.push_back(std::move(unit));

@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// Of a transfer: what it carries and who consumes it.
+/// Identifies a transfer by its payload and its consumer.
 using Route = std::tuple<Payload, Microbatch, std::int32_t, int>;
 
 class Replay {
@@ -34,7 +34,7 @@ public:
     /// When the last op ends.
     TimeNs run() {
         TimeNs last = step_.begin;
-        // An order that ran can be replayed: some rank can always go on.
+        // An order that ran can be replayed: some rank can always continue.
         for (bool moved = true; moved;) {
             moved = false;
             for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
@@ -70,7 +70,7 @@ private:
             const auto produced = produced_.find(*input);
             if (produced == produced_.end()) {
                 if (produced_later_.contains(*input)) return false;
-                continue; // nobody produces it: a part of a pipeline
+                continue; // no op produces it: a part of a pipeline
             }
             const auto arrival = arrivals_.find(*input);
             const TimeNs came = arrival == arrivals_.end() ? produced->second.was : arrival->second;
@@ -121,7 +121,7 @@ private:
     std::set<Route> produced_later_; ///< by some op of the step
 };
 
-/// What the step's window ends with.
+/// Whether the op belongs to the pipeline window.
 bool counts(const TimelineOp& op) {
     return op.op.kind != OpKind::Optimizer;
 }

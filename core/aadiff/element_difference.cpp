@@ -6,7 +6,7 @@
 namespace bubblescope {
 namespace {
 
-/// What of a float of so many bits is its exponent.
+/// The layout of a floating-point format.
 struct FloatShape {
     unsigned bits = 0;
     unsigned mantissa = 0;
@@ -22,7 +22,7 @@ std::optional<FloatShape> shapeOf(ElementType type) {
     }
 }
 
-/// Representable numbers below it, counted from 0: negative ones are negative. Nothing for what is not a number.
+/// The rank of a number among the representable ones, 0 for zero, negative for negative numbers. Nothing for NaNs.
 std::optional<std::int64_t> placeOf(std::uint64_t bits, FloatShape shape) {
     const std::uint64_t sign = std::uint64_t{1} << (shape.bits - 1);
     const std::uint64_t size = bits & (sign - 1);
@@ -38,7 +38,7 @@ std::optional<std::int64_t> distance(std::uint64_t a, std::uint64_t b, ElementTy
     const auto of_a = placeOf(a, *shape);
     const auto of_b = placeOf(b, *shape);
     if (!of_a || !of_b) return std::nullopt;
-    // Of doubles of opposite signs it may exceed what fits.
+    // For doubles of opposite signs the distance may exceed 63 bits.
     const auto apart =
         static_cast<std::uint64_t>(std::max(*of_a, *of_b)) - static_cast<std::uint64_t>(std::min(*of_a, *of_b));
     return static_cast<std::int64_t>(std::min(apart, std::uint64_t{INT64_MAX}));

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::int64_t kMaxIds = std::numeric_limits<std::int32_t>::max();
 
-/// Far beyond any op, and still short enough to be added up.
+/// Longer than any op, and short enough for sums not to overflow.
 constexpr TimeNs kLongestTime{std::numeric_limits<std::int64_t>::max() / 16};
 
 Result<TimeNs> boundedTime(const Json& object, const std::string& key, TimeNs otherwise, const InputPlace& place) {
@@ -159,7 +159,7 @@ Result<std::vector<OpTimes>> stageTimesFrom(std::string_view text, const std::st
 }
 
 Result<std::vector<Link>> linksFrom(std::string_view text, const std::string& where, int pp) {
-    pp = std::max(pp, 1); // an empty schedule has no ranks, and is refused later
+    pp = std::max(pp, 1); // an empty schedule has no ranks, and is rejected later
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
         inputFrom(

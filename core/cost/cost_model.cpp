@@ -66,9 +66,9 @@ bool TransferModel::plain() const {
 TimeNs transmissionTime(std::int64_t bytes, std::int64_t bytes_per_second) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     const std::int64_t whole = bytes / bytes_per_second;
-    constexpr std::int64_t kMost = INT64_MAX / 4 / kSecond; // 73 years; beyond it nothing could be added up
-    if (whole >= kMost) return TimeNs{kMost * kSecond};
-    // Less than a second is left; its share is exact in long double for any rate below 2^63.
+    constexpr std::int64_t kLongest = INT64_MAX / 4 / kSecond; // 73 years; sums of longer times would overflow
+    if (whole >= kLongest) return TimeNs{kLongest * kSecond};
+    // Less than a second remains; its fraction is exact in long double for any rate below 2^63.
     const auto rest = static_cast<long double>(bytes % bytes_per_second) * kSecond;
     const auto ns = static_cast<std::int64_t>(std::ceil(rest / static_cast<long double>(bytes_per_second)));
     return TimeNs{whole * kSecond + ns};
@@ -94,7 +94,7 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
         if (link.bytes_per_second) bandwidth = link.bytes_per_second;
     }
     const std::int64_t bytes = payload == Payload::Activation ? transfers.activation_bytes : transfers.gradient_bytes;
-    // A latency beyond this adds up to no timeline either, but must not overflow here.
+    // A longer latency overflows in a timeline too, where that is detected; here it must not overflow.
     latency = std::min(latency, TimeNs{std::numeric_limits<std::int64_t>::max() / 2});
     return bandwidth ? latency + transmissionTime(bytes, *bandwidth) : latency;
 }
@@ -127,7 +127,7 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
 
 OpTimes meanTimes(const std::vector<OpTimes>& stages) {
     const auto mean = [&](TimeNs OpTimes::*time) {
-        // Divided first: the sum of long times might not fit.
+        // Divided first: the sum of long times might overflow.
         const auto count = static_cast<std::int64_t>(std::max<std::size_t>(stages.size(), 1));
         TimeNs whole{0};
         std::int64_t rest = 0;

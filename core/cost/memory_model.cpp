@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-/// A slice's part of a size that all slices share; the parts add up to it.
+/// One slice's part of a size that is divided among all slices; the parts add up to it.
 std::int64_t share(std::int64_t bytes, int slice, int slices) {
     return bytes / slices + (slice < bytes % slices ? 1 : 0);
 }
@@ -16,7 +16,7 @@ int slicesOf(const std::vector<Op>& ops, int slices) {
     return slices;
 }
 
-/// Follows what a rank holds while it goes through its ops.
+/// Tracks the memory of a rank while it runs its ops.
 class Holdings {
 public:
     Holdings(const MemoryModel& model, Placement placement, int pp, Rank rank, int slices)

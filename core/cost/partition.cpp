@@ -9,7 +9,7 @@ namespace bubblescope {
 
 namespace {
 
-/// More would only be a slip of the keyboard, and would fill the memory.
+/// A larger number is a typing mistake, and would fill the memory.
 constexpr std::int64_t kMaxSplitLayers = 10'000'000;
 
 } // namespace

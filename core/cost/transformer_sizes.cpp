@@ -45,7 +45,7 @@ Status checkShape(const TransformerShape& shape) {
     return {};
 }
 
-/// The sizes of a shape that passed the check, each as its formula in the header has it.
+/// The sizes of a checked shape, each by its formula in the header.
 class Transformer {
 public:
     explicit Transformer(const TransformerShape& shape)
@@ -94,7 +94,7 @@ public:
         return sizes;
     }
 
-    /// Some size passed what can be added up.
+    /// Some size is too large to be added up.
     [[nodiscard]] bool overflow() const { return overflow_; }
 
 private:

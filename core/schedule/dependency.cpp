@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-// B and I fill the same need, so they share a slot; the optimizer depends on its rank's order alone.
+// B and I produce the same gradient, so they share a slot; the optimizer depends on its rank's order alone.
 constexpr std::size_t kSlotKinds = 3;
 
 std::optional<std::size_t> slotKind(OpKind kind) {
@@ -54,7 +54,7 @@ std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int s
     const std::size_t units = static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_);
     const std::size_t unit =
         microbatch.index() * static_cast<std::size_t>(slices_) + static_cast<std::size_t>(sequence);
-    // Micro-batches of a stage lie side by side, since a rank runs them about one after another.
+    // Micro-batches of a stage are adjacent in memory, since a rank runs them about one after another.
     return (*slotKind(kind) * stages + stage.index()) * units + unit;
 }
 
@@ -156,7 +156,7 @@ OpIndex OpGraph::consumer(OpIndex index) const {
 }
 
 bool OpGraph::plainlyComplete() const {
-    // With two routes a micro-batch may take either, which counting cannot tell.
+    // With two routes a micro-batch may take either, which counting cannot distinguish.
     if (!regular_ || routes(placement_) > 1) return false;
     const auto count = [this](OpKind kind) { return kind_count_[static_cast<std::size_t>(kind)]; };
     const std::int64_t each = std::int64_t{microbatches_} * slices_ * pp_ * vpp_;

@@ -39,7 +39,7 @@ void countReplays(StepAnalysis& analysis, const StepReplays& replays) {
     for (std::size_t r = 0; r < std::min(replays.size(), analysis.ranks.size()); ++r) {
         TimeNs& replay = analysis.ranks[r].replay;
         auto span = replays[r].begin();
-        for (const Bubble& bubble : analysis.bubbles[r]) { // both by start
+        for (const Bubble& bubble : analysis.bubbles[r]) { // both are sorted by start
             while (span != replays[r].end() && span->second <= bubble.start)
                 ++span;
             for (auto at = span; at != replays[r].end() && at->first < bubble.end; ++at)
@@ -64,7 +64,7 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
     analysis.replica = step.replica;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    const CostModel costs = typicalOpCosts(step); // the forms by position know free transfers only
+    const CostModel costs = typicalOpCosts(step); // the forms by position hold for free transfers only
     analysis.typical = costs.times;
     analysis.bubbles = findBubbles(step, order);
 

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-/// The family's own form, exact or a bound.
+/// The form of the family, exact or a bound.
 Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedule, const CostModel& costs) {
     const bool plain = costs.comm.count() == 0 && costs.stages.empty();
     if (theory == nullptr)
@@ -41,7 +41,7 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
     const ScheduleFamily* const family = findScheduleFamily(schedule.name); // by alias too
     const FamilyTheory* const theory = family == nullptr ? nullptr : findFamilyTheory(family->name);
     auto form = familyForm(theory, schedule, costs);
-    if (!form.ok() || form.value().kind == FormKind::LowerBound) { // the larger of the two bounds
+    if (!form.ok() || form.value().kind == FormKind::LowerBound) { // takes the larger of the two bounds
         std::string note = form.ok() ? form.value().note : form.error().message;
         BUBBLESCOPE_ASSIGN(ClosedForm bound, orderBound(schedule, costs));
         if (!form.ok() || bound.makespan > form.value().makespan) form = std::move(bound);

@@ -60,8 +60,8 @@ private:
 
     [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(graph_.op(op).kind, graph_.stage(op)); }
 
-    /// How long an op occupies its rank: half of a pair as long as the pair, the optimizer, which the window
-    /// leaves out, not at all.
+    /// The time for which an op occupies its rank: that of the pair for half of a pair, 0 for the optimizer, which lies
+    /// outside the window.
     [[nodiscard]] TimeNs duration(OpIndex op) const {
         if (graph_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
         const OpIndex partner = graph_.partner(op);

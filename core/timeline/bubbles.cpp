@@ -16,7 +16,7 @@ Position gapPosition(const Phases& phases, std::size_t index) {
     }
     if (index < phases.steady) return Position::InsideWarmup;
     // The steady phase's first forward usually runs as soon as warm-up ends, and the rank then waits for
-    // its first backward: that wait is what separates warm-up from steady.
+    // its first backward: that wait separates warm-up from steady.
     if (index <= phases.steady + 1) return Position::WarmupToSteady;
     if (index < phases.cooldown) return Position::InsideSteady;
     return index == phases.cooldown ? Position::SteadyToCooldown : Position::InsideCooldown;

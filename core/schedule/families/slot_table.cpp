@@ -100,8 +100,8 @@ void SlotTable::next(Memory& memory, Pass pass) const {
     }
 }
 
-/// Brings a row's memory up to date after its slots from `from` to `until` have changed; false, and no
-/// further, where it exceeds the limit.
+/// Updates a row's memory after its slots from `from` to `until` have changed. Stops with false where it exceeds the
+/// limit.
 bool SlotTable::fits(Row& row, int from, int until) {
     Memory memory = from > 0 ? row.memory[static_cast<std::size_t>(from) - 1] : Memory{};
     for (auto t = static_cast<std::size_t>(from); t < row.slots.size(); ++t) {

@@ -117,8 +117,8 @@ private:
         state.held -= sizes_.weight_grad;
     }
 
-    /// How many forwards of warm-up each rank takes after its first: as memory and time allow, and fewer than
-    /// the rank before it, which has to send them.
+    /// The number of warm-up forwards of each rank after its first: as many as memory and time allow, and fewer than
+    /// those of the rank before it, which sends them.
     std::vector<int> warmupForwards() {
         std::vector<int> more(static_cast<std::size_t>(p_), 0);
         Time gradient = rank(p_ - 1).now + i_; // end of the first gradient on the rank behind
@@ -152,8 +152,8 @@ private:
             put(false, r);
     }
 
-    /// Whether a rank lets its forward wait a round: it is ahead, the next gradient is near, and the forward,
-    /// with the weight gradients that must make room for it, would come in its way.
+    /// Whether a rank delays its forward by a round: it is ahead, the next gradient is near, and the forward, with the
+    /// weight gradients that must free memory for it, would delay that gradient.
     bool skipsForward(int r) {
         const RankState& state = rank(r);
         if (!choice_.gradient_before_forward || r + 1 >= p_) return false;
@@ -173,7 +173,7 @@ private:
         for (int r = 0; r < p_; ++r) {
             if (rank(r).forwards() < m_ && !skipsForward(r)) takes_[static_cast<std::size_t>(r)] = 1;
         }
-        for (std::size_t r = takes_.size() - 1; r > 0; --r) // who skips makes those before it skip
+        for (std::size_t r = takes_.size() - 1; r > 0; --r) // a rank that skips makes those before it skip
             takes_[r - 1] = std::min(takes_[r - 1], takes_[r]);
         for (int r = 0; r < p_; ++r) {
             if (takes_[static_cast<std::size_t>(r)] == 0) continue;

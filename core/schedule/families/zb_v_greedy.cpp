@@ -72,14 +72,14 @@ private:
     std::vector<Time> times_;
 };
 
-/// Plays runs, one at a time.
+/// Simulates runs, one at a time.
 class GreedyPlayer {
 public:
     explicit GreedyPlayer(const ZbVGreedyInput& in)
         : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
           comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), ends_(4 * static_cast<std::size_t>(p_)) {}
 
-    /// False when memory did not suffice, or when the run that this one is to improve on was no worse.
+    /// False when memory did not suffice, or when the run is no better than `before`.
     bool play(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
         start(fill, before, out);
         fillDown();
@@ -107,7 +107,7 @@ private:
         std::int64_t held = 0;
         std::array<int, 4> done{}; ///< by pass
         int pending = 0;           ///< input gradients done whose weight gradients are not
-        Pass* next = nullptr;      ///< where the next pass goes in GreedyRun::passes
+        Pass* next = nullptr;      ///< the place of the next pass in GreedyRun::passes
     };
 
     void start(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
@@ -148,7 +148,7 @@ private:
         return r == (travelsDown(pass) ? p_ - 1 : 0);
     }
 
-    /// Whether the neighbour has done what a rank's next pass needs, if it needs anything.
+    /// Whether the neighbour has run the input of a rank's next pass, if there is one.
     template <Pass pass>
     bool available(int r) {
         return atStart<pass>(r) || done<pass>(r - kStep<pass>) > done<pass>(r);
@@ -305,7 +305,7 @@ private:
     bool fits_ = true;
 };
 
-/// A weight gradient is that of the oldest input gradient without.
+/// Each weight gradient belongs to the oldest input gradient that has none yet.
 std::vector<Op> greedyOps(const Pass* passes, int microbatches) {
     const Pass* const end = passes + 6 * static_cast<std::size_t>(microbatches);
     const Pass* input_grad = passes;
@@ -328,7 +328,7 @@ std::vector<Op> greedyOps(const Pass* passes, int microbatches) {
     return ops;
 }
 
-/// The best run of all ways to fill.
+/// The best run of all combinations.
 std::optional<GreedyRun> bestRun(const ZbVGreedyInput& input) {
     GreedyPlayer greedy(input);
     std::optional<GreedyRun> best;

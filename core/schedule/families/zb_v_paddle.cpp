@@ -136,7 +136,7 @@ private:
         return in_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? in_.loss : TimeNs{0});
     }
 
-    /// Room for what an op needs while it runs.
+    /// Whether the memory that an op needs while it runs is free.
     bool hasRoom(OpKind kind, int r) {
         return rank(r).held + (kind == OpKind::Forward ? in_.sizes.forward : in_.input_grad_peak) <= in_.memory_limit;
     }
@@ -219,7 +219,7 @@ private:
         }
     }
 
-    /// Room for one more forward beside the first forwards and the first input gradient that are to come.
+    /// Whether memory remains for one more forward beside the pending first forwards and the first input gradient.
     bool roomToFill(int r) {
         std::int64_t needed = rank(r).held + in_.input_grad_peak + in_.sizes.forward;
         for (int chunk = 1; chunk < v_; ++chunk)
@@ -237,7 +237,7 @@ private:
         }
     }
 
-    /// A rank's op after weight gradients in the gap before it.
+    /// Fills the gap before a rank's op with weight gradients, then runs the op.
     void putAfterGap(OpKind kind, int chunk, int r, bool short_too) {
         RankState& state = rank(r);
         const TimeNs arrives = arrival(kind, chunk, r);

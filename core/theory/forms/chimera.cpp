@@ -115,7 +115,7 @@ QuotedForm twoWayQuote(const Schedule& schedule, const CostModel& costs, double 
     const OpTimes& t = costs.times;
     const auto [shorter, longer] = std::minmax(t.forward, t.backward);
     const TimeNs idle = longer + (schedule.microbatches / schedule.pp - 1) * (longer - shorter);
-    // Ours is (p−2)·idle over m·v/2·(t_f+t_b), the quoted one (p−2) over units·m.
+    // The closed form gives (p−2)·idle over m·v/2·(t_f+t_b), the quoted form (p−2) over units·m.
     const double work = m * schedule.vpp / 2 * static_cast<double>((t.forward + t.backward).count());
     const bool same = static_cast<double>(idle.count()) * units * m == work;
     return ratioQuote(Quantity::BubbleRate, std::move(text), (p - 2) / (units * m + p - 2), schedule.pp == 2 || same);

@@ -204,8 +204,8 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     return list;
 }
 
-/// N where all forwards of the first rank come in runs of N of one chunk, as they do for D ≤ N and m divisible by
-/// N; 0 elsewhere.
+/// N where all forwards of the first rank come in runs of N of one chunk, as they do for p/2 ≤ N and m divisible by N;
+/// otherwise 0.
 int groupOf(const Schedule& schedule) {
     std::vector<int> runs;
     int chunk = -1;

@@ -119,7 +119,7 @@ std::vector<PositionTerm> overlapTerms(const OverlapCase& x, int s) {
 }
 
 ClosedForm combinedForm(const Schedule& schedule, const CostModel& costs, const OverlapCase& x) {
-    // With slow transfers the gaps of ranks with fewer than two pairs are not known one by one.
+    // With slow transfers the positions of ranks with fewer than two pairs are not known.
     if (x.slow() && x.pairs - 2 * (x.p - 1) < 2)
         return makespanForm(schedule, costs, x.makespan(), x.bubbleText(), x.makespanText(), x.domain());
     FormBuilder form(schedule, costs, x.domain());

@@ -194,7 +194,7 @@ PeakForm delayedWeightPeaks(const Schedule& schedule) {
                     [=](int) { return peak; });
 }
 
-/// By the order itself, since a trace of it may not say whose it is: Paddle's rank 0 runs whole backwards.
+/// Detected from the order itself, since a trace may not name the flavor: Paddle's rank 0 runs whole backwards.
 bool isPaddles(const Schedule& schedule) {
     return std::ranges::find(schedule.ranks.front(), OpKind::Backward, &Op::kind) != schedule.ranks.front().end();
 }
@@ -217,7 +217,7 @@ Result<ClosedForm> paddleH1Form(const Schedule& schedule, const CostModel& costs
         if (s == p - 1) {
             terms.push_back({Position::AfterCooldown, total + " − s·t_f", bubble - start});
         } else {
-            // Rank p−2's cool-down begins with its last input gradient, so that what is before it is one bubble.
+            // Rank p−2's cool-down begins with its last input gradient, so all bubbles before it are one.
             const TimeNs inside = s == p - 2 ? TimeNs{0} : late;
             const std::string rest = s == p - 2 ? "(p−s−1)·t_i − s·max(0, t_i−t_w)" : "(p−1)·t_i";
             terms.push_back(

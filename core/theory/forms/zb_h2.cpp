@@ -84,7 +84,7 @@ struct FewH2Case {
     [[nodiscard]] std::int64_t warmup(std::int64_t s) const { return std::min(m, 2 * (p - s) - 1); }
     [[nodiscard]] std::int64_t kept(std::int64_t s) const { return std::min(2 * s, m - 1); }
     [[nodiscard]] TimeNs work() const { return m * (f + i + w); }
-    /// When rank s has run all its ops.
+    /// The end of the last op of rank s.
     [[nodiscard]] TimeNs endOf(std::int64_t s) const {
         const TimeNs first = std::max((s + warmup(s)) * f, p * f + (p - s - 1) * i);
         const TimeNs last_gradients = (m + p - s - 1) * i;
@@ -92,7 +92,7 @@ struct FewH2Case {
                          (m + p - 1) * f + last_gradients + (kept(s) + 1) * w,
                          (p + kept(s)) * f + last_gradients + m * w});
     }
-    /// How long before the end of the step input gradient k of rank s must end.
+    /// The time between the latest end of input gradient k of rank s and the end of the step.
     [[nodiscard]] TimeNs before(std::int64_t s, std::int64_t k) const {
         TimeNs longest{0};
         for (std::int64_t j = 0; j <= s; ++j)
