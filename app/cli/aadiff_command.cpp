@@ -127,10 +127,8 @@ std::string neverText(const AadiffPlan& plan, bool layers) {
 
 std::string toText(const Schedule& schedule, const AadiffStudy& study, const AadiffArguments& options) {
     const Totals totals = totalsOf(study.plan());
-    std::string out = fmt::format("{}{}, p = {}, m = {}, v = {}; {} layer{} a chunk, margin {:g} %\n\n", schedule.name,
-                                  schedule.flavor.empty() ? "" : fmt::format(" ({})", schedule.flavor), schedule.pp,
-                                  schedule.microbatches, schedule.vpp, options.layers, options.layers == 1 ? "" : "s",
-                                  options.margin);
+    std::string out = fmt::format("{}; {} layer{} a chunk, margin {:g} %\n\n", scheduleTitle(schedule), options.layers,
+                                  options.layers == 1 ? "" : "s", options.margin);
     out += "Slots\n" + slotsText(study) + "\nPlan\n" + planText(study) + "\n" + compareText(study);
     if (totals.kept_bytes > 0)
         out += fmt::format("Inputs kept for checks: {} at most on a rank\n", formatBytes(totals.kept_bytes));

@@ -39,15 +39,10 @@ bool failsOn(const DigestComparison& result, const std::string& what) {
 }
 
 std::string sideText(char name, const RecordedChecks& run) {
-    const std::string what =
-        run.files.size() == 1
-            ? run.files.front().string()
-            : fmt::format("{} ({} files)", run.files.front().parent_path().string(), run.files.size());
-    std::string out = fmt::format("{}: {}\n   ", name, what);
+    std::string out = fmt::format("{}: {}\n   ", name, filesText(run.files));
     if (run.info) {
-        out += fmt::format("{}{}, p = {}, m = {}, v = {}", run.info->schedule,
-                           run.info->flavor.empty() ? "" : " (" + run.info->flavor + ")", run.info->pp,
-                           run.info->microbatches, run.info->vpp);
+        out += fmt::format("{}, {}", orderName(run.info->schedule, run.info->flavor),
+                           sizesText(run.info->pp, run.info->microbatches, run.info->vpp));
         if (run.info->dp > 1) out += fmt::format(", {} replicas", run.info->dp);
         if (run.info->tp > 1) out += fmt::format(", {} tensor ranks", run.info->tp);
         out += ", ";

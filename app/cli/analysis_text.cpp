@@ -34,9 +34,7 @@ std::string headText(const Run& run) {
     std::string out = fmt::format("{}: {}, {}, {}, {} slices, {}\n", what, run.format,
                                   pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"),
                                   pluralize(run.steps.size(), "step"), run.slices, formatTime(run.span));
-    out += fmt::format("Schedule: {}{}, p = {}, m = {}, v = {} ({})\n", run.schedule.name,
-                       run.schedule.flavor.empty() ? "" : " (" + run.schedule.flavor + ")", run.schedule.pp,
-                       run.schedule.microbatches, run.schedule.vpp, run.annotation);
+    out += fmt::format("Schedule: {} ({})\n", scheduleTitle(run.schedule), run.annotation);
     if (run.departure) {
         out += fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due\n", run.closest,
                            run.departure->index, run.departure->rank.value, opName(run.departure->observed),

@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 
 namespace bubblescope::cli {
-std::string titleOf(const Schedule& schedule) {
-    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
-}
 
 std::string comparisonTable(const std::vector<Compared>& rows, const std::vector<Table::Column>& further) {
     std::vector<Table::Column> columns{
@@ -15,7 +12,7 @@ std::string comparisonTable(const std::vector<Compared>& rows, const std::vector
     columns.insert(columns.end(), further.begin(), further.end());
     Table table(std::move(columns));
     for (const Compared& row : rows) {
-        std::vector<std::string> cells{titleOf(row.schedule), formatTime(row.makespan),
+        std::vector<std::string> cells{orderName(row.schedule), formatTime(row.makespan),
                                        finePercent(row.rates.over_makespan), finePercent(row.rates.span),
                                        finePercent(row.rates.over_ideal)};
         cells.insert(cells.end(), row.further.begin(), row.further.end());

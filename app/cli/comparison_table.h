@@ -18,9 +18,6 @@ struct Compared {
     std::vector<std::string> further; ///< cells of the table's further columns
 };
 
-/// "zb-v (greedy)"
-[[nodiscard]] std::string titleOf(const Schedule& schedule);
-
 /// A line for each: its title, makespan and bubble rates, then the further columns.
 [[nodiscard]] std::string comparisonTable(const std::vector<Compared>& rows, const std::vector<Table::Column>& further);
 

@@ -90,13 +90,8 @@ std::string changesTable(const std::vector<Change>& changes) {
 }
 
 std::string sideText(char name, const Run& run, std::size_t steps) {
-    const std::string what =
-        run.files.size() == 1
-            ? run.files.front().string()
-            : fmt::format("{} ({} files)", run.files.front().parent_path().string(), run.files.size());
-    return fmt::format("{}: {}\n   {}{}, p = {}, m = {}, v = {}, {} compared\n", name, what, run.schedule.name,
-                       run.schedule.flavor.empty() ? "" : " (" + run.schedule.flavor + ")", run.schedule.pp,
-                       run.schedule.microbatches, run.schedule.vpp, pluralize(steps, "step"));
+    return fmt::format("{}: {}\n   {}, {} compared\n", name, filesText(run.files), scheduleTitle(run.schedule),
+                       pluralize(steps, "step"));
 }
 
 std::string stepText(const RunComparison& result) {

@@ -109,8 +109,7 @@ std::string_view relation(FormKind kind) {
 std::string headText(const Formula& formula) {
     const Schedule& schedule = formula.schedule;
     const OpTimes& t = formula.costs.times;
-    std::string out =
-        fmt::format("{}, p = {}, m = {}, v = {}; ", schedule.name, schedule.pp, schedule.microbatches, schedule.vpp);
+    std::string out = fmt::format("{}, {}; ", schedule.name, sizesText(schedule));
     if (!formula.costs.stages.empty()) {
         out += "times per stage";
     } else {

@@ -63,9 +63,7 @@ std::string toText(const Schedule& schedule, const MemoryReport& report) {
                    ops.empty() ? "" : opName(ops[memory.peak_op])});
     }
     const std::string budget = budgetText(schedule, report);
-    return fmt::format("{}{}, p = {}, m = {}, v = {}\n\n{}{}", schedule.name,
-                       schedule.flavor.empty() ? "" : fmt::format(" ({})", schedule.flavor), schedule.pp,
-                       schedule.microbatches, schedule.vpp, table.text(), budget.empty() ? "" : "\n" + budget);
+    return fmt::format("{}\n\n{}{}", scheduleTitle(schedule), table.text(), budget.empty() ? "" : "\n" + budget);
 }
 
 CommandResult print(const MemoryArguments& options) {

@@ -21,8 +21,7 @@ std::string headline(const LiveAnalyzer& analyzer) {
     if (!analyzer.info()) return "Waiting for a run to write its first records …\n";
     const RunInfo& info = *analyzer.info();
     std::string line =
-        fmt::format("{}{}, p = {}, m = {}, v = {}", info.schedule,
-                    info.flavor.empty() ? "" : fmt::format(" ({})", info.flavor), info.pp, info.microbatches, info.vpp);
+        fmt::format("{}, {}", orderName(info.schedule, info.flavor), sizesText(info.pp, info.microbatches, info.vpp));
     if (info.dp > 1) line += fmt::format(", {} replicas", info.dp);
     if (info.tp > 1) line += fmt::format(", {} ranks a stage", info.tp);
     if (!info.faults.empty()) line += fmt::format("; faults planted: {}", info.faults);

@@ -72,6 +72,11 @@ std::string placeText(const MeshNumbers& place) {
     return out;
 }
 
+std::string filesText(const std::vector<std::filesystem::path>& files) {
+    return files.size() == 1 ? files.front().string()
+                             : fmt::format("{} ({} files)", files.front().parent_path().string(), files.size());
+}
+
 std::string percent(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ void printProblems(const std::vector<Diagnostic>& problems);
 [[nodiscard]] Json placeJson(const MeshNumbers& place);
 /// "pp 1, dp 0, …"
 [[nodiscard]] std::string placeText(const MeshNumbers& place);
+
+/// The files of a run: the one, or their folder and number.
+[[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
 /// Of a share of one: "12.3 %", and "12.34 %".
 [[nodiscard]] std::string percent(double share);

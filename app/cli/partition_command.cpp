@@ -122,8 +122,7 @@ void printBestText(const OptimalPartition& found, const Schedule& schedule, bool
             ? fmt::format("Proven: no split{} has a shorter step.", budget ? " that fits" : "")
             : fmt::format("Not proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
                           formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step));
-    printText(fmt::format("{}, p = {}, m = {}, v = {}\n\n{}\n{}\n\n{}", schedule.name, schedule.pp,
-                          schedule.microbatches, schedule.vpp, table.text(), verdict,
+    printText(fmt::format("{}, {}\n\n{}\n{}\n\n{}", schedule.name, sizesText(schedule), table.text(), verdict,
                           splitText(found.best.partition, schedule.pp, schedule.placement)));
 }
 

@@ -50,7 +50,7 @@ Result<int> blocksPerRank(const std::vector<Schedule>& schedules, std::optional<
         const int chunks = chunksOfModel(schedule);
         if (blocks % chunks == 0) continue;
         return usageError(fmt::format("the {} layers of a rank do not cut evenly into the {} chunks of {}", blocks,
-                                      chunks, titleOf(schedule)),
+                                      chunks, orderName(schedule)),
                           fmt::format("give --layers {} or leave it out", std::lcm(even, first) / first));
     }
     return blocks;

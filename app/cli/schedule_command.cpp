@@ -38,9 +38,7 @@ CommandResult print(const ScheduleArguments& options) {
         return 0;
     }
     BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-    printText(fmt::format("{}{}, p = {}, m = {}, v = {}, {} placement\n", schedule.name,
-                          schedule.flavor.empty() ? "" : " (" + schedule.flavor + ")", schedule.pp,
-                          schedule.microbatches, schedule.vpp, placementName(schedule.placement)));
+    printText(fmt::format("{}, {} placement\n", scheduleTitle(schedule), placementName(schedule.placement)));
     const std::string chart = textChart(step);
     if (chart.empty()) {
         printText("The order alone, since a chart to scale would be too wide:\n" + orderText(schedule));

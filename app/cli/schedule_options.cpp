@@ -92,15 +92,28 @@ void ScheduleOptions::addTransfers(Command command) {
         .typeName("FILE");
 }
 
+ScheduleSpec ScheduleOptions::spec(const std::string& name, const std::string& flavor, int vpp) const {
+    ScheduleSpec out{.name = name,
+                     .flavor = flavor,
+                     .pp = pp_,
+                     .microbatches = microbatches_,
+                     .vpp = vpp,
+                     .group_size = group_size_,
+                     .memory_limit = memory_limit_,
+                     .sequence_slices = sequence_slices_};
+    if (!activation_sizes_.empty())
+        out.sizes = {activation_sizes_.at(0), activation_sizes_.at(1), activation_sizes_.at(2)};
+    return out;
+}
+
 Result<Schedule> ScheduleOptions::generate(const std::string& name, const std::string& flavor, const CostModel& times,
                                            int vpp) const {
-    ScheduleSpec spec{name,          flavor,           pp_,         microbatches_, vpp, group_size_,
-                      memory_limit_, sequence_slices_, times.times, times.comm};
+    ScheduleSpec wanted = spec(name, flavor, vpp);
+    wanted.times = times.times;
+    wanted.comm = times.comm;
     BUBBLESCOPE_ASSIGN(const auto loss, optionalTime(loss_));
-    spec.loss = loss.value_or(TimeNs{0});
-    if (!activation_sizes_.empty())
-        spec.sizes = {activation_sizes_.at(0), activation_sizes_.at(1), activation_sizes_.at(2)};
-    return makeSchedule(spec);
+    wanted.loss = loss.value_or(TimeNs{0});
+    return makeSchedule(wanted);
 }
 
 Result<Schedule> ScheduleOptions::schedule(const CostModel& times) const {
@@ -120,12 +133,9 @@ Status ScheduleOptions::open(LoadOptions& options) const {
         return {};
     }
     const ScheduleFamily* const family = findScheduleFamily(name_);
-    ScheduleSpec spec{name_,         flavor_,         pp_, microbatches_, vpp_ > 1 ? vpp_ : 0, group_size_,
-                      memory_limit_, sequence_slices_};
-    if (family == nullptr) return makeSchedule(spec).error(); // names those there are
-    if (!activation_sizes_.empty())
-        spec.sizes = {activation_sizes_.at(0), activation_sizes_.at(1), activation_sizes_.at(2)};
-    options.family = std::move(spec);
+    ScheduleSpec wanted = spec(name_, flavor_, vpp_ > 1 ? vpp_ : 0);
+    if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
+    options.family = std::move(wanted);
     return {};
 }
 

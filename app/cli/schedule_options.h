@@ -57,6 +57,8 @@ public:
     [[nodiscard]] bool given() const { return !name_.empty() || !file_.empty(); }
 
 private:
+    /// What the options ask for, apart from times.
+    [[nodiscard]] ScheduleSpec spec(const std::string& name, const std::string& flavor, int vpp) const;
     [[nodiscard]] Result<Schedule> generate(const std::string& name, const std::string& flavor, const CostModel& times,
                                             int vpp) const;
     /// The last stage of each pipeline computes the loss.

@@ -101,11 +101,10 @@ std::string formText(const ClosedForm& form, Rank rank) {
 
 std::string toText(const Simulated& run) {
     const BubbleRates& rates = run.analysis.rates;
-    std::string out =
-        fmt::format("{}, p = {}, m = {}, v = {}: makespan {}, bubble rate {:.2f} % of the makespan\n"
-                    "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n\n",
-                    titleOf(run.schedule), run.schedule.pp, run.schedule.microbatches, run.schedule.vpp,
-                    formatTime(run.step.wall()), 100 * rates.over_makespan, 100 * rates.span, 100 * rates.over_ideal);
+    std::string out = fmt::format("{}: makespan {}, bubble rate {:.2f} % of the makespan\n"
+                                  "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n\n",
+                                  scheduleTitle(run.schedule), formatTime(run.step.wall()), 100 * rates.over_makespan,
+                                  100 * rates.span, 100 * rates.over_ideal);
     const auto peaks = peakActivations(run.schedule);
     Table table(
         {{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}, {run.memory ? "memory, peak" : ""}});
@@ -127,7 +126,7 @@ std::string comparisonText(const std::vector<Simulated>& runs) {
         rows.back().further = {fmt::format("{}", std::ranges::max(peakActivations(run.schedule)))};
         const std::string chart = textChart(run.step);
         charts +=
-            fmt::format("\n{}\n{}", titleOf(run.schedule), chart.empty() ? "too wide for a chart to scale\n" : chart);
+            fmt::format("\n{}\n{}", orderName(run.schedule), chart.empty() ? "too wide for a chart to scale\n" : chart);
     }
     return comparisonTable(rows, {{"peak activations"}}) + charts;
 }

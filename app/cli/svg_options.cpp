@@ -48,9 +48,7 @@ std::string heading(const Schedule& schedule) {
         for (const Op& op : ops)
             slices = std::max(slices, op.sequence + 1);
     }
-    return fmt::format("{}{}, p = {}, m = {}, v = {}{}", schedule.name,
-                       schedule.flavor.empty() ? "" : " (" + schedule.flavor + ")", schedule.pp, schedule.microbatches,
-                       schedule.vpp, slices > 1 ? fmt::format(", k = {}", slices) : "");
+    return fmt::format("{}{}", scheduleTitle(schedule), slices > 1 ? fmt::format(", k = {}", slices) : "");
 }
 
 /// The times the schedule uses, then what they led to.

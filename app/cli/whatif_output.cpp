@@ -22,9 +22,9 @@ Json optionalNumber(const std::optional<double>& number) {
 
 std::string headText(const ReplayModel& model, const ReplayQuality& quality) {
     const std::size_t replicas = model.replicas.size();
-    const std::string shape = fmt::format("{}: p = {}, m = {}, v = {}, {} replica{}, {} step{}\n", model.where,
-                                          model.pp, model.microbatches, model.vpp, replicas, replicas == 1 ? "" : "s",
-                                          model.steps.size(), model.steps.size() == 1 ? "" : "s");
+    const std::string shape = fmt::format(
+        "{}: {}, {} replica{}, {} step{}\n", model.where, sizesText(model.pp, model.microbatches, model.vpp), replicas,
+        replicas == 1 ? "" : "s", model.steps.size(), model.steps.size() == 1 ? "" : "s");
     return shape + paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
                                              "(launch delays: {}).",
                                              formatTime(quality.observed), formatTime(quality.replayed),
@@ -177,10 +177,7 @@ std::string predictionText(const std::vector<std::string>& changes, const Predic
     for (const std::string& change : changes)
         out += fmt::format("{} {}\n", out.empty() ? "If" : "  ", change);
     if (prediction.schedule) {
-        const Schedule& schedule = *prediction.schedule;
-        out += fmt::format("Schedule: {}{}, p = {}, m = {}, v = {}\n", schedule.name,
-                           schedule.flavor.empty() ? "" : " (" + schedule.flavor + ")", schedule.pp,
-                           schedule.microbatches, schedule.vpp);
+        out += fmt::format("Schedule: {}\n", scheduleTitle(*prediction.schedule));
     }
     out += fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)\n", formatTime(prediction.quality.observed),
                        formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),

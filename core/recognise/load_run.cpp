@@ -188,8 +188,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
     };
     if (!given || sizes(*given) == sizes(observed)) return given;
     const auto text = [](const Schedule& schedule) {
-        return fmt::format("p = {}, m = {}, v = {} ({})", schedule.pp, schedule.microbatches, schedule.vpp,
-                           placementName(schedule.placement));
+        return fmt::format("{} ({})", sizesText(schedule), placementName(schedule.placement));
     };
     return inputError(where, fmt::format("the given schedule has {}, the trace {}", text(*given), text(observed)),
                       "correct the sizes, or leave the schedule out and see what is found");

@@ -26,20 +26,11 @@ namespace {
 using html::Cell;
 using html::Column;
 
-std::string scheduleName(const Schedule& schedule) {
-    return schedule.flavor.empty() ? schedule.name : fmt::format("{} ({})", schedule.name, schedule.flavor);
-}
-
-std::string shape(const Schedule& schedule) {
-    return fmt::format("{}, p = {}, m = {}, v = {}", scheduleName(schedule), schedule.pp, schedule.microbatches,
-                       schedule.vpp);
-}
-
 class RunPage {
 public:
     RunPage(const Run& run, const RunReport& report, const RunPageOptions& options)
         : run_(run), report_(report), options_(options), shown_(options.step.value_or(report.typical_step)),
-          step_(report.steps[shown_]), page_(shape(run.schedule), subtitle(run)) {}
+          step_(report.steps[shown_]), page_(scheduleTitle(run.schedule), subtitle(run)) {}
 
     std::string make() {
         addFigures();

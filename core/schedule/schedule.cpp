@@ -1,5 +1,7 @@
 #include "core/schedule/schedule.h"
 
+#include <fmt/format.h>
+
 namespace bubblescope {
 namespace {
 
@@ -45,6 +47,26 @@ std::size_t Schedule::opCount() const {
     for (const auto& ops : ranks)
         count += ops.size();
     return count;
+}
+
+std::string orderName(std::string_view family, std::string_view flavor) {
+    return flavor.empty() ? std::string(family) : fmt::format("{} ({})", family, flavor);
+}
+
+std::string orderName(const Schedule& schedule) {
+    return orderName(schedule.name, schedule.flavor);
+}
+
+std::string sizesText(int pp, int microbatches, int vpp) {
+    return fmt::format("p = {}, m = {}, v = {}", pp, microbatches, vpp);
+}
+
+std::string sizesText(const Schedule& schedule) {
+    return sizesText(schedule.pp, schedule.microbatches, schedule.vpp);
+}
+
+std::string scheduleTitle(const Schedule& schedule) {
+    return fmt::format("{}, {}", orderName(schedule), sizesText(schedule));
 }
 
 } // namespace bubblescope

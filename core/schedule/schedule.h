@@ -57,4 +57,13 @@ struct Schedule {
     [[nodiscard]] std::size_t opCount() const;
 };
 
+/// What people call an order: "interleaved (megatron)".
+[[nodiscard]] std::string orderName(std::string_view family, std::string_view flavor);
+[[nodiscard]] std::string orderName(const Schedule& schedule);
+/// "p = 4, m = 8, v = 2"
+[[nodiscard]] std::string sizesText(int pp, int microbatches, int vpp);
+[[nodiscard]] std::string sizesText(const Schedule& schedule);
+/// Both: "interleaved (megatron), p = 4, m = 8, v = 2".
+[[nodiscard]] std::string scheduleTitle(const Schedule& schedule);
+
 } // namespace bubblescope
