@@ -206,7 +206,7 @@ std::int64_t forcedMakespan(const Schedule& schedule, const std::vector<int>& st
     return last;
 }
 
-/// The seed deck's split of the middle bubble made explicit, and the other way round: the deck's lengthens the step
+/// Zheng's (2024) split of the middle bubble made explicit, and the other way round: it lengthens the step
 /// wherever the oracle says so, ours keeps it in all orders but dynamic VPP's exceptions.
 TEST(OtherPrograms, ForcedBubblesLengthenTheStepAsPaddlesOrdersDo) {
     BUBBLESCOPE_NEED_SHARED("oracles");

@@ -1,4 +1,4 @@
-// What papers, frameworks and the seed deck claim in formulas, each beside what our orders do when simulated: equal,
+// What papers, frameworks and talks claim in formulas, each beside what our orders do when simulated: equal,
 // or different in the way stated here.
 
 #include "core/graph/simulate.h"

@@ -138,10 +138,10 @@ void addSplitQuotes(std::vector<QuotedForm>& list, const Schedule& schedule, con
         "Ops can be placed so only while max(t_f, t_b)/min(t_f, t_b) is at most 2 and at most (p−1)/(p−2). The "
         "split of 1F1B, (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it, is always possible.";
     list.push_back(positionQuote(
-        schedule, {"inner split of VPP, before the steady part", "seed deck", "(p−s−1)·t_f", verdict},
+        schedule, {"inner split of VPP, before the steady part", "Zheng 2024", "(p−s−1)·t_f", verdict},
         Position::WarmupToSteady, [&](int s) { return (p - s - 1) * t.forward; }, feasible));
     list.push_back(positionQuote(
-        schedule, {"inner split of VPP, after the steady part", "seed deck", "(p−s−1)·t_b", verdict},
+        schedule, {"inner split of VPP, after the steady part", "Zheng 2024", "(p−s−1)·t_b", verdict},
         Position::SteadyToCooldown, [&](int s) { return (p - s - 1) * t.backward; }, feasible));
 }
 
@@ -150,7 +150,7 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     const TimeNs both = t.forward + t.backward;
     if (groups.sizes == std::vector{4, 1} && t.forward == t.backward) {
         list.push_back(bubbleQuote(schedule,
-                                   {"11 bubbles", "seed deck", "11·t_f",
+                                   {"11 bubbles", "Zheng 2024", "11·t_f",
                                     "It is the idle time of a rank, in ops, of groups of p with the remainder last at "
                                     "p = 4, m = 5, v = 2, t_f = t_b. One group of all 5 has 6."},
                                    11 * t.forward, true));
@@ -162,13 +162,13 @@ void addZhengNumbers(std::vector<QuotedForm>& list, const Schedule& schedule, co
     const double rate = idle / (idle + static_cast<double>((18 * both).count()));
     list.push_back(
         ratioQuote(Quantity::BubbleRate,
-                   {"26 %, unbalanced VPP", "seed deck", "26 %",
+                   {"26 %, unbalanced VPP", "Zheng 2024", "26 %",
                     "It is the rate of groups of p with the remainder last at p = 4, m = 9, v = 2 for t_f:t_b "
                     "about 2:3. At 1:1 that order idles 25.0 %, at 1:2 27.0 %."},
                    0.26, last_small && rate >= 0.255 && rate < 0.265));
     list.push_back(
         ratioQuote(Quantity::BubbleRate,
-                   {"14 %, unbalanced VPP improved", "seed deck", "14 %",
+                   {"14 %, unbalanced VPP improved", "Zheng 2024", "14 %",
                     "It is (p−1)/(m·v+p−1) = 1/7, the rate of groups of at least p for any t_f:t_b. The order "
                     "with the remainder as a group of its own does not reach it."},
                    0.14, groups.wide));
@@ -186,7 +186,7 @@ std::vector<QuotedForm> wholeQuotes(const Schedule& schedule, const CostModel& c
     if (free && p == 4 && v == 2) addZhengNumbers(list, schedule, costs.times, groups);
     list.push_back(
         bubbleQuote(schedule,
-                    {"VPP has the bubble of balanced VPP for every m", "seed deck", "(p−1)·(t_f+t_b)",
+                    {"VPP has the bubble of balanced VPP for every m", "Zheng 2024", "(p−1)·(t_f+t_b)",
                      "It holds where every group has at least p micro-batches and transfers are free. A remainder "
                      "smaller than p as a group of its own adds idle time at every wrap-around, and for some sizes a "
                      "deadlock."},

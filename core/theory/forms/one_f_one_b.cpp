@@ -106,9 +106,9 @@ std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) 
         "are (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it; the total is the same.";
     const bool alike = t.forward == t.backward;
     return {positionQuote(schedule,
-                          {"inner split of 1F1B, before the steady part", "seed deck", "(p−s−1)·t_f", swapped},
+                          {"inner split of 1F1B, before the steady part", "Zheng 2024", "(p−s−1)·t_f", swapped},
                           Position::WarmupToSteady, below(t.forward), alike),
-            positionQuote(schedule, {"inner split of 1F1B, after the steady part", "seed deck", "(p−s−1)·t_b", swapped},
+            positionQuote(schedule, {"inner split of 1F1B, after the steady part", "Zheng 2024", "(p−s−1)·t_b", swapped},
                           Position::SteadyToCooldown, below(t.backward), alike)};
 }
 
@@ -119,7 +119,7 @@ std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel
     auto list = free ? splitQuotes(schedule, t) : std::vector<QuotedForm>{};
     list.push_back(
         bubbleQuote(schedule,
-                    {"1F1B changes memory, not time", "seed deck", "(p−1)·(t_f+t_b+2·c), as F-then-B",
+                    {"1F1B changes memory, not time", "Zheng 2024", "(p−1)·(t_f+t_b+2·c), as F-then-B",
                      "It holds where transfers are free. With latency c 1F1B is slower than F-then-B by "
                      "2·c·⌊(m−1)·(p−1)/p⌋, since every turn from forward to backward waits for a round trip."},
                     (p - 1) * (t.forward + t.backward + 2 * costs.comm),
