@@ -6,18 +6,12 @@ namespace bubblescope {
 
 std::vector<Binding> bindings(const StepGraph& graph) {
     std::vector<Binding> result(graph.rank.size());
-    for (std::size_t unit = 0; unit < result.size(); ++unit) {
-        Binding& binding = result[unit];
-        if (const UnitIndex before = graph.previous[unit]; before != kNoUnit) {
-            binding = {before, Latest::Previous, false, graph.end[StepGraph::at(before)]};
-        }
-        for (std::size_t side = 0; side < graph.sides(); ++side) {
-            const UnitIndex from = graph.input[side][unit];
-            if (from == kNoUnit) continue;
-            const TimeNs arrival = graph.end[StepGraph::at(from)] + graph.transfer[side][unit];
-            if (binding.unit != kNoUnit && arrival <= binding.arrival) continue;
-            binding = {from, side == 0 ? Latest::FirstInput : Latest::SecondInput, graph.crosses(side, unit), arrival};
-        }
+    for (UnitIndex unit = 0; unit < graph.size(); ++unit) {
+        const LatestPredecessor latest = graph.latestInput(unit);
+        if (latest.task == kNoUnit) continue;
+        const bool by_input = latest.slot > 0;
+        result[StepGraph::at(unit)] = {latest.task, static_cast<Latest>(static_cast<int>(latest.slot) - 1),
+                                       by_input && graph.crosses(latest.slot - 1, StepGraph::at(unit)), latest.arrival};
     }
     return result;
 }

@@ -45,7 +45,7 @@ std::vector<std::vector<Interval>> transfersUnderWay(const StepGraph& graph, con
     std::vector<std::vector<Interval>> result(wanted.size());
     for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
-            const UnitIndex from = graph.input[side][unit];
+            const UnitIndex from = graph.input(side, unit);
             if (from == kNoUnit || graph.transfer[side][unit] == TimeNs{0}) continue;
             const Interval under_way{graph.sent[side][unit], graph.sent[side][unit] + graph.transfer[side][unit]};
             for (const std::int32_t r : {graph.rank[unit], graph.rank[StepGraph::at(from)]}) {

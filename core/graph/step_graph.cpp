@@ -109,7 +109,6 @@ void StepGraph::orderUnits(const StepTimeline& step) {
     kind.reserve(order.size());
     chunk.reserve(order.size());
     pair.reserve(order.size());
-    previous.reserve(order.size());
     for (const OpIndex op_index : order) {
         const auto unit = static_cast<UnitIndex>(rank.size());
         const Rank r = ops_.rank(op_index);
@@ -119,7 +118,7 @@ void StepGraph::orderUnits(const StepTimeline& step) {
         kind.push_back(ops_.op(op_index).kind);
         chunk.push_back(ops_.op(op_index).chunk);
         pair.push_back(two);
-        previous.push_back(std::exchange(last[r.index()], unit));
+        last[r.index()] = unit;
         for (int half = 0; half <= (two ? 1 : 0); ++half)
             unit_of[r.index()][at(op.back() + half)] = unit;
     }
@@ -136,9 +135,13 @@ void StepGraph::orderUnits(const StepTimeline& step) {
 }
 
 void StepGraph::findInputs(const std::vector<OpIndex>& order) {
-    const bool pairs = std::ranges::find(pair, true) != pair.end();
-    for (std::size_t side = 0; side < (pairs ? 2U : 1U); ++side) {
-        input[side].assign(order.size(), kNoUnit);
+    const std::size_t inputs = std::ranges::find(pair, true) != pair.end() ? 2 : 1;
+    const std::size_t width = 1 + inputs;
+    std::vector<TaskIndex> rows(width * order.size(), kNoUnit);
+    std::vector<UnitIndex> latest(last.size(), kNoUnit); // per rank
+    for (UnitIndex unit = 0; unit < size(); ++unit)
+        rows[width * at(unit)] = std::exchange(latest[at(rank[at(unit)])], unit);
+    for (std::size_t side = 0; side < inputs; ++side) {
         way[side].assign(order.size(), Way::None);
         for (UnitIndex unit = 0; unit < size(); ++unit) {
             const OpIndex index = side == 0 ? order[at(unit)] : ops_.partner(order[at(unit)]);
@@ -147,12 +150,13 @@ void StepGraph::findInputs(const std::vector<OpIndex>& order) {
             const bool usable = producer == kNoOp || (producer >= 0 && from < unit);
             ignored_inputs += usable ? 0 : 1;
             if (!usable || from == kNoUnit) continue;
-            input[side][at(unit)] = from;
+            rows[width * at(unit) + 1 + side] = from;
             const Way by_transfer =
                 payloadOf(ops_.op(index).kind) == Payload::Activation ? Way::Activation : Way::Gradient;
             way[side][at(unit)] = rank[at(from)] == rank[at(unit)] ? Way::Stays : by_transfer;
         }
     }
+    tasks_ = TaskGraph(width, std::move(rows));
 }
 
 void StepGraph::readTimes(const StepTimeline& step) {
@@ -218,7 +222,7 @@ void StepGraph::readTransfers(const StepTimeline& step) {
         for (UnitIndex unit = 0; unit < size(); ++unit) {
             const Way by = way[side][at(unit)];
             if (by == Way::None) continue;
-            const TimeNs made = end[at(input[side][at(unit)])];
+            const TimeNs made = end[at(input(side, at(unit)))];
             sent[side][at(unit)] = made;
             if (by == Way::Stays) continue;
             const OpIndex consumer = ops_.firstOf(Rank{rank[at(unit)]}) + op[at(unit)] + static_cast<OpIndex>(side);
@@ -242,12 +246,12 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
     // pipeline are neighbouring ranks, so that there are two ways from a rank.
     std::vector<TimeNs> shortest(4 * step.ranks.size(), TimeNs::max());
     const auto line = [&](UnitIndex unit, std::size_t side) {
-        const auto from = static_cast<std::size_t>(rank[at(input[side][at(unit)])]);
+        const auto from = static_cast<std::size_t>(rank[at(input(side, at(unit)))]);
         const auto to = static_cast<std::size_t>(rank[at(unit)]);
         const Payload payload = way[side][at(unit)] == Way::Activation ? Payload::Activation : Payload::Gradient;
         return 4 * from + (to == (from + 1) % step.ranks.size() ? 0U : 2U) + static_cast<std::size_t>(payload);
     };
-    const auto lag = [&](UnitIndex unit, std::size_t side) { return start[at(unit)] - end[at(input[side][at(unit)])]; };
+    const auto lag = [&](UnitIndex unit, std::size_t side) { return start[at(unit)] - end[at(input(side, at(unit)))]; };
     const auto eachUnrecorded = [&](auto visit) {
         for (std::size_t side = 0; side < sides(); ++side) {
             for (UnitIndex unit = 0; unit < size(); ++unit) {
@@ -256,7 +260,8 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
         }
     };
     eachUnrecorded([&](UnitIndex unit, std::size_t side) {
-        const TimeNs free = previous[at(unit)] == kNoUnit ? TimeNs{0} : end[at(previous[at(unit)])];
+        const UnitIndex before = previous(at(unit));
+        const TimeNs free = before == kNoUnit ? TimeNs{0} : end[at(before)];
         const TimeNs passed = lag(unit, side);
         TimeNs& least = shortest[line(unit, side)];
         if (passed >= TimeNs{0} && start[at(unit)] - passed >= free) least = std::min(least, passed);
@@ -269,14 +274,8 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
 }
 
 void StepGraph::findDelays() {
-    for (UnitIndex unit = 0; unit < size(); ++unit) {
-        TimeNs ready = previous[at(unit)] == kNoUnit ? TimeNs{0} : end[at(previous[at(unit)])];
-        for (std::size_t side = 0; side < sides(); ++side) {
-            const UnitIndex from = input[side][at(unit)];
-            if (from != kNoUnit) ready = std::max(ready, end[at(from)] + transfer[side][at(unit)]);
-        }
-        delay[at(unit)] = start[at(unit)] - ready;
-    }
+    for (UnitIndex unit = 0; unit < size(); ++unit)
+        delay[at(unit)] = start[at(unit)] - latestInput(unit).arrival;
 }
 
 std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/graph/longest_path.h"
+#include "core/graph/unit_graph.h"
 #include "core/schedule/dependency.h"
 #include "core/timeline/step_timeline.h"
 
@@ -10,11 +12,6 @@
 #include <vector>
 
 namespace bubblescope {
-
-/// A unit's number in a StepGraph, in an order in which all units can run. A unit is an op, or both halves of an
-/// overlapped pair.
-using UnitIndex = std::int32_t;
-inline constexpr UnitIndex kNoUnit = -1;
 
 /// Whether an overlapped pair begins at this op of a rank's list, which is not the second half of one. Halves between
 /// which the rank was idle are no pair.
@@ -54,9 +51,7 @@ struct StepGraph {
     std::vector<OpKind> kind;     ///< of that op
     std::vector<Chunk> chunk;     ///< of that op
     std::vector<bool> pair;
-    std::vector<UnitIndex> previous;             ///< on its rank; kNoUnit for the first
-    std::array<std::vector<UnitIndex>, 2> input; ///< kNoUnit for none; the second is empty where there are no pairs
-    std::array<std::vector<Way>, 2> way;         ///< of the input
+    std::array<std::vector<Way>, 2> way;         ///< of the input; the second is empty where there are no pairs
     std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
     std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
     std::vector<TimeNs> start;
@@ -81,8 +76,25 @@ struct StepGraph {
     bool assign(const StepTimeline& step);
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
-    [[nodiscard]] bool hasPairs() const { return !input[1].empty(); }
+    [[nodiscard]] bool hasPairs() const { return !way[1].empty(); }
     [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
+    /// What each unit waits for: in slot 0 the unit before it on its rank, then its inputs, side by side.
+    [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
+    /// The unit before it on its rank; kNoUnit for the first.
+    [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks_.predecessors(unit)[0]; }
+    /// kNoUnit for none.
+    [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
+        return tasks_.predecessors(unit)[1 + side];
+    }
+    /// What a unit waited for last, by the observed ends and transfers; where several came together, the one in the
+    /// first slot of tasks().
+    [[nodiscard]] LatestPredecessor latestInput(UnitIndex unit) const {
+        const auto ended = [this](UnitIndex from) { return end[at(from)]; };
+        const auto transferred = [this](const EdgePlace& edge) {
+            return edge.slot == 0 ? TimeNs{0} : transfer[edge.slot - 1][at(edge.task)];
+        };
+        return latestPredecessor(tasks_, at(unit), ended, transferred);
+    }
     /// Whether a transfer brings the input.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
@@ -118,6 +130,7 @@ private:
     int vpp_;
     Placement placement_;
     OpGraph ops_;
+    TaskGraph tasks_;
     bool ordered_by_start_ = false; ///< the order does not follow from that of the ops alone
     std::vector<Record> records_;   ///< of the latest step, by the op that is fed
     std::array<std::vector<bool>, 2> recorded_;

@@ -1,6 +1,7 @@
 #include "core/graph/step_replay.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope {
 
@@ -15,47 +16,40 @@ bool ObservedStep::assign(const StepTimeline& step, const StepKnowledge& known) 
 }
 
 StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
-    : order_(order.begin(), order.end()), needs_(graph.rank.size()), pairs_(graph.hasPairs()),
-      last_(graph.last.size(), 0), ends_(graph.rank.size() + 1, TimeNs{0}) {
-    for (std::size_t place = 0; place < needs_.size(); ++place) {
-        const std::size_t unit = order_.empty() ? place : StepGraph::at(order_[place]);
-        Needs& needs = needs_[place];
-        for (std::size_t side = 0; side < graph.sides(); ++side)
-            needs.input[side] = graph.input[side][unit] + 1;
-        std::int32_t& own = last_[StepGraph::at(graph.rank[unit])];
-        needs.previous = own;
-        own = static_cast<std::int32_t>(unit) + 1;
+    : tasks_(graph.tasks()), last_(graph.last), ends_(graph.rank.size()) {
+    if (order.empty()) return;
+    const std::size_t width = tasks_.width();
+    std::vector<TaskIndex> rows;
+    rows.reserve(width * order.size());
+    last_.assign(last_.size(), kNoUnit);
+    for (const UnitIndex unit : order) {
+        const auto inputs = graph.tasks().predecessors(StepGraph::at(unit)).subspan(1);
+        rows.push_back(std::exchange(last_[StepGraph::at(graph.rank[StepGraph::at(unit)])], unit));
+        rows.insert(rows.end(), inputs.begin(), inputs.end());
     }
-}
-
-template <bool kTransfers, bool kDelays, bool kPairs>
-void StepReplay::replay(const StepTimes& times) {
-    TimeNs* const ends = ends_.data();
-    const auto arrival = [&](const Needs& needs, std::size_t side, std::size_t unit) {
-        const TimeNs made = ends[needs.input[side]];
-        return kTransfers ? made + (*times.transfers)[side][unit] : made;
-    };
-    for (std::size_t place = 0; place < needs_.size(); ++place) {
-        const std::size_t unit = order_.empty() ? place : StepGraph::at(order_[place]);
-        const Needs& needs = needs_[place];
-        TimeNs start = std::max(ends[needs.previous], arrival(needs, 0, unit));
-        if constexpr (kPairs) start = std::max(start, arrival(needs, 1, unit));
-        if constexpr (kDelays) start += times.delays[unit];
-        ends[unit + 1] = start + times.durations[unit];
-    }
+    tasks_ = TaskGraph(width, std::move(rows), {order.begin(), order.end()});
 }
 
 TimeNs StepReplay::run(const StepTimes& times) {
-    const auto withPairs = [&]<bool kPairs>() {
-        const bool delayed = !times.delays.empty();
-        if (times.transfers == nullptr)
-            return delayed ? replay<false, true, kPairs>(times) : replay<false, false, kPairs>(times);
-        return delayed ? replay<true, true, kPairs>(times) : replay<true, false, kPairs>(times);
+    const auto pass = [&](auto lag) {
+        const TimeNs* const durations = times.durations.data();
+        if (times.delays.empty()) {
+            forwardPass(tasks_, ends_, lag, [=](UnitIndex unit, TimeNs ready) { return ready + durations[unit]; });
+        } else {
+            const TimeNs* const delays = times.delays.data();
+            forwardPass(tasks_, ends_, lag,
+                        [=](UnitIndex unit, TimeNs ready) { return ready + delays[unit] + durations[unit]; });
+        }
     };
-    pairs_ ? withPairs.operator()<true>() : withPairs.operator()<false>();
+    if (times.transfers == nullptr) {
+        pass(NoLag{});
+    } else {
+        const std::array<const TimeNs*, 2> transfers{(*times.transfers)[0].data(), (*times.transfers)[1].data()};
+        pass([=](const EdgePlace& edge) { return edge.slot == 0 ? TimeNs{0} : transfers[edge.slot - 1][edge.task]; });
+    }
     TimeNs length{0};
-    for (const std::int32_t last : last_)
-        length = std::max(length, ends_[static_cast<std::size_t>(last)]);
+    for (const UnitIndex last : last_)
+        length = std::max(length, ends_[last]);
     return length;
 }
 

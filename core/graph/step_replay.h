@@ -3,7 +3,6 @@
 #include "core/graph/delay_parts.h"
 
 #include <array>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -38,22 +37,12 @@ public:
     /// The step's length. Trailing ops do not make it longer. Linear in units.
     TimeNs run(const StepTimes& times);
     /// In the latest run.
-    [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[StepGraph::at(unit) + 1]; }
+    [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:
-    /// What a unit waits for. Numbers of units plus 1, so that 0 is the step's begin, at which all can start.
-    struct Needs {
-        std::int32_t previous = 0;
-        std::array<std::int32_t, 2> input{};
-    };
-    template <bool kTransfers, bool kDelays, bool kPairs>
-    void replay(const StepTimes& times);
-
-    std::vector<UnitIndex> order_; ///< empty = 0, 1, 2, …
-    std::vector<Needs> needs_;     ///< per place in the order
-    bool pairs_ = false;
-    std::vector<std::int32_t> last_; ///< per rank, as in Needs
-    std::vector<TimeNs> ends_;       ///< of the latest run: the begin's, then one a unit
+    TaskGraph tasks_;             ///< as StepGraph::tasks(), in the replay's order
+    std::vector<UnitIndex> last_; ///< per rank; kNoUnit for a rank without units
+    TaskTimes ends_;              ///< of the latest run
 };
 
 } // namespace bubblescope

@@ -246,7 +246,7 @@ TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
         TimeNs idle{0};
         for (std::size_t r = 0; r < graph.last.size(); ++r) {
             idle += step.wall();
-            for (UnitIndex unit = graph.last[r]; unit != kNoUnit; unit = graph.previous[StepGraph::at(unit)])
+            for (UnitIndex unit = graph.last[r]; unit != kNoUnit; unit = graph.previous(StepGraph::at(unit)))
                 idle -= graph.duration(unit);
         }
         EXPECT_EQ(blame.usual + blame.blamed + blame.unexplained, idle) << order.name;
@@ -265,9 +265,9 @@ TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
                 TimeNs work_with{0};
                 TimeNs work_without{0};
                 const StepGraph other(expected);
-                for (UnitIndex u = graph.last[r]; u != kNoUnit; u = graph.previous[StepGraph::at(u)])
+                for (UnitIndex u = graph.last[r]; u != kNoUnit; u = graph.previous(StepGraph::at(u)))
                     work_with += graph.duration(u);
-                for (UnitIndex u = other.last[r]; u != kNoUnit; u = other.previous[StepGraph::at(u)])
+                for (UnitIndex u = other.last[r]; u != kNoUnit; u = other.previous(StepGraph::at(u)))
                     work_without += other.duration(u);
                 EXPECT_EQ(culprit.idle[r], (step.wall() - work_with) - (expected.wall() - work_without)) << order.name;
             }

@@ -239,7 +239,7 @@ Path StepTrails::findBlame(const ItemRef& bubble) {
     const UnitIndex waiting = blamed->before;
     if (waiting == kNoUnit || waiting >= graph_->size()) return out;
     const ChainTree tree(*bindings_, std::vector<TimeNs>(indexOf(graph_->size()), TimeNs{0}));
-    const UnitIndex previous = graph_->previous[indexOf(waiting)];
+    const UnitIndex previous = graph_->previous(indexOf(waiting));
     const UnitIndex meet = previous == kNoUnit ? kNoUnit : tree.meet(waiting, previous);
     UnitIndex unit = waiting;
     while (unit != kNoUnit) {

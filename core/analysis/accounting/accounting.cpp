@@ -304,7 +304,7 @@ PlannedReplay::PlannedReplay(const StepTimeline& step, const StepGraph& graph, c
     std::vector<UnitIndex> before(graph.last.size(), kNoUnit);
     const bool same = std::ranges::all_of(*order, [&](UnitIndex unit) {
         const auto rank = StepGraph::at(graph.rank[StepGraph::at(unit)]);
-        return graph.previous[StepGraph::at(unit)] == std::exchange(before[rank], unit);
+        return graph.previous(StepGraph::at(unit)) == std::exchange(before[rank], unit);
     });
     if (!same) replay.emplace(graph, *order);
 }

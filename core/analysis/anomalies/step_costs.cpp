@@ -31,7 +31,7 @@ TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
     std::array<std::vector<TimeNs>, 2> changed = graph.transfer;
     for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < durations_.size(); ++unit) {
-            const UnitIndex input = graph.input[side][unit];
+            const UnitIndex input = graph.input(side, unit);
             if (input == kNoUnit || graph.rank[unit] != to.value) continue;
             if (graph.rank[StepGraph::at(input)] == from.value)
                 changed[side][unit] = std::min(changed[side][unit], most);

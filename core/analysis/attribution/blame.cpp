@@ -137,7 +137,7 @@ private:
         for (std::size_t r = 0; r < graph_.unit_of.size(); ++r) {
             eachUnitOf(Rank{r}, [&](UnitIndex unit) {
                 const std::size_t i = StepGraph::at(unit);
-                const UnitIndex before = graph_.previous[i];
+                const UnitIndex before = graph_.previous(i);
                 add(Rank{r}, unit, bindings_[i].unit, before, graph_.start[i],
                     replay_.end(unit) - typical_[i] - typicalEnd(before), tree, result);
             });
@@ -356,7 +356,7 @@ private:
     [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const Culprit& link) const {
         std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
         eachTransfer([&](std::size_t side, std::size_t unit) {
-            const UnitIndex from = graph_.input[side][unit];
+            const UnitIndex from = graph_.input(side, unit);
             if (graph_.rank[StepGraph::at(from)] != link.rank.value || graph_.rank[unit] != link.peer->value) return;
             transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[payload(side, unit)]);
         });

@@ -18,9 +18,9 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
             lag = std::min(lag, graph.start[i] - delay - graph.end[StepGraph::at(before)]);
             latest[StepGraph::at(before)] = std::min(latest[StepGraph::at(before)], ready - lag);
         };
-        limit(graph.previous[i], TimeNs{0});
+        limit(graph.previous(i), TimeNs{0});
         for (std::size_t side = 0; side < graph.sides(); ++side)
-            limit(graph.input[side][i], graph.transfer[side][i]);
+            limit(graph.input(side, i), graph.transfer[side][i]);
     }
     for (std::size_t i = 0; i < latest.size(); ++i)
         latest[i] -= graph.end[i];

@@ -87,7 +87,7 @@ void addStep(ReplayGraphBuilder& builder, Surroundings& surroundings, const Repl
         [&](OpIndex consumer) -> std::optional<TimeNs> {
             const std::size_t unit = StepGraph::at(graph.unitOf(consumer));
             const bool second = graph.pair[unit] && ops.partner(consumer) < consumer;
-            if (graph.input[second ? 1 : 0][unit] == kNoUnit) return std::nullopt;
+            if (graph.input(second ? 1 : 0, unit) == kNoUnit) return std::nullopt;
             return graph.transfer[second ? 1 : 0][unit];
         },
         [&](OpIndex op) { return late.empty() ? TimeNs{0} : late[StepGraph::at(graph.unitOf(op))]; }};
