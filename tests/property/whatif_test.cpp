@@ -1,6 +1,6 @@
 // What must hold for replays of any step, on random times and all kinds of schedules.
 
-#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/replay_graph.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"

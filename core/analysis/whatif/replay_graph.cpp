@@ -36,7 +36,7 @@ Result<TimedGraph> ReplayGraphBuilder::finish(const std::string& where) && {
     const std::size_t count = nodes_.size();
     // What a node waits for is waited for by its meeting, and the node waits for that: it ends its own time after
     // the last of all started.
-    for (Edge& edge : edges_) {
+    for (TaskEdge& edge : edges_) {
         const NodeId meeting = meeting_[static_cast<std::size_t>(edge.to)];
         if (meeting != kNoNode) edge.to = meeting;
     }
@@ -44,42 +44,16 @@ Result<TimedGraph> ReplayGraphBuilder::finish(const std::string& where) && {
         if (meeting_[i] != kNoNode) edges_.push_back({meeting_[i], static_cast<NodeId>(i)});
     }
 
-    const auto lists = [count](const std::vector<Edge>& edges, NodeId Edge::*key, NodeId Edge::*value) {
-        ReplayGraph::Lists out;
-        out.begin.assign(count + 1, 0);
-        for (const Edge& edge : edges)
-            ++out.begin[static_cast<std::size_t>(edge.*key) + 1];
-        for (std::size_t i = 0; i < count; ++i)
-            out.begin[i + 1] += out.begin[i];
-        out.entries.resize(edges.size());
-        std::vector<NodeId> next(out.begin.begin(), out.begin.end() - 1);
-        for (const Edge& edge : edges)
-            out.entries[static_cast<std::size_t>(next[static_cast<std::size_t>(edge.*key)]++)] = edge.*value;
-        return out;
-    };
-
-    // Depth first: what follows on a rank's stream comes soon after, which keeps replays within the cache.
-    const ReplayGraph::Lists followers = lists(edges_, &Edge::from, &Edge::to);
-    std::vector<NodeId> missing(count, 0);
-    for (const Edge& edge : edges_)
-        ++missing[static_cast<std::size_t>(edge.to)];
-    std::vector<NodeId> ready;
-    for (std::size_t i = count; i-- > 0;) {
-        if (missing[i] == 0) ready.push_back(static_cast<NodeId>(i));
-    }
+    const std::vector<TaskIndex> order = topologicalOrder(successorLists(count, edges_), edges_);
     std::vector<NodeId> position(count, kNoNode);
     TimedGraph out;
     out.graph.nodes_.reserve(count);
     out.durations.reserve(count);
-    while (!ready.empty()) {
-        const auto node = static_cast<std::size_t>(ready.back());
-        ready.pop_back();
+    for (const TaskIndex task : order) {
+        const auto node = static_cast<std::size_t>(task);
         position[node] = out.graph.size();
         out.graph.nodes_.push_back(nodes_[node]);
         out.durations.push_back(durations_[node]);
-        for (const NodeId follower : ReplayGraph::slice(followers, static_cast<NodeId>(node))) {
-            if (--missing[static_cast<std::size_t>(follower)] == 0) ready.push_back(follower);
-        }
     }
     if (out.graph.nodes_.size() != count) {
         const auto stuck = std::ranges::find(position, kNoNode) - position.begin();
@@ -88,16 +62,35 @@ Result<TimedGraph> ReplayGraphBuilder::finish(const std::string& where) && {
                                              replayOpInfo(node.op).name, node.rank.value));
     }
 
-    for (Edge& edge : edges_)
+    for (TaskEdge& edge : edges_)
         edge = {position[static_cast<std::size_t>(edge.from)], position[static_cast<std::size_t>(edge.to)]};
-    ReplayGraph::Lists needs = lists(edges_, &Edge::to, &Edge::from);
-    out.graph.order_ = DependencyGraph(std::move(needs.begin), std::move(needs.entries));
-    out.graph.dependents_ = lists(edges_, &Edge::from, &Edge::to);
+    out.graph.tasks_ = TaskGraph(predecessorLists(count, edges_));
+    out.graph.successors_ = successorLists(count, edges_);
     for (NodeId id = 0; id < out.graph.size(); ++id) {
-        if (out.graph.dependents(id).empty()) out.graph.last_.push_back(id);
+        if (out.graph.successors_[static_cast<std::size_t>(id)].empty()) out.graph.last_.push_back(id);
         out.graph.steps_ = std::max(out.graph.steps_, static_cast<std::size_t>(out.graph.node(id).step) + 1);
     }
     return out;
+}
+
+Replay::Replay(const ReplayGraph& graph, std::vector<TimeNs> durations)
+    : IncrementalEnds(graph.tasks(), graph.successors(), std::move(durations)), graph_(graph) {}
+
+std::vector<TimeNs> Replay::stepTimes() const {
+    std::vector<TimeNs> times(graph_.stepCount());
+    for (const NodeId id : graph_.last()) {
+        TimeNs& time = times[static_cast<std::size_t>(graph_.node(id).step)];
+        time = std::max(time, end(id));
+    }
+    return times;
+}
+
+TimeNs Replay::meanStep() const {
+    const std::vector<TimeNs> times = stepTimes();
+    TimeNs sum{0};
+    for (const TimeNs time : times)
+        sum += time;
+    return times.empty() ? sum : sum / static_cast<std::int64_t>(times.size());
 }
 
 } // namespace bubblescope

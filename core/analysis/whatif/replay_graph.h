@@ -1,17 +1,21 @@
 #pragma once
 
-#include "core/analysis/whatif/dependencies.h"
 #include "core/analysis/whatif/replay_ops.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
-#include "core/base/time.h"
+#include "core/graph/longest_path.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace bubblescope {
+
+/// Position of a node in a ReplayGraph.
+using NodeId = TaskIndex;
+inline constexpr NodeId kNoNode = kNoTask;
 
 /// Something that takes time in a step, and where it belongs.
 struct ReplayNode {
@@ -25,8 +29,8 @@ struct ReplayNode {
     std::int32_t sequence = 0;
 };
 
-/// What waits for what in one or more steps: a DependencyGraph whose nodes are ops and transfers, with the way back
-/// from each to those that wait for it. Immutable; memory is about 64 bytes a node and 8 a dependency.
+/// What waits for what in one or more steps: a TaskGraph whose tasks are ops and transfers, numbered in an order in
+/// which they can run. Immutable; memory is about 64 bytes a node and 8 a dependency.
 class ReplayGraph {
 public:
     ReplayGraph() = default;
@@ -34,27 +38,18 @@ public:
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
     [[nodiscard]] const std::vector<ReplayNode>& nodes() const { return nodes_; }
     [[nodiscard]] const ReplayNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
-    [[nodiscard]] const DependencyGraph& order() const { return order_; }
-    [[nodiscard]] std::span<const NodeId> dependents(NodeId id) const { return slice(dependents_, id); }
+    [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
+    [[nodiscard]] const TaskLists& successors() const { return successors_; }
     /// Nodes that nothing waits for: a step ends with the last of its own.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
     [[nodiscard]] std::size_t stepCount() const { return steps_; }
 
 private:
     friend class ReplayGraphBuilder;
-    struct Lists {
-        std::vector<NodeId> begin; ///< per node, and the end of the last
-        std::vector<NodeId> entries;
-    };
-    static std::span<const NodeId> slice(const Lists& lists, NodeId id) {
-        const auto at = static_cast<std::size_t>(id);
-        const auto begin = static_cast<std::size_t>(lists.begin[at]);
-        return std::span(lists.entries).subspan(begin, static_cast<std::size_t>(lists.begin[at + 1]) - begin);
-    }
 
     std::vector<ReplayNode> nodes_;
-    DependencyGraph order_;
-    Lists dependents_;
+    TaskGraph tasks_;
+    TaskLists successors_;
     std::vector<NodeId> last_;
     std::size_t steps_ = 0;
 };
@@ -82,14 +77,26 @@ public:
     [[nodiscard]] Result<TimedGraph> finish(const std::string& where) &&;
 
 private:
-    struct Edge {
-        NodeId from;
-        NodeId to;
-    };
     std::vector<ReplayNode> nodes_;
     std::vector<TimeNs> durations_;
-    std::vector<Edge> edges_;
+    std::vector<TaskEdge> edges_;
     std::vector<NodeId> meeting_; ///< per node: the one that collects what it waits for
+};
+
+/// When everything in a graph ends if it takes given times: a node starts when the last of what it waits for ends, at 0
+/// if it waits for nothing. Times can be changed and restored, see IncrementalEnds. Refers to the graph, which must
+/// outlive it.
+class Replay : public IncrementalEnds {
+public:
+    Replay(const ReplayGraph& graph, std::vector<TimeNs> durations);
+
+    /// Length of each step, from 0 to the end of its last node.
+    [[nodiscard]] std::vector<TimeNs> stepTimes() const;
+    /// Their mean; 0 without steps.
+    [[nodiscard]] TimeNs meanStep() const;
+
+private:
+    const ReplayGraph& graph_;
 };
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #include "core/analysis/whatif/scenario.h"
 
-#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/replay_graph.h"
 
 #include <algorithm>
 #include <utility>

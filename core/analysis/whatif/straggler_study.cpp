@@ -1,6 +1,6 @@
 #include "core/analysis/whatif/straggler_study.h"
 
-#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/replay_graph.h"
 #include "core/analysis/whatif/usual_time.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/replay.h"
+#include "core/analysis/whatif/replay_graph.h"
 
 #include <gtest/gtest.h>
 
