@@ -1,5 +1,6 @@
 #include "core/optimize/partition/step_evaluator.h"
 
+#include "core/graph/unit_graph.h"
 #include "core/graph/validate.h"
 
 #include <algorithm>
@@ -21,92 +22,69 @@ std::array<std::uint8_t, 3> countsOf(OpKind kind) {
 } // namespace
 
 Result<StepEvaluator> StepEvaluator::make(const Schedule& schedule, std::int64_t comm_ns) {
-    BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
-    const OpGraph& graph = execution.graph;
+    BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(schedule));
+    UnitGraph graph = unitGraph(ops);
+    if (!graph.blocked.empty()) return whyNotExecutable(schedule, SendMode::Asynchronous);
     StepEvaluator evaluator;
     evaluator.stages_ = static_cast<std::size_t>(schedule.stages());
-    evaluator.comm_ = comm_ns;
-    std::vector<OpIndex> node_of(execution.order.size(), kNoOp);
-    std::vector<OpIndex> last(schedule.ranks.size(), kNoOp);
-    for (const OpIndex index : execution.order) {
-        const OpIndex partner = graph.partner(index);
-        if (partner != kNoOp && partner < index) continue; // runs with its other half
-        Node node;
-        const auto take = [&](OpIndex half, std::size_t which) {
-            node.stage[which] = graph.stage(half).value;
-            node.counts[which] = countsOf(graph.op(half).kind);
-            const OpIndex needs = graph.producers(half).stage;
-            if (needs < 0) return;
-            (which == 0 ? node.producer : node.other_producer) = node_of[static_cast<std::size_t>(needs)];
-            if (graph.rank(needs) != graph.rank(half)) node.crosses |= static_cast<std::uint8_t>(1U << which);
-        };
-        take(index, 0);
-        if (partner != kNoOp) take(partner, 1);
-        auto& before = last[graph.rank(index).index()];
-        node.before = before;
-        before = static_cast<OpIndex>(evaluator.nodes_.size());
-        node_of[static_cast<std::size_t>(index)] = before;
-        if (partner != kNoOp) node_of[static_cast<std::size_t>(partner)] = before;
-        evaluator.nodes_.push_back(node);
+    evaluator.comm_ = TimeNs{comm_ns};
+    evaluator.work_.resize(graph.op.size());
+    evaluator.crosses_.assign(graph.tasks.edges(), 0);
+    for (std::size_t unit = 0; unit < graph.op.size(); ++unit) {
+        Work& work = evaluator.work_[unit];
+        const std::array<OpIndex, 2> halves{graph.op[unit], ops.partner(graph.op[unit])};
+        for (std::size_t half = 0; half < 2; ++half) {
+            if (halves[half] == kNoOp) continue;
+            work.stage[half] = ops.stage(halves[half]).value;
+            work.counts[half] = countsOf(ops.op(halves[half]).kind);
+            if (ops.receives(halves[half])) evaluator.crosses_[graph.tasks.firstEdge(unit) + 1 + half] = 1;
+        }
     }
-    evaluator.ends_.resize(evaluator.nodes_.size());
-    evaluator.starts_.resize(evaluator.nodes_.size());
+    evaluator.units_ = std::move(graph.tasks);
+    evaluator.ends_ = TaskTimes(evaluator.work_.size());
     return evaluator;
 }
 
-std::int64_t StepEvaluator::duration(const Node& node, const std::vector<StageDurations>& times) const {
+TimeNs StepEvaluator::duration(const Work& work, const std::vector<StageDurations>& times) {
     std::int64_t sum = 0;
     for (std::size_t half = 0; half < 2; ++half) {
-        const StageDurations& stage = times[static_cast<std::size_t>(node.stage[half])];
+        const StageDurations& stage = times[static_cast<std::size_t>(work.stage[half])];
         for (std::size_t kind = 0; kind < 3; ++kind)
-            sum += node.counts[half][kind] * stage[kind];
+            sum += work.counts[half][kind] * stage[kind];
     }
-    return sum;
-}
-
-std::int64_t StepEvaluator::arrival(OpIndex producer, bool crosses) const {
-    return producer < 0 ? 0 : ends_[static_cast<std::size_t>(producer)] + (crosses ? comm_ : 0);
+    return TimeNs{sum};
 }
 
 std::int64_t StepEvaluator::length(const std::vector<StageDurations>& times) {
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const Node& node = nodes_[i];
-        std::int64_t start = node.before < 0 ? 0 : ends_[static_cast<std::size_t>(node.before)];
-        start = std::max(start, arrival(node.producer, (node.crosses & 1U) != 0));
-        if (node.other_producer >= 0) start = std::max(start, arrival(node.other_producer, (node.crosses & 2U) != 0));
-        starts_[i] = start;
-        ends_[i] = start + duration(node, times);
-        last = std::max(last, ends_[i]);
-    }
-    return last;
+    TimeNs last{0};
+    forwardPass(
+        units_, ends_, [this](const EdgePlace& edge) { return crosses_[edge.edge] * comm_; },
+        [&](TaskIndex unit, TimeNs ready) {
+            const TimeNs end = ready + duration(work_[static_cast<std::size_t>(unit)], times);
+            last = std::max(last, end);
+            return end;
+        });
+    return last.count();
 }
 
 StepPath StepEvaluator::longestPath() const {
     StepPath path;
     path.counts.resize(stages_);
-    if (ends_.empty()) return path;
-    auto at = static_cast<OpIndex>(std::ranges::max_element(ends_) - ends_.begin());
-    while (at >= 0) {
-        const Node& node = nodes_[static_cast<std::size_t>(at)];
+    if (ends_.size() == 0) return path;
+    auto unit = static_cast<TaskIndex>(std::ranges::max_element(ends_.tasks()) - ends_.tasks().begin());
+    while (unit != kNoTask) {
+        const auto place = static_cast<std::size_t>(unit);
+        const Work& work = work_[place];
         for (std::size_t half = 0; half < 2; ++half) {
             for (std::size_t kind = 0; kind < 3; ++kind)
-                path.counts[static_cast<std::size_t>(node.stage[half])][kind] += node.counts[half][kind];
+                path.counts[static_cast<std::size_t>(work.stage[half])][kind] += work.counts[half][kind];
         }
-        const std::int64_t start = starts_[static_cast<std::size_t>(at)];
-        const auto leads = [&](OpIndex from, bool crosses) { return from >= 0 && arrival(from, crosses) == start; };
-        // Along the rank where both lead there: such paths stay on one rank, and bound it best.
-        if (leads(node.before, false)) {
-            at = node.before;
-        } else if (leads(node.producer, (node.crosses & 1U) != 0)) {
-            path.transfers += node.crosses & 1U;
-            at = node.producer;
-        } else if (leads(node.other_producer, (node.crosses & 2U) != 0)) {
-            path.transfers += (node.crosses & 2U) >> 1U;
-            at = node.other_producer;
-        } else {
-            break;
-        }
+        // Along the rank where several lead there: such paths stay on one rank, and bound it best.
+        const LatestPredecessor before = latestPredecessor(
+            units_, place, [this](TaskIndex from) { return ends_[from]; },
+            [this](const EdgePlace& edge) { return crosses_[edge.edge] * comm_; });
+        if (before.task != kNoTask) path.transfers += crosses_[units_.firstEdge(place) + before.slot];
+        unit = before.task;
     }
     return path;
 }

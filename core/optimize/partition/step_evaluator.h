@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/schedule/dependency.h"
+#include "core/graph/longest_path.h"
 #include "core/schedule/schedule.h"
 
 #include <array>
@@ -19,15 +19,15 @@ struct StepPath {
     std::int64_t transfers = 0;         ///< between ranks, each of the latency
 };
 
-/// The length of one schedule's step for many different stage times. The same rule as simulate(), with nothing
-/// kept but the ends: a longest path through ops in an order that is found once. Not for several threads at once.
+/// The length of one schedule's step for many different stage times. The same rule as simulate() with asynchronous
+/// sends, with nothing kept but the ends. Not for several threads at once.
 class StepEvaluator {
 public:
-    /// Error as of prepareExecution(), where the schedule is invalid.
+    /// Error: Input, as of completeGraph(), where the schedule is invalid.
     static Result<StepEvaluator> make(const Schedule& schedule, std::int64_t comm_ns);
 
     [[nodiscard]] std::size_t stages() const { return stages_; }
-    [[nodiscard]] std::int64_t comm() const { return comm_; }
+    [[nodiscard]] std::int64_t comm() const { return comm_.count(); }
 
     /// Last end of all ops. Linear in ops.
     std::int64_t length(const std::vector<StageDurations>& times);
@@ -35,23 +35,19 @@ public:
     [[nodiscard]] StepPath longestPath() const;
 
 private:
-    struct Node {
-        OpIndex before = kNoOp;         ///< in this evaluator's order: the one before on its rank
-        OpIndex producer = kNoOp;       ///< whose data it needs
-        OpIndex other_producer = kNoOp; ///< a pair has two halves
-        std::uint8_t crosses = 0;       ///< bit 0: the producer's data comes from another rank; bit 1: the other's
+    /// What a unit's duration consists of: `counts` times its stage's F, I and W; a pair has two halves.
+    struct Work {
         std::array<std::int32_t, 2> stage{};
-        std::array<std::array<std::uint8_t, 3>, 2> counts{}; ///< of F, I, W; the second is of a pair's other half
+        std::array<std::array<std::uint8_t, 3>, 2> counts{};
     };
-
-    [[nodiscard]] std::int64_t duration(const Node& node, const std::vector<StageDurations>& times) const;
-    [[nodiscard]] std::int64_t arrival(OpIndex producer, bool crosses) const;
+    [[nodiscard]] static TimeNs duration(const Work& work, const std::vector<StageDurations>& times);
 
     std::size_t stages_ = 0;
-    std::int64_t comm_ = 0;
-    std::vector<Node> nodes_;
-    std::vector<std::int64_t> ends_;
-    std::vector<std::int64_t> starts_;
+    TimeNs comm_{0};
+    TaskGraph units_;
+    std::vector<Work> work_;            ///< per unit
+    std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 where a transfer brings the input, else 0
+    TaskTimes ends_;                    ///< of the last length()
 };
 
 } // namespace bubblescope
