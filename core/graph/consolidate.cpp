@@ -15,6 +15,7 @@
 #include "core/graph/consolidate.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -88,7 +89,6 @@ void Consolidation::formUnits() {
     unit_.clear();
     first_op_.clear();
     ranks_.clear();
-    sequence_.clear();
     const ExecutionOrder execution = executionOrder(graph);
     runnable_ = execution.blocked.empty();
     if (!possible()) return;
@@ -100,11 +100,13 @@ void Consolidation::formUnits() {
     first_op_.push_back(graph.size());
     for (int r = 0; r < step_->pp; ++r)
         findRankUnits(Rank{r});
+    std::vector<UnitIndex> sequence;
+    sequence.reserve(first_op_.size() - 1);
     for (const OpIndex op : execution.order) {
         const OpIndex partner = graph.partner(op);
-        if (partner == kNoOp || partner > op) sequence_.push_back(unit_[at(op)]);
+        if (partner == kNoOp || partner > op) sequence.push_back(unit_[at(op)]);
     }
-    linkUnits();
+    linkUnits(std::move(sequence));
 }
 
 void Consolidation::findRankUnits(Rank rank) {
@@ -122,24 +124,26 @@ void Consolidation::findRankUnits(Rank rank) {
     ranks_.push_back({begin, unit(phases.steady), unit(phases.cooldown), tail, end});
 }
 
-void Consolidation::linkUnits() {
+/// `sequence` is one in which all units can run.
+void Consolidation::linkUnits(std::vector<UnitIndex> sequence) {
     const OpGraph& graph = order_.graph();
     constraints_.clear();
-    before_.clear();
-    constraints_end_.clear();
-    const auto link = [&](UnitIndex before, const Constraint& constraint) {
-        before_.push_back(before);
+    std::vector<TaskIndex> begin{0};
+    std::vector<TaskIndex> before;
+    const auto link = [&](UnitIndex from, const Constraint& constraint) {
+        before.push_back(from);
         constraints_.push_back(constraint);
     };
-    for (const UnitIndex unit : sequence_) {
-        if (graph.previous(first_op_[unit]) != kNoOp) link(unit - 1, {});
-        for (OpIndex i = first_op_[unit]; i < first_op_[unit + 1]; ++i) {
+    for (const UnitIndex unit : sequence) {
+        if (graph.previous(firstOp(unit)) != kNoOp) link(unit - 1, {});
+        for (OpIndex i = firstOp(unit); i < firstOp(unit + 1); ++i) {
             const auto [stage, own] = graph.producers(i);
             if (stage >= 0) link(unit_[at(stage)], {stage, i, graph.rank(stage) != graph.rank(i)});
             if (own >= 0) link(unit_[at(own)], {own, i, false});
         }
-        constraints_end_.push_back(static_cast<std::uint32_t>(before_.size()));
+        begin.push_back(static_cast<TaskIndex>(before.size()));
     }
+    units_ = TaskGraph(TaskLists(std::move(begin), std::move(before)), std::move(sequence));
 }
 
 void Consolidation::readTimes() {
@@ -153,17 +157,18 @@ void Consolidation::readTimes() {
         }
     }
     const std::size_t units = first_op_.size() - 1;
-    start_.resize(units);
+    start_.reset(units, TimeNs::min());
     length_.resize(units);
     offset_.resize(observed_.size());
-    for (std::size_t unit = 0; unit < units; ++unit) {
-        const auto first = at(first_op_[unit]);
-        const auto last = at(first_op_[unit + 1]) - 1;
+    for (UnitIndex unit = 0; unit < static_cast<UnitIndex>(units); ++unit) {
+        const auto first = at(firstOp(unit));
+        const auto last = at(firstOp(unit + 1)) - 1;
         const TimeNs end = std::max(observed_[first] + duration_[first], observed_[last] + duration_[last]);
-        start_[unit] = std::min(observed_[first], observed_[last]);
-        length_[unit] = end - start_[unit];
+        const TimeNs start = std::min(observed_[first], observed_[last]);
+        start_[unit] = start;
+        length_[at(unit)] = end - start;
         for (const std::size_t op : {first, last})
-            offset_[op] = observed_[op] - start_[unit];
+            offset_[op] = observed_[op] - start;
     }
     readLatencies();
 }
@@ -188,39 +193,35 @@ void Consolidation::readLatencies() {
 /// How long after its producer's end an op could start. A measured latency is used where the trace has one; never more
 /// than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
-    lag_.resize(before_.size());
-    std::size_t i = 0;
-    for (std::size_t place = 0; place < sequence_.size(); ++place) {
-        for (; i < constraints_end_[place]; ++i) {
+    lag_.resize(units_.edges());
+    for (std::size_t place = 0; place < units_.size(); ++place) {
+        const UnitIndex unit = units_.taskAt(place);
+        std::size_t i = units_.firstEdge(place);
+        for (const UnitIndex before : units_.predecessors(place)) {
             const Constraint& each = constraints_[i];
+            TimeNs& lag = lag_[i++];
             if (each.from == kNoOp) {
-                lag_[i] = std::min(length_[before_[i]], start_[sequence_[place]] - start_[before_[i]]);
+                lag = std::min(lengthOf(before), start_[unit] - start_[before]);
                 continue;
             }
             const auto from = at(each.from);
             const auto to = at(each.to);
             const TimeNs wanted = each.transfer ? latency_[to] : TimeNs{0};
             const TimeNs passed = std::min(wanted, observed_[to] - (observed_[from] + duration_[from]));
-            lag_[i] = offset_[from] + duration_[from] + passed - offset_[to];
+            lag = offset_[from] + duration_[from] + passed - offset_[to];
         }
     }
 }
 
-/// From the last unit to the first: `latest_` of all that must have started before it, by what limit(unit) says of its
-/// own start.
+/// From the last unit to the first: `latest_` of all that must have started before it, by the limit(unit) of its own
+/// start.
 template <class Limit>
 void Consolidation::limitBackwards(Limit limit) {
-    latest_.resize(length_.size());
-    for (std::size_t unit = 0; unit < latest_.size(); ++unit)
-        latest_[unit] = step_->end - length_[unit];
-    std::size_t i = before_.size();
-    for (std::size_t place = sequence_.size(); place-- > 0;) {
-        const TimeNs start = limit(sequence_[place]);
-        for (const std::size_t begin = place == 0 ? 0 : constraints_end_[place - 1]; i > begin; --i) {
-            TimeNs& latest = latest_[before_[i - 1]];
-            latest = std::min(latest, start - lag_[i - 1]);
-        }
-    }
+    latest_.reset(length_.size());
+    for (std::size_t unit = 0; unit < length_.size(); ++unit)
+        latest_[static_cast<UnitIndex>(unit)] = step_->end - length_[unit];
+    backwardPass(
+        units_, latest_, [this](const EdgePlace& edge) { return lag_[edge.edge]; }, limit);
 }
 
 /// The latest start of every unit that lets the step end in time.
@@ -230,13 +231,9 @@ void Consolidation::findLatest() {
 
 /// Moves units later until every constraint holds again.
 void Consolidation::settle() {
-    std::size_t i = 0;
-    for (std::size_t place = 0; place < sequence_.size(); ++place) {
-        TimeNs start = start_[sequence_[place]];
-        for (; i < constraints_end_[place]; ++i)
-            start = std::max(start, start_[before_[i]] + lag_[i]);
-        start_[sequence_[place]] = start;
-    }
+    forwardPass(
+        units_, start_, [this](const EdgePlace& edge) { return lag_[edge.edge]; },
+        [this](UnitIndex unit, TimeNs ready) { return std::max(start_[unit], ready); });
 }
 
 void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
@@ -255,7 +252,7 @@ bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
         TimeNs contiguous = wantedSteadyStart(r, before_steady);
         for (UnitIndex i = rank.steady; i < rank.cooldown; ++i) {
             contiguous = std::max(contiguous, start_[i] - work);
-            work += length_[i];
+            work += lengthOf(i);
         }
         contiguous = std::min(contiguous, latest_[rank.steady]);
         if (contiguous > start_[rank.steady]) {
@@ -270,7 +267,7 @@ bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
 TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const {
     const UnitIndex first = ranks_[r].steady;
     if (r >= before_steady.size() || first == ranks_[r].begin) return start_[first];
-    return std::max(start_[first], start_[first - 1] + length_[first - 1] + before_steady[r]);
+    return std::max(start_[first], start_[first - 1] + lengthOf(first - 1) + before_steady[r]);
 }
 
 void Consolidation::gatherCooldown() {
@@ -280,7 +277,7 @@ void Consolidation::gatherCooldown() {
         std::fill(movable_.begin() + rank.cooldown, movable_.begin() + rank.end, true);
     // `latest_` as before, but of cool-down alone, with all else in place.
     limitBackwards([this](UnitIndex unit) {
-        if (movable_[unit]) start_[unit] = std::max(start_[unit], latest_[unit]);
+        if (movable_[static_cast<std::size_t>(unit)]) start_[unit] = std::max(start_[unit], latest_[unit]);
         return start_[unit];
     });
     for (const RankUnits& rank : ranks_) {

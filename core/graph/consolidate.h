@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/graph/longest_path.h"
 #include "core/timeline/bubbles.h"
 
 #include <cstdint>
@@ -42,7 +43,7 @@ public:
 
 private:
     /// Units are numbered through, rank after rank, in execution order.
-    using UnitIndex = std::uint32_t;
+    using UnitIndex = TaskIndex;
 
     /// A rank's units: warm-up [begin, steady), steady [steady, cooldown), cool-down [cooldown, end), of which
     /// [tail, end) follows the last input gradient.
@@ -55,8 +56,8 @@ private:
         [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
     };
 
-    /// A unit starts no earlier than some lag after the start of another one, to which the first of these ops belongs,
-    /// or which is the one before it on its rank.
+    /// What an edge of `units_` stands for: a unit starts no earlier than some lag after the start of the unit before
+    /// it on its rank, or of the unit to which the first of these ops belongs.
     struct Constraint {
         OpIndex from = kNoOp; ///< kNoOp where it is the order
         OpIndex to = kNoOp;
@@ -65,7 +66,7 @@ private:
 
     void formUnits();
     void findRankUnits(Rank rank);
-    void linkUnits();
+    void linkUnits(std::vector<UnitIndex> sequence);
     void readTimes();
     void readLatencies();
     void findLags();
@@ -79,6 +80,9 @@ private:
     template <class Limit>
     void limitBackwards(Limit limit);
 
+    [[nodiscard]] OpIndex firstOp(UnitIndex unit) const { return first_op_[static_cast<std::size_t>(unit)]; }
+    [[nodiscard]] TimeNs lengthOf(UnitIndex unit) const { return length_[static_cast<std::size_t>(unit)]; }
+
     const StepTimeline* step_;
     StepOrder order_;
     // These follow from the order alone.
@@ -86,20 +90,18 @@ private:
     std::vector<UnitIndex> unit_;   ///< per op
     std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
     std::vector<RankUnits> ranks_;
-    std::vector<UnitIndex> sequence_;            ///< one in which all units can run
-    std::vector<std::uint32_t> constraints_end_; ///< per place there, where the unit's constraints end
-    std::vector<Constraint> constraints_;
-    std::vector<UnitIndex> before_; ///< per constraint, the unit that must have started before
+    TaskGraph units_;
+    std::vector<Constraint> constraints_; ///< per edge of `units_`
     // These are the step's.
-    std::vector<TimeNs> lag_;      ///< per constraint
+    std::vector<TimeNs> lag_;      ///< per edge of `units_`
     std::vector<TimeNs> observed_; ///< per op
     std::vector<TimeNs> duration_; ///< per op
     std::vector<TimeNs> latency_;  ///< per op: how long what feeds it was received, 0 where the trace does not say
     std::vector<TimeNs> offset_;   ///< per op, from its unit's start
-    std::vector<TimeNs> start_;    ///< per unit
+    TaskTimes start_;              ///< per unit
     std::vector<TimeNs> length_;   ///< per unit
-    std::vector<TimeNs> latest_;   ///< per unit
-    std::vector<TimeNs> settled_;  ///< per unit
+    TaskTimes latest_;             ///< per unit: its start
+    TaskTimes settled_;            ///< per unit: its start
     std::vector<bool> movable_;    ///< per unit
     StepTimeline retimed_;
 };
