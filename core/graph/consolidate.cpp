@@ -157,7 +157,8 @@ void Consolidation::readTimes() {
         }
     }
     const std::size_t units = first_op_.size() - 1;
-    start_.reset(units, TimeNs::min());
+    start_.resize(units);
+    start_[kNoTask] = TimeNs::min();
     length_.resize(units);
     offset_.resize(observed_.size());
     for (UnitIndex unit = 0; unit < static_cast<UnitIndex>(units); ++unit) {
@@ -194,12 +195,14 @@ void Consolidation::readLatencies() {
 /// than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
     lag_.resize(units_.edges());
+    const std::vector<TaskIndex>& sources = units_.edgeSources();
+    std::size_t i = 0;
     for (std::size_t place = 0; place < units_.size(); ++place) {
         const UnitIndex unit = units_.taskAt(place);
-        std::size_t i = units_.firstEdge(place);
-        for (const UnitIndex before : units_.predecessors(place)) {
+        for (const std::size_t end = units_.firstEdge(place + 1); i < end; ++i) {
+            const UnitIndex before = sources[i];
             const Constraint& each = constraints_[i];
-            TimeNs& lag = lag_[i++];
+            TimeNs& lag = lag_[i];
             if (each.from == kNoOp) {
                 lag = std::min(lengthOf(before), start_[unit] - start_[before]);
                 continue;
@@ -217,11 +220,11 @@ void Consolidation::findLags() {
 /// start.
 template <class Limit>
 void Consolidation::limitBackwards(Limit limit) {
-    latest_.reset(length_.size());
+    latest_.resize(length_.size());
     for (std::size_t unit = 0; unit < length_.size(); ++unit)
         latest_[static_cast<UnitIndex>(unit)] = step_->end - length_[unit];
     backwardPass(
-        units_, latest_, [this](const EdgePlace& edge) { return lag_[edge.edge]; }, limit);
+        units_, latest_, [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; }, limit);
 }
 
 /// The latest start of every unit that lets the step end in time.
@@ -232,8 +235,8 @@ void Consolidation::findLatest() {
 /// Moves units later until every constraint holds again.
 void Consolidation::settle() {
     forwardPass(
-        units_, start_, [this](const EdgePlace& edge) { return lag_[edge.edge]; },
-        [this](UnitIndex unit, TimeNs ready) { return std::max(start_[unit], ready); });
+        units_, start_, [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; },
+        [starts = start_.tasks().data()](UnitIndex unit, TimeNs ready) { return std::max(starts[unit], ready); });
 }
 
 void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {

@@ -42,6 +42,8 @@ public:
 
     /// All times become the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
+    /// Keeps memory and times where the number of tasks stays.
+    void resize(std::size_t tasks) { values_.resize(tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
     [[nodiscard]] TimeNs operator[](TaskIndex task) const { return values_[at(task)]; }
@@ -69,20 +71,38 @@ void withWidth(const TaskGraph& graph, Visit visit) {
     }
 }
 
-/// Calls visit(from, edge) for each predecessor entry of a place.
+/// A graph's arrays as loops read them.
+struct Arrays {
+    const TaskIndex* sources;
+    const TaskIndex* begin; ///< per place and behind the last; null for rows
+    const TaskIndex* order; ///< null where places are numbers
+    std::size_t size;
+
+    explicit Arrays(const TaskGraph& graph)
+        : sources(graph.edgeSources().data()), begin(graph.width() == 0 ? graph.listBegin().data() : nullptr),
+          order(graph.order().empty() ? nullptr : graph.order().data()), size(graph.size()) {}
+    [[nodiscard]] TaskIndex taskAt(std::size_t place) const {
+        return order == nullptr ? static_cast<TaskIndex>(place) : order[place];
+    }
+};
+
+/// Calls visit(from, edge) for each predecessor entry of a place. Of rows the first entry comes last: that is mostly
+/// the task that ended just before, and what follows waits for its time.
 template <std::size_t kWidth, class Visit>
-void eachPredecessor(const TaskGraph& graph, const TaskIndex* sources, std::size_t place, TaskIndex task, Visit visit) {
+void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
         const std::size_t first = place * kWidth;
-        [&]<std::size_t... kSlots>(std::index_sequence<kSlots...>) {
-            (visit(sources[first + kSlots], EdgePlace{task, kSlots, first + kSlots}), ...);
+        [&]<std::size_t... kBack>(std::index_sequence<kBack...>) {
+            (visit(graph.sources[first + kWidth - 1 - kBack],
+                   EdgePlace{task, kWidth - 1 - kBack, first + kWidth - 1 - kBack}),
+             ...);
         }
         (std::make_index_sequence<kWidth>{});
     } else {
-        const std::size_t first = graph.firstEdge(place);
-        const std::size_t count = graph.firstEdge(place + 1) - first;
-        for (std::size_t slot = 0; slot < count; ++slot)
-            visit(sources[first + slot], EdgePlace{task, slot, first + slot});
+        const auto first = static_cast<std::size_t>(graph.begin[place]);
+        const auto end = static_cast<std::size_t>(graph.begin[place + 1]);
+        for (std::size_t edge = first; edge < end; ++edge)
+            visit(graph.sources[edge], EdgePlace{task, edge - first, edge});
     }
 }
 
@@ -93,15 +113,18 @@ void eachPredecessor(const TaskGraph& graph, const TaskIndex* sources, std::size
 template <class Lag, class Finish>
 void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
-        const TaskIndex* const sources = graph.edgeSources().data();
+        const longest_path_detail::Arrays arrays(graph);
+        TimeNs* const values = times.tasks().data(); // that of kNoTask, -1, lies before the first
         const TimeNs origin = times[kNoTask];
-        for (std::size_t place = 0; place < graph.size(); ++place) {
-            const TaskIndex task = graph.taskAt(place);
+        for (std::size_t place = 0; place < arrays.size; ++place) {
+            const TaskIndex task = arrays.taskAt(place);
             TimeNs ready = origin;
-            longest_path_detail::eachPredecessor<kWidth>(
-                graph, sources, place, task,
-                [&](TaskIndex from, const EdgePlace& edge) { ready = std::max(ready, times[from] + lag(edge)); });
-            times[task] = finish(task, ready);
+            longest_path_detail::eachPredecessor<kWidth>(arrays, place, task,
+                                                         [&ready, values, lag](TaskIndex from, const EdgePlace& edge) {
+                                                             const TimeNs arrival = values[from] + lag(edge);
+                                                             ready = arrival > ready ? arrival : ready;
+                                                         });
+            values[task] = finish(task, ready);
         }
     });
 }
@@ -112,13 +135,14 @@ void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finis
 template <class Lag, class Limit>
 void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limit) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
-        const TaskIndex* const sources = graph.edgeSources().data();
-        for (std::size_t place = graph.size(); place-- > 0;) {
-            const TaskIndex task = graph.taskAt(place);
+        const longest_path_detail::Arrays arrays(graph);
+        TimeNs* const values = latest.tasks().data();
+        for (std::size_t place = arrays.size; place-- > 0;) {
+            const TaskIndex task = arrays.taskAt(place);
             const TimeNs last = limit(task);
-            longest_path_detail::eachPredecessor<kWidth>(graph, sources, place, task,
-                                                         [&](TaskIndex from, const EdgePlace& edge) {
-                                                             latest[from] = std::min(latest[from], last - lag(edge));
+            longest_path_detail::eachPredecessor<kWidth>(arrays, place, task,
+                                                         [values, last, lag](TaskIndex from, const EdgePlace& edge) {
+                                                             values[from] = std::min(values[from], last - lag(edge));
                                                          });
         }
     });
@@ -136,15 +160,16 @@ template <class Time, class Lag>
 LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, Time time, Lag lag,
                                     TimeNs origin = TimeNs{0}) {
     LatestPredecessor latest{kNoTask, 0, origin};
-    const TaskIndex task = graph.taskAt(place);
-    const std::size_t first = graph.firstEdge(place);
-    const std::span<const TaskIndex> predecessors = graph.predecessors(place);
-    for (std::size_t slot = 0; slot < predecessors.size(); ++slot) {
-        const TaskIndex from = predecessors[slot];
-        if (from == kNoTask) continue;
-        const TimeNs arrival = time(from) + lag(EdgePlace{task, slot, first + slot});
-        if (latest.task == kNoTask || arrival > latest.arrival) latest = {from, slot, arrival};
-    }
+    longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
+        const longest_path_detail::Arrays arrays(graph);
+        longest_path_detail::eachPredecessor<kWidth>(
+            arrays, place, arrays.taskAt(place), [&](TaskIndex from, const EdgePlace& edge) {
+                if (from == kNoTask) return;
+                const TimeNs arrival = time(from) + lag(edge);
+                const bool tie = arrival == latest.arrival && edge.slot < latest.slot;
+                if (latest.task == kNoTask || arrival > latest.arrival || tie) latest = {from, edge.slot, arrival};
+            });
+    });
     return latest;
 }
 

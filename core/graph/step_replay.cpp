@@ -38,7 +38,7 @@ TimeNs StepReplay::run(const StepTimes& times) {
         } else {
             const TimeNs* const delays = times.delays.data();
             forwardPass(tasks_, ends_, lag,
-                        [=](UnitIndex unit, TimeNs ready) { return ready + delays[unit] + durations[unit]; });
+                        [=](UnitIndex unit, TimeNs ready) { return ready + (delays[unit] + durations[unit]); });
         }
     };
     if (times.transfers == nullptr) {

@@ -78,11 +78,15 @@ public:
     [[nodiscard]] std::size_t firstEdge(std::size_t place) const {
         return width_ == 0 ? static_cast<std::size_t>(predecessors_.begin()[place]) : place * width_;
     }
+    /// firstEdge() of each place, and of the end; only of lists.
+    [[nodiscard]] const std::vector<TaskIndex>& listBegin() const { return predecessors_.begin(); }
     /// Numbers of edges are below this.
     [[nodiscard]] std::size_t edges() const { return width_ == 0 ? predecessors_.entries().size() : rows_.size(); }
     [[nodiscard]] const std::vector<TaskIndex>& edgeSources() const {
         return width_ == 0 ? predecessors_.entries() : rows_;
     }
+    /// Empty where places are numbers.
+    [[nodiscard]] const std::vector<TaskIndex>& order() const { return order_; }
     [[nodiscard]] TaskIndex taskAt(std::size_t place) const {
         return order_.empty() ? static_cast<TaskIndex>(place) : order_[place];
     }
