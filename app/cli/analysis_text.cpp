@@ -105,8 +105,8 @@ std::string stepsText(const RunReport& report) {
     constexpr std::size_t kMost = 40;
     for (std::size_t i = 0; i < std::min(report.steps.size(), kMost); ++i) {
         const StepAnalysis& step = report.steps[i];
-        table.row({stepName(step), formatTime(step.wall), percent(step.rates.over_makespan),
-                   step.form ? percent(step.form->bubble_rate) : "none", formatTime(step.typical.forward),
+        table.row({stepName(step), formatTime(step.wall), formatPercent(step.rates.over_makespan),
+                   step.form ? formatPercent(step.form->bubble_rate) : "none", formatTime(step.typical.forward),
                    formatTime(step.typical.backward)});
     }
     std::string out = "\nSteps (t_f and t_b are medians, which the closed form is fed with)\n" + table.text();

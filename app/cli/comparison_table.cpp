@@ -1,6 +1,7 @@
 #include "app/cli/comparison_table.h"
 
 #include "app/cli/output.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +14,8 @@ std::string comparisonTable(const std::vector<Compared>& rows, const std::vector
     Table table(std::move(columns));
     for (const Compared& row : rows) {
         std::vector<std::string> cells{orderName(row.schedule), formatTime(row.makespan),
-                                       finePercent(row.rates.over_makespan), finePercent(row.rates.span),
-                                       finePercent(row.rates.over_ideal)};
+                                       formatPercent(row.rates.over_makespan, 2), formatPercent(row.rates.span, 2),
+                                       formatPercent(row.rates.over_ideal, 2)};
         cells.insert(cells.end(), row.further.begin(), row.further.end());
         table.row(std::move(cells));
     }

@@ -228,11 +228,11 @@ CommandResult monitor(const MonitorArguments& options) {
     if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
     BUBBLESCOPE_ASSIGN(live.replicas, options.streams.nativeReplicas());
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
-    std::optional<live::ScratchFiles> scratch;
+    std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());
     if (!options.streams.listen.empty() && !forwards) {
         if (options.streams.keep.empty()) {
-            BUBBLESCOPE_ASSIGN(scratch, live::ScratchFiles::make());
+            BUBBLESCOPE_ASSIGN(scratch, live::makeScratchFolder());
         }
         captured.push_back(scratch ? scratch->path() : std::filesystem::path(options.streams.keep));
     }

@@ -194,7 +194,7 @@ CommandResult StreamOptions::sendFolders(live::SegmentFollower follower) const {
 CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFollower follower,
                                        std::optional<live::StreamReceiver> receiver) const {
     BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
-    BUBBLESCOPE_ASSIGN(const live::ScratchFiles files, live::ScratchFiles::make());
+    BUBBLESCOPE_ASSIGN(const TemporaryFolder files, live::makeScratchFolder());
     BUBBLESCOPE_ASSIGN(live::SegmentFollower steps, live::SegmentFollower::open({files.path()}));
     live::SummaryWriter writer(files.path(), thisProcess());
     live::LiveAnalyzer analyzer(std::move(live));

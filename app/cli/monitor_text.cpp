@@ -2,6 +2,7 @@
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -68,12 +69,12 @@ std::vector<std::string> stepCells(const LiveStep& step) {
     const double whole = static_cast<double>((step.busy + step.bubble).count());
     const std::string why = step.causes[worst] > TimeNs{0} && whole > 0
                                 ? fmt::format("{} {}", causeName(static_cast<Cause>(worst)),
-                                              finePercent(static_cast<double>(step.causes[worst].count()) / whole))
+                                              formatPercent(static_cast<double>(step.causes[worst].count()) / whole, 2))
                                 : "";
     return {std::to_string(step.index),
             formatTime(step.wall),
-            finePercent(step.bubble_rate),
-            step.expected_rate ? finePercent(*step.expected_rate) : "none",
+            formatPercent(step.bubble_rate, 2),
+            step.expected_rate ? formatPercent(*step.expected_rate, 2) : "none",
             checks,
             why};
 }
@@ -106,7 +107,7 @@ std::string checksText(const LiveAnalyzer& analyzer) {
     const live::CheckCounts& checks = analyzer.checks();
     if (checks.planned() == 0) return {};
     return fmt::format("Checks: {} of {} done ({}), {} mismatch{}\n", checks.equal + checks.mismatch, checks.planned(),
-                       finePercent(*checks.coverage()), checks.mismatch, checks.mismatch == 1 ? "" : "es");
+                       formatPercent(*checks.coverage(), 2), checks.mismatch, checks.mismatch == 1 ? "" : "es");
 }
 
 std::string capturedText(const LiveAnalyzer& analyzer) {

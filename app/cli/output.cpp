@@ -77,12 +77,4 @@ std::string filesText(const std::vector<std::filesystem::path>& files) {
                              : fmt::format("{} ({} files)", files.front().parent_path().string(), files.size());
 }
 
-std::string percent(double share) {
-    return fmt::format("{:.1f} %", 100 * share);
-}
-
-std::string finePercent(double share) {
-    return fmt::format("{:.2f} %", 100 * share);
-}
-
 } // namespace bubblescope::cli

@@ -37,8 +37,4 @@ void printProblems(const std::vector<Diagnostic>& problems);
 /// The files of a run: the one, or their folder and number.
 [[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
-/// Of a share of one: "12.3 %", and "12.34 %".
-[[nodiscard]] std::string percent(double share);
-[[nodiscard]] std::string finePercent(double share);
-
 } // namespace bubblescope::cli

@@ -3,6 +3,7 @@
 #include "app/cli/analysis_output.h"
 #include "app/cli/table.h"
 #include "core/aadiff/coverage.h"
+#include "core/base/temporary_folder.h"
 #include "runtime/comm/agree.h"
 #include "runtime/run_processes.h"
 
@@ -10,37 +11,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
-#include <system_error>
 #include <utility>
 
 namespace bubblescope::cli {
 namespace {
-
-/// Where a run without a folder records, so that it can be analysed all the same; gone afterwards.
-class TemporaryFolder {
-public:
-    static Result<TemporaryFolder> make() {
-        std::string path = (std::filesystem::temp_directory_path() / "bubblescope-XXXXXX").string();
-        if (mkdtemp(path.data()) == nullptr)
-            return runError("no temporary folder for the trace can be made", "give --out DIR");
-        return TemporaryFolder(path);
-    }
-    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-    TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobControl& control, ProcessTeam& team) {
     runtime::ProcessRun ran = runtime::runOverProcesses(config, control, team);
@@ -73,7 +50,8 @@ Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     std::optional<TemporaryFolder> folder;
     Status made;
     if (makes) {
-        auto result = TemporaryFolder::make();
+        auto result = TemporaryFolder::make(
+            "bubblescope", runError("no temporary folder for the trace can be made", "give --out DIR"));
         if (result.ok()) {
             folder.emplace(std::move(result).value());
         } else {

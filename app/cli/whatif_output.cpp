@@ -3,6 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ std::string headText(const ReplayModel& model, const ReplayQuality& quality) {
     return shape + paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
                                              "(launch delays: {}).",
                                              formatTime(quality.observed), formatTime(quality.replayed),
-                                             percent(quality.error()), percent(quality.launchDelay())));
+                                             formatPercent(quality.error()), formatPercent(quality.launchDelay())));
 }
 
 /// How dark a cell of the heat map is.
@@ -81,7 +82,7 @@ std::string verdict(const StragglerStudy& study) {
     std::string out = paragraph(
         "", fmt::format("If all ops took what their kind takes in the mean, and transfers what they take in the "
                         "median, a step would take {}: S = {:.4f}, so {} of the time is lost to stragglers.",
-                        formatTime(study.ideal), study.slowdown, percent(study.waste)));
+                        formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
     if (study.slowdown < kAttributed || !study.m_w || !study.m_s) {
         return out +
                paragraph("", fmt::format("Below S = {} no cause is sought: nearly nothing can be won.", kAttributed));
@@ -91,8 +92,8 @@ std::string verdict(const StragglerStudy& study) {
         paragraph("", fmt::format("With the last stage as fast as the rest {} of what is lost would be won back (M_S "
                                   "= {:.4f}): it {}. With the slowest 3 % of workers ({}) as fast as the rest, {} "
                                   "(M_W = {:.4f}): that {}.",
-                                  percent(*study.m_s), *study.m_s, explains(*study.m_s), workers, percent(*study.m_w),
-                                  *study.m_w, explains(*study.m_w)));
+                                  formatPercent(*study.m_s), *study.m_s, explains(*study.m_s), workers,
+                                  formatPercent(*study.m_w), *study.m_w, explains(*study.m_w)));
     if (study.slowdown < kStraggling)
         out += paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStraggling));
     return out;
@@ -190,14 +191,14 @@ std::string predictionText(const std::vector<std::string>& changes, const Predic
     }
     out += paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are not "
                                      "clearly larger.",
-                                     formatTime(prediction.before), percent(prediction.quality.error())));
+                                     formatTime(prediction.before), formatPercent(prediction.quality.error())));
     if (prediction.late > prediction.before / 200) {
         out +=
             paragraph("", fmt::format("Ops begin later than they could, and no record says why: without that it would "
                                       "take {} ({}) less. What of it makes steps long is taken to stay.",
                                       formatTime(prediction.late),
-                                      percent(static_cast<double>(prediction.late.count()) /
-                                              static_cast<double>(prediction.before.count()))));
+                                      formatPercent(static_cast<double>(prediction.late.count()) /
+                                                    static_cast<double>(prediction.before.count()))));
     }
     Table ranks({{"rank"}, {"bubble before"}, {"after"}, {"change"}});
     for (const Prediction::RankBubble& rank : prediction.ranks) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stdlib.h>
+#include "core/base/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,38 +8,34 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 namespace bubblescope::test {
 
 /// A folder for a test's files, empty at the start and gone at the end.
 class ScratchFolder {
 public:
-    ScratchFolder() {
-        std::string path = (std::filesystem::temp_directory_path() / "bubblescope-test-XXXXXX").string();
-        if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary folder can be made");
-        path_ = path;
-    }
-    ~ScratchFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    ScratchFolder() : folder_(made()) {}
 
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+    [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
+    [[nodiscard]] std::string file(const std::string& name) const { return (path() / name).string(); }
 
     /// Writes a file, with the folders above it, and returns its path.
     std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-        const auto target = path_ / name;
+        const auto target = path() / name;
         std::filesystem::create_directories(target.parent_path());
         std::ofstream(target, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         return target;
     }
 
 private:
-    std::filesystem::path path_;
+    static TemporaryFolder made() {
+        auto folder = TemporaryFolder::make("bubblescope-test", {});
+        if (!folder.ok()) throw std::runtime_error("no temporary folder can be made");
+        return std::move(folder).value();
+    }
+
+    TemporaryFolder folder_;
 };
 
 inline std::string readAll(const std::filesystem::path& file) {

@@ -83,7 +83,7 @@ struct LiveFeed::Parts {
     live::LiveOptions options;
     live::SegmentFollower follower;
     std::optional<live::StreamReceiver> receiver;
-    std::optional<live::ScratchFiles> scratch;
+    std::optional<TemporaryFolder> scratch;
     /// Where traces of recorded jobs are: what these did shows in their files alone, those that come over the network
     /// included.
     std::vector<std::filesystem::path> recorded;
@@ -111,7 +111,7 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     Parts parts{std::move(options), std::move(follower), {}, {}, folders};
     if (!target.listen.isEmpty()) {
         if (target.keep.isEmpty()) {
-            BUBBLESCOPE_ASSIGN(parts.scratch, live::ScratchFiles::make());
+            BUBBLESCOPE_ASSIGN(parts.scratch, live::makeScratchFolder());
         }
         parts.recorded.push_back(parts.scratch ? parts.scratch->path()
                                                : std::filesystem::path(target.keep.toStdString()));

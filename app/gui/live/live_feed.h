@@ -70,7 +70,7 @@ private:
     void take(live::LiveEvent event);
     void refreshSession(const JobControl& control);
 
-    std::optional<live::ScratchFiles> scratch_; ///< of recorded jobs that nobody wants kept
+    std::optional<TemporaryFolder> scratch_; ///< of recorded jobs that nobody wants kept
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;
