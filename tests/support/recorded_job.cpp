@@ -46,7 +46,7 @@ RecordedJob::RecordedJob(std::filesystem::path dir, std::int64_t size) : parts_(
         info.dir = parts_->dir;
         info.identity.rank = rank;
         info.identity.size = kRanks;
-        info.process = {"node", "boot", "train", 100 + rank};
+        info.process = {.host = "node", .clock = "boot", .pid = 100 + rank, .program = "train"};
         parts_->writers.push_back(std::make_unique<profiler::CaptureWriter>(
             parts_->options, info, parts_->names, parts_->communicators, profiler::CallName{}));
         constexpr TimeNs kSecond = std::chrono::seconds(1);
