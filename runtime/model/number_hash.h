@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/aadiff/digest.h"
 #include "runtime/model/portable.h"
 
 namespace bubblescope::runtime {
@@ -7,12 +8,9 @@ namespace bubblescope::runtime {
 // Numbers that follow from a seed and a name alone; the same on every machine and device. `Synthetic` says what the
 // names are.
 
-/// The finaliser of SplitMix64: every input bit reaches every output bit.
+/// SplitMix64: the number after the state `x`.
 BUBBLESCOPE_PORTABLE inline std::uint64_t mixBits(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15ULL;
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31U);
+    return digest::mix(x + digest::kOdd);
 }
 
 BUBBLESCOPE_PORTABLE inline std::uint64_t numberOf(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
