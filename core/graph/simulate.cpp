@@ -2,8 +2,6 @@
 
 #include "core/graph/cost_table.h"
 #include "core/graph/rendezvous.h"
-#include "core/graph/rendezvous_simulation.h"
-#include "core/graph/timeline_recorder.h"
 #include "core/graph/validate.h"
 
 #include <fmt/format.h>
@@ -11,9 +9,68 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
 namespace bubblescope {
 namespace {
+
+/// Puts a simulated step together from the ops and transfers as they become known.
+class TimelineRecorder {
+public:
+    explicit TimelineRecorder(const Schedule& schedule) {
+        step_.pp = schedule.pp;
+        step_.microbatches = schedule.microbatches;
+        step_.vpp = schedule.vpp;
+        step_.placement = schedule.placement;
+        step_.ranks.resize(schedule.ranks.size());
+        step_.comm.resize(schedule.ranks.size());
+        for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+            step_.ranks[r].reserve(schedule.ranks[r].size());
+            // A send, a receive and a wait an op at the most; memory that is not used is not touched either.
+            if (schedule.pp > 1) step_.comm[r].reserve(3 * schedule.ranks[r].size());
+        }
+    }
+
+    void op(Rank rank, const Op& op, TimeNs start, TimeNs end) {
+        step_.ranks[rank.index()].push_back({op, start, end, TimeNs{0}});
+    }
+
+    /// Both sides of a transfer.
+    void transfer(Rank from, const Transfer& what, TimeNs start, TimeNs end) {
+        span(CommKind::Send, from, what, what.to, start, end);
+        span(CommKind::Receive, what.to, what, from, start, end);
+    }
+
+    /// A rank's wait for a transfer from or to `peer`.
+    void wait(Rank rank, const Transfer& what, Rank peer, TimeNs start, TimeNs end) {
+        span(CommKind::Wait, rank, what, peer, start, end);
+    }
+
+    [[nodiscard]] StepTimeline take() {
+        const auto earlier = [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; };
+        for (auto& spans : step_.comm) {
+            if (!std::ranges::is_sorted(spans, earlier)) std::ranges::stable_sort(spans, earlier);
+        }
+        step_.fitWindow();
+        return std::move(step_);
+    }
+
+private:
+    void span(CommKind kind, Rank rank, const Transfer& what, Rank peer, TimeNs start, TimeNs end) {
+        CommSpan& span = step_.comm[rank.index()].emplace_back();
+        span.kind = kind;
+        span.payload = what.payload;
+        span.microbatch = what.microbatch;
+        span.stage = what.stage;
+        span.sequence = what.sequence;
+        span.peer = peer;
+        span.start = start;
+        span.end = end;
+    }
+
+    StepTimeline step_;
+};
 
 /// Sends that cost the rank nothing, so that each op's times follow from those before it.
 class AsyncSimulation {
@@ -93,6 +150,75 @@ private:
     std::vector<TimeNs> stream_free_; ///< per communication stream
     std::vector<TimeNs> ready_;       ///< per op: when the next stage has what it made
 };
+
+/// The clock beside runRendezvous(): when each rank runs and waits where sends block, as simulate.h states it.
+class RendezvousSimulation final : public RendezvousListener {
+public:
+    RendezvousSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream,
+                         TimelineRecorder& recorder);
+
+    void run(OpIndex op, OpIndex partner) override;
+    void post(Rank rank, const Endpoint& end) override;
+    void finish(Rank rank, std::span<const Endpoint> group) override;
+
+private:
+    struct Posting {
+        TimeNs latest{0};      ///< by the later of the two ranks so far
+        TimeNs stream_free{0}; ///< of what its sender sent before
+    };
+
+    const CostTable& costs_;
+    const OpGraph& graph_;
+    bool on_compute_stream_;
+    TimelineRecorder& recorder_;
+    std::vector<TimeNs> free_;        ///< per rank: when its next part can begin
+    std::vector<TimeNs> stream_free_; ///< per communication stream
+    std::vector<Posting> postings_;   ///< of a transfer, by the op it feeds
+};
+
+RendezvousSimulation::RendezvousSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream,
+                                           TimelineRecorder& recorder)
+    : costs_(costs), graph_(graph), on_compute_stream_(on_compute_stream), recorder_(recorder),
+      free_(static_cast<std::size_t>(graph.rankCount())), stream_free_(costs.streamCount()),
+      postings_(static_cast<std::size_t>(graph.size())) {}
+
+void RendezvousSimulation::run(OpIndex op, OpIndex partner) {
+    TimeNs& free = free_[graph_.rank(op).index()];
+    const TimeNs end = free + costs_.unit(graph_, op, partner);
+    for (const OpIndex half : {op, partner}) {
+        if (half != kNoOp) recorder_.op(graph_.rank(half), graph_.op(half), free, end);
+    }
+    free = end;
+}
+
+void RendezvousSimulation::post(Rank rank, const Endpoint& end) {
+    Posting& posting = postings_[static_cast<std::size_t>(end.consumer)];
+    posting.latest = std::max(posting.latest, free_[rank.index()]);
+    if (!end.send) return;
+    const int stream = costs_.stream(rank, inputOf(graph_, end.consumer));
+    if (stream >= 0) posting.stream_free = stream_free_[static_cast<std::size_t>(stream)];
+}
+
+void RendezvousSimulation::finish(Rank rank, std::span<const Endpoint> group) {
+    const TimeNs begin = free_[rank.index()];
+    TimeNs& free = free_[rank.index()];
+    for (const Endpoint& side : group) {
+        const Posting& posting = postings_[static_cast<std::size_t>(side.consumer)];
+        const Rank from = graph_.rank(graph_.producers(side.consumer).stage);
+        const Transfer transfer = inputOf(graph_, side.consumer);
+        const TimeNs start = std::max(posting.latest, posting.stream_free);
+        const TimeNs end = start + costs_.transfer(from, transfer);
+        const TimeNs leave = !side.send || on_compute_stream_ ? end : start;
+        free = std::max(free, leave);
+        if (leave > begin) recorder_.wait(rank, transfer, side.send ? transfer.to : from, begin, leave);
+        if (!side.send) continue;
+        recorder_.transfer(from, transfer, start, end);
+        const int stream = costs_.stream(from, transfer);
+        if (stream < 0) continue;
+        TimeNs& stream_free = stream_free_[static_cast<std::size_t>(stream)];
+        stream_free = std::max(stream_free, end);
+    }
+}
 
 } // namespace
 
