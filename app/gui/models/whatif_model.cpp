@@ -1,6 +1,6 @@
 #include "app/gui/models/whatif_model.h"
 
-#include "core/analysis/whatif/predicted_step.h"
+#include "core/analysis/whatif/scenario.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "core/analysis/whatif/change.h"
 
-#include "core/analysis/whatif/usual_time.h"
+#include "core/analysis/whatif/replay_ops.h"
 
 #include <fmt/format.h>
 

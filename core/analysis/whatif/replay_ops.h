@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/time.h"
 #include "core/schedule/op.h"
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace bubblescope {
 
@@ -76,5 +78,10 @@ struct ReplayOpInfo {
 }
 
 [[nodiscard]] ReplayOp replayOp(OpKind kind);
+
+/// What an op usually takes, of several measurements: the mean, of communication the median (the mean of the middle two
+/// where there are two), since a transfer that met a hiccup takes many times as long. Of late starts it is none.
+/// Rounded to nanoseconds; 0 of none.
+[[nodiscard]] TimeNs usualTime(ReplayOp op, std::vector<TimeNs> measured);
 
 } // namespace bubblescope

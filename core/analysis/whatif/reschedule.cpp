@@ -1,6 +1,5 @@
 #include "core/analysis/whatif/reschedule.h"
 
-#include "core/analysis/whatif/stage_cut.h"
 #include "core/analysis/whatif/timeline_graph.h"
 #include "core/base/median.h"
 #include "core/graph/validate.h"

@@ -3,6 +3,7 @@
 #include "core/analysis/whatif/change.h"
 #include "core/analysis/whatif/reschedule.h"
 #include "core/analysis/whatif/straggler_study.h"
+#include "core/timeline/step_timeline.h"
 
 #include <optional>
 #include <vector>
@@ -38,5 +39,13 @@ struct Prediction {
 /// checkReplay().
 [[nodiscard]] Result<Prediction> predict(const ReplayModel& run, const Schedule& order, const Scenario& scenario,
                                          const ModelCut& cut = {}, double most_error = kMaxReplayError);
+
+/// One of the model's steps (its place in ReplayModel::steps) in one of its replicas (place in ReplayModel::replicas),
+/// as it would run: the ops of the same replay that predict() makes, without transfers and what surrounds the pipeline.
+/// The timeline begins at 0 with its first op. Errors: as predict(); Usage where there is no such step or replica, and
+/// where the step has overlapped pairs, whose halves a replay does not tell apart.
+[[nodiscard]] Result<StepTimeline> predictedStep(const ReplayModel& run, const Schedule& order,
+                                                 const Scenario& scenario, const ModelCut& cut, std::size_t step,
+                                                 std::size_t replica = 0);
 
 } // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/stage_cut.h"
+#include "core/analysis/whatif/reschedule.h"
 
 #include "core/analysis/statistics/robust.h"
 

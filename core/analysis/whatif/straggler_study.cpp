@@ -1,7 +1,7 @@
 #include "core/analysis/whatif/straggler_study.h"
 
 #include "core/analysis/whatif/replay_graph.h"
-#include "core/analysis/whatif/usual_time.h"
+#include "core/analysis/whatif/replay_ops.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/predicted_step.h"
+#include "core/analysis/whatif/scenario.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {
