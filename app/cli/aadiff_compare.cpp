@@ -6,7 +6,7 @@
 #include "app/cli/table.h"
 #include "core/aadiff/compare.h"
 #include "core/base/text.h"
-#include "core/recognise/load_checks.h"
+#include "core/recognise/run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,7 +5,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/svg_options.h"
-#include "core/analysis/responders.h"
+#include "core/analysis/distributed.h"
 #include "core/report/run_page.h"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ Status writePage(const Run& run, const RunReport& report, const AnalyzeArguments
 /// What all processes but the first do: they hold a part of the trace and answer for it.
 Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     const Result<LoadOptions> known_of = options.recognise.options();
-    if (known_of.ok()) return serveShare(team, known_of.value().rules, shareResponders());
+    if (known_of.ok()) return servePartition(team, known_of.value().rules, analysisTasks());
     // The first process may see what this one does not; if not, it says the same by itself.
     return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
@@ -116,7 +116,6 @@ CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded, options));
     BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded), diagnosis));
     const auto& [run, report] = diagnosed;
-    if (run.shares != nullptr) BUBBLESCOPE_TRY(run.shares->status());
     const bool known =
         !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });
     if (!known) {

@@ -1,6 +1,6 @@
 #include "core/analysis/report.h"
 
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 
 #include <algorithm>
 #include <numeric>
@@ -34,7 +34,7 @@ Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector
 }
 
 RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vector<StepReplays> replays,
-                     const ReportOptions& options) {
+                     SliceEvidence slices, const ReportOptions& options) {
     RunReport report;
     report.steps = std::move(steps);
     report.diagnoses = diagnoseSteps(run, options.clocks.bound());
@@ -46,9 +46,16 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vecto
         report.coverage =
             coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMaxTensorRanks) : 1);
     }
-    report.anomalies = findAnomalies({run, report.steps, report.typical_step, options.clocks, options.thresholds,
-                                      options.memory_estimate, knownOfSteps(run, options.clocks.bound()),
-                                      std::move(replays), report.coverage ? &*report.coverage : nullptr});
+    report.anomalies = findAnomalies({.run = run,
+                                      .analyses = report.steps,
+                                      .typical_step = report.typical_step,
+                                      .clocks = options.clocks,
+                                      .limits = options.thresholds,
+                                      .memory_estimate = options.memory_estimate,
+                                      .known = knownOfSteps(run, options.clocks.bound()),
+                                      .replays = std::move(replays),
+                                      .coverage = report.coverage ? &*report.coverage : nullptr,
+                                      .slices = std::move(slices)});
     return report;
 }
 
@@ -67,7 +74,8 @@ std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     std::vector<StepAnalysis> steps = analyzeSteps(run, replays, nullptr).value();
-    return makeReport(run, std::move(steps), std::move(replays), options);
+    SliceEvidence slices = sliceEvidence(run, options.clocks, !options.memory_estimate.empty()).value();
+    return makeReport(run, std::move(steps), std::move(replays), std::move(slices), options);
 }
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
@@ -76,7 +84,8 @@ Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, 
     Run run = alignRun(std::move(recorded), report.clocks);
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
-    RunReport made = makeReport(run, std::move(steps), std::move(replays), report);
+    BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, report.clocks, !report.memory_estimate.empty()));
+    RunReport made = makeReport(run, std::move(steps), std::move(replays), std::move(slices), report);
     return DiagnosedRun{std::move(run), std::move(made)};
 }
 

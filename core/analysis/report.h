@@ -55,7 +55,8 @@ struct DiagnosedRun {
 /// must be one.
 [[nodiscard]] std::size_t typicalStep(const std::vector<StepAnalysis>& steps);
 
-/// Of a run whose clocks are aligned, or need not be. `run.steps` must not be empty (loadRun never returns such a run).
+/// The same for a run whose clocks are aligned, or need not be, and whose raw slices are in this process, if anywhere.
+/// `run.steps` must not be empty.
 [[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
 
 } // namespace bubblescope

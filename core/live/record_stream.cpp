@@ -2,7 +2,7 @@
 
 #include "core/formats/perfetto/capture_names.h"
 #include "core/live/collector_summary.h"
-#include "core/recognise/native_check_args.h"
+#include "core/recognise/native_args.h"
 
 #include <algorithm>
 #include <limits>

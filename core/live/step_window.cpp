@@ -1,6 +1,6 @@
 #include "core/live/step_window.h"
 
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/cost/measured_times.h"
 #include "core/recognise/match_schedule.h"
 

@@ -1,4 +1,4 @@
-#include "core/recognise/apply_rule.h"
+#include "core/recognise/rule_matches.h"
 
 #include <algorithm>
 #include <map>

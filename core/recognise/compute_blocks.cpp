@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-// A block below this share of its kind's usual work is none.
+// A block below this fraction of its kind's usual work is none.
 constexpr int kSmallest = 20;
 
 bool computes(Deed deed) {
@@ -157,11 +157,11 @@ std::string letters(std::span<const ComputeBlock> blocks) {
 
 double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag) {
     if (lag == 0 || lag >= sequence.size()) return 0;
-    std::map<std::uint64_t, double> share;
+    std::map<std::uint64_t, double> frequency;
     for (const std::uint64_t value : sequence)
-        share[value] += 1 / static_cast<double>(sequence.size());
+        frequency[value] += 1 / static_cast<double>(sequence.size());
     double chance = 0;
-    for (const auto& [value, part] : share)
+    for (const auto& [value, part] : frequency)
         chance += part * part;
     std::size_t equal = 0;
     for (std::size_t i = 0; i + lag < sequence.size(); ++i)

@@ -1,4 +1,4 @@
-#include "core/recognise/fit_evidence.h"
+#include "core/recognise/fit_schedule.h"
 
 #include "core/schedule/dependency.h"
 
@@ -10,11 +10,11 @@
 namespace bubblescope {
 namespace {
 
-/// Kernels that need no input may start a little before it arrives; as a share of a usual op.
+/// Kernels that need no input may start a little before it arrives; as a fraction of a usual op.
 constexpr int kEarly = 20;
 
-/// A share that is whole where there is nothing to judge.
-struct Share {
+/// A fraction that is whole where there is nothing to judge.
+struct Fraction {
     double good = 0;
     double all = 0;
     void add(bool is_good) {
@@ -30,13 +30,13 @@ bool inOrder(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops) {
         [](const ComputeBlock& block, const Op& op) { return block.backward == (op.kind != OpKind::Forward); });
 }
 
-double orderShare(const ObservedPipeline& observed, const Schedule& schedule) {
-    Share share;
+double orderFraction(const ObservedPipeline& observed, const Schedule& schedule) {
+    Fraction fraction;
     for (const CutStep& step : observed.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r)
-            share.add(inOrder(step.ranks[r], schedule.ranks[r]));
+            fraction.add(inOrder(step.ranks[r], schedule.ranks[r]));
     }
-    return share.value();
+    return fraction.value();
 }
 
 bool sends(const OpGraph& graph, OpIndex op) {
@@ -47,11 +47,11 @@ bool sends(const OpGraph& graph, OpIndex op) {
 /// The first stage receives no activation and sends no gradient, the last the other way round: in places nothing should
 /// be transferred. A trace that lacks the pipeline's first or last rank fails here. With inner stages on the end ranks
 /// transfers of those may lie there, so that only the very beginning is sure.
-double endsShare(const ObservedPipeline& observed, const OpGraph& graph, int vpp) {
+double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int vpp) {
     const int last_rank = graph.rankCount() - 1;
     double worst = 1;
     for (const Rank rank : {Rank{0}, Rank{last_rank}}) {
-        Share share;
+        Fraction fraction;
         for (const CutStep& step : observed.steps) {
             const auto& blocks = step.ranks[rank.index()];
             const OpIndex first = graph.firstOf(rank);
@@ -59,10 +59,10 @@ double endsShare(const ObservedPipeline& observed, const OpGraph& graph, int vpp
             for (OpIndex op = first; op < (vpp > 1 ? first + 1 : graph.endOf(rank)); ++op) {
                 const OpIndex before = graph.previous(op);
                 if (graph.receives(op) || (before != kNoOp && sends(graph, before))) continue;
-                share.add(!blocks[static_cast<std::size_t>(op - first)].transfer_before);
+                fraction.add(!blocks[static_cast<std::size_t>(op - first)].transfer_before);
             }
         }
-        worst = std::min(worst, share.value());
+        worst = std::min(worst, fraction.value());
     }
     return worst;
 }
@@ -76,7 +76,7 @@ Assignment assign(const CutStep& step, const Schedule& schedule) {
     return blocks;
 }
 
-void countLinks(const CutStep& step, const Schedule& schedule, const Assignment& assignment, Share& share) {
+void countLinks(const CutStep& step, const Schedule& schedule, const Assignment& assignment, Fraction& fraction) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto& ops = schedule.ranks[r];
         std::vector<std::size_t> op_of_block(step.ranks[r].size());
@@ -86,7 +86,7 @@ void countLinks(const CutStep& step, const Schedule& schedule, const Assignment&
             const auto& forward = step.ranks[r][assignment[r][i]].forward;
             if (!forward) continue;
             const Op& linked = ops[op_of_block[*forward]];
-            share.add(linked.microbatch == ops[i].microbatch && linked.chunk == ops[i].chunk);
+            fraction.add(linked.microbatch == ops[i].microbatch && linked.chunk == ops[i].chunk);
         }
     }
 }
@@ -98,7 +98,7 @@ struct Offsets {
 };
 
 /// Clocks of different hosts differ, but not from one op to the next: one shift must do for all transfers of a step.
-void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
+void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     std::map<std::pair<std::int32_t, std::int32_t>, Offsets> pairs;
     std::vector<std::int64_t> lasts;
     const auto workOf = [&](OpIndex op) -> const GpuWork::Span* {
@@ -129,19 +129,19 @@ void countCausality(const CutStep& step, const OpGraph& graph, const Assignment&
     std::nth_element(lasts.begin(), middle, lasts.end());
     for (const auto& [ranks, offsets] : pairs) {
         if (offsets.least == INT64_MIN || offsets.most == INT64_MAX) continue; // any shift would do
-        share.add(offsets.least <= offsets.most + *middle / kEarly);
+        fraction.add(offsets.least <= offsets.most + *middle / kEarly);
     }
 }
 
 /// A send follows the op that made its payload, at once or, where several go together, with the next op's.
-void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Share& share) {
+void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         int expected = 0;
         int seen = 0;
         for (std::size_t i = 1; i < assignment[r].size(); ++i) {
             expected += sends(graph, graph.firstOf(Rank{r}) + static_cast<OpIndex>(i - 1)) ? 1 : 0;
             seen += step.ranks[r][i].sends_before;
-            share.add(std::abs(expected - seen) <= 1);
+            fraction.add(std::abs(expected - seen) <= 1);
         }
     }
 }
@@ -165,11 +165,11 @@ std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, cons
 ScheduleFit judge(const ObservedPipeline& observed, Schedule schedule) {
     ScheduleFit fit;
     const OpGraph graph(schedule);
-    fit.order = orderShare(observed, schedule);
-    fit.ends = endsShare(observed, graph, schedule.vpp);
-    Share links;
-    Share causality;
-    Share calls;
+    fit.order = orderFraction(observed, schedule);
+    fit.ends = endsFraction(observed, graph, schedule.vpp);
+    Fraction links;
+    Fraction causality;
+    Fraction calls;
     for (const CutStep& step : observed.steps) {
         const Assignment assignment = assign(step, schedule);
         countLinks(step, schedule, assignment, links);

@@ -1,6 +1,5 @@
 #include "core/recognise/fit_schedule.h"
 
-#include "core/recognise/fit_evidence.h"
 #include "core/recognise/match_schedule.h"
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 #include "core/recognise/step_cuts.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,14 @@ namespace bubblescope {
 /// A schedule that may explain what unannotated ranks did, and how well it does.
 struct ScheduleFit {
     Schedule schedule;
-    double confidence = 0; ///< product of the shares below, divided by the number of other orders that do as well
-    double order = 0;      ///< share of the steps' ranks whose forwards and backwards come in the schedule's order
+    double confidence = 0; ///< product of the fractions below, divided by the number of other orders that do as well
+    double order = 0;      ///< fraction of the steps' ranks whose forwards and backwards come in the schedule's order
     double ends = 1;       ///< of the places where the first and last stage should transfer nothing, those where
                            ///< nothing was; of the worse of the two
-    double links = 1;      ///< share of autograd's flows that tie ops of one micro-batch and stage
-    double causality = 1;  ///< share of the pairs of ranks on whose clocks, shifted as may be, no op starts before its
-                           ///< input was made
-    double calls = 1;      ///< share of the ops by which as many sends were made as should be, one more or less
+    double links = 1;      ///< fraction of autograd's flows that tie ops of one micro-batch and stage
+    double causality = 1;  ///< fraction of the pairs of ranks on whose clocks, shifted as may be, no op starts before
+                           ///< its input was made
+    double calls = 1;      ///< fraction of the ops by which as many sends were made as should be, one more or less
     std::vector<std::string> alternatives; ///< other schedules, of another order, that explain the trace as well
 };
 
@@ -37,5 +38,12 @@ struct ObservedPipeline {
 /// others are named. Where `options` names a schedule or family, it alone is judged, and only the number of its ops
 /// must agree.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
+
+/// Which block of a step's rank is which op of the rank's list: the k-th forward block the k-th forward, and so the
+/// backwards. One block number an op; empty where their numbers differ.
+[[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
+
+/// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit but the alternatives.
+[[nodiscard]] ScheduleFit judge(const ObservedPipeline& observed, Schedule schedule);
 
 } // namespace bubblescope

@@ -1,15 +1,12 @@
 #pragma once
 
-#include "core/base/diagnostic.h"
 #include "core/base/time.h"
 #include "core/schedule/op.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
-#include "core/trace/trace.h"
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -58,30 +55,5 @@ struct FoundOps {
     std::optional<RunInfo> info;
     bool homes_are_global = false; ///< homes are global ranks of the job, whose places in a mesh may be known
 };
-
-class TraceShare;
-struct OwnHome;
-
-/// Whose a track of our own files is: by the name of its process, else by its file's rank.
-[[nodiscard]] std::optional<OwnHome> ownHome(const Trace& trace, const Track& track);
-
-/// What our own files in a share of a trace tell.
-struct NativeMarks {
-    struct Statement {
-        TimeNs time{0};
-        std::uint32_t file = 0;
-        RunInfo info;
-    };
-    std::vector<Statement> statements; ///< of the run that made a file, by time
-    std::vector<FoundOp> ops;          ///< by file
-    std::vector<FoundComm> comm;       ///< by file
-    /// Ranks that share the stages of others, and are left out: the first of a tensor-parallel group stands for it.
-    std::int64_t other_tensor_ranks = 0;
-};
-[[nodiscard]] NativeMarks nativeMarks(const TraceShare& share);
-
-/// Ops as our own files tell them; none where there are no such files. `shares` are those of a whole trace.
-[[nodiscard]] FoundOps joinNativeMarks(std::vector<NativeMarks> shares, std::span<const TraceFile> files,
-                                       DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -2,7 +2,7 @@
 
 #include "core/base/job.h"
 
-#include "core/recognise/name_parts.h"
+#include "core/recognise/name_pattern.h"
 
 #include <algorithm>
 #include <array>

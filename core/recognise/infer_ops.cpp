@@ -1,9 +1,8 @@
 #include "core/recognise/infer_ops.h"
 
 #include "core/base/text.h"
-#include "core/recognise/fit_evidence.h"
-#include "core/recognise/infer_transfers.h"
-#include "core/recognise/trace_share.h"
+#include "core/recognise/fit_schedule.h"
+#include "core/recognise/trace_partition.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,6 +33,7 @@ void append(RankBlocks& blocks, RankBlocks&& more) {
 }
 
 RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
+    std::erase_if(files, [](const RankBlocks& file) { return file.blocks.empty(); });
     std::stable_sort(files.begin(), files.end(), [](const RankBlocks& a, const RankBlocks& b) {
         return a.blocks.front().host_start < b.blocks.front().host_start;
     });
@@ -212,13 +212,13 @@ std::string seenOrder(const ObservedPipeline& observed) {
 
 } // namespace
 
-std::vector<RankBlocks> blocksOfFiles(TraceShare& share) {
-    const GpuWork& gpu = share.gpu();
-    std::vector<RankBlocks> files;
-    for (std::uint32_t file = 0; file < share.trace().files().size(); ++file) {
-        if (share.control().stopRequested()) break;
-        const std::int64_t rank = share.rankOf(file);
-        const HostEvents events = hostEvents(share.trace(), file, rank, gpu, share.control());
+Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition) {
+    const GpuWork& gpu = partition.gpu();
+    std::vector<RankBlocks> files(partition.fileCount());
+    for (std::uint32_t file = 0; file < files.size(); ++file) {
+        if (partition.control().stopRequested()) break;
+        const std::int64_t rank = partition.rankOf(file);
+        const HostEvents events = hostEvents(partition.trace(), file, rank, gpu, partition.control());
         const bool transfers = std::any_of(events.events.begin(), events.events.end(),
                                            [](const HostEvent& event) { return event.deed == Deed::Transfer; });
         if (!transfers) continue;
@@ -227,7 +227,7 @@ std::vector<RankBlocks> blocksOfFiles(TraceShare& share) {
             const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end);
             block.device_idle = work ? work->idle : TimeNs{0};
         }
-        if (!blocks.blocks.empty()) files.push_back(std::move(blocks));
+        if (!blocks.blocks.empty()) files[file] = std::move(blocks);
     }
     return files;
 }

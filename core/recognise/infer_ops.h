@@ -5,7 +5,10 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/run.h"
+#include "core/recognise/step_cuts.h"
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,14 +26,25 @@ struct Inference {
 /// whose order, transfers and dependencies explain those of all steps says which block is which op. A schedule or
 /// family in `options` takes the place of the registry's. `places` tells pipelines apart where it is known; else the
 /// peers of transfers do.
-/// `files` has the trace's files, `file_blocks` those of blocksOfFiles() in the same order, and `file_marks` one
-/// entry a file.
+/// `file_blocks` and `file_marks` have one entry for each of the trace's `files`.
 [[nodiscard]] Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,
                                  const std::vector<ProfilerMarks>& file_marks, const LoadOptions& options,
                                  const std::optional<RankPlaces>& places, DiagnosticLog& log);
 
-/// The blocks of those of a share's files that both computed and transferred something: only they can be part of a
-/// pipeline.
-[[nodiscard]] std::vector<RankBlocks> blocksOfFiles(TraceShare& share);
+/// The blocks of files that both computed and transferred something: only they can be part of a pipeline. None of the
+/// others.
+[[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition);
+
+/// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send lies
+/// behind the op that makes its payload, and a receive before the op that takes it; to and from each peer they keep the
+/// order of those ops, as message passing does. Where a rank has not as many of them in a step as its ops need, none of
+/// that kind and peer is taken, and `unmatched` counts them.
+///
+/// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
+/// Found transfers are numbered as the ops of inferOps() are: `home` is the pipeline rank.
+[[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps,
+                                                    std::span<const RankBlocks* const> ranks,
+                                                    std::span<const std::int64_t> group, const Schedule& schedule,
+                                                    std::int64_t& unmatched);
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
-#include "core/recognise/infer_transfers.h"
+#include "core/recognise/infer_ops.h"
 
-#include "core/recognise/fit_evidence.h"
+#include "core/recognise/fit_schedule.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>

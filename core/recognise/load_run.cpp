@@ -1,13 +1,9 @@
 #include "core/cost/measured_times.h"
-#include "core/recognise/apply_rule.h"
 #include "core/recognise/assemble.h"
-#include "core/recognise/infer_ops.h"
+#include "core/recognise/load_tasks.h"
 #include "core/recognise/match_schedule.h"
-#include "core/recognise/native_checks.h"
-#include "core/recognise/questions.h"
-#include "core/recognise/replicas.h"
+#include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
-#include "core/recognise/trace_shares.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,17 +24,15 @@ std::string nameInput(const std::vector<std::filesystem::path>& paths) {
     return paths.size() <= 1 ? first : fmt::format("{} and {} more", first, paths.size() - 1);
 }
 
-using Categories = std::vector<std::pair<std::string, std::size_t>>; ///< with their numbers of slices
-
 /// "cpu_op 5000, user_annotation 180": the commonest categories.
-std::string categorySummary(const std::vector<Categories>& shares) {
+std::string categorySummary(const std::vector<CategoryCounts>& files) {
     constexpr std::size_t kShown = 6;
-    std::map<std::string, std::size_t> counts;
-    for (const Categories& share : shares) {
-        for (const auto& [category, count] : share)
+    CategoryCounts counts;
+    for (const CategoryCounts& file : files) {
+        for (const auto& [category, count] : file)
             counts[category] += count;
     }
-    Categories order(counts.begin(), counts.end());
+    std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string out;
     for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
@@ -49,16 +43,16 @@ std::string categorySummary(const std::vector<Categories>& shares) {
     return out;
 }
 
-Result<FoundOps> nothingRecognised(TraceShares& shares, const std::string& where, const std::string& why_not) {
+Result<FoundOps> nothingRecognised(PartitionedTrace& trace, const std::string& where, const std::string& why_not) {
     std::vector<std::string> looked_for;
     for (const RecognitionRule& rule : builtinRules()) {
         looked_for.push_back(fmt::format("'{}' ({})", rule.ops.front().name.text(), rule.name));
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<Categories> categories, shares.ask(CategoriesOf{}));
-    const std::string found = shares.sliceCount() == 0 ? std::string("no slices at all")
-                                                       : fmt::format("{} slices of the categories {}",
-                                                                     shares.sliceCount(), categorySummary(categories));
-    const bool kineto = std::any_of(shares.files().begin(), shares.files().end(),
+    BUBBLESCOPE_ASSIGN(const std::vector<CategoryCounts> categories, trace.extract(kCategories));
+    const std::string found = trace.sliceCount() == 0 ? std::string("no slices at all")
+                                                      : fmt::format("{} slices of the categories {}",
+                                                                    trace.sliceCount(), categorySummary(categories));
+    const bool kineto = std::any_of(trace.files().begin(), trace.files().end(),
                                     [](const TraceFile& file) { return file.format == "kineto"; });
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
@@ -70,14 +64,14 @@ Result<FoundOps> nothingRecognised(TraceShares& shares, const std::string& where
                : "--rules teaches other names");
 }
 
-void describeInput(const TraceShares& shares, Run& run) {
-    for (const TraceFile& file : shares.files()) {
+void describeInput(const PartitionedTrace& trace, Run& run) {
+    for (const TraceFile& file : trace.files()) {
         if (file.format.empty()) continue; // could not be used
         run.files.push_back(file.path);
         if (run.format.empty()) run.format = file.format;
     }
-    run.slices = static_cast<std::int64_t>(shares.sliceCount());
-    run.span = shares.span();
+    run.slices = static_cast<std::int64_t>(trace.sliceCount());
+    run.span = trace.span();
 }
 
 /// Homes that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
@@ -112,36 +106,22 @@ bool holdsOps(const FoundOps& found) {
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
-/// What the shares of a trace say of each of its files.
-template <class T>
-std::vector<T> byFile(std::vector<std::vector<T>> shares) {
-    std::vector<T> files;
-    for (std::vector<T>& share : shares)
-        std::ranges::move(share, std::back_inserter(files));
-    return files;
-}
-
-Result<std::vector<ProfilerMarks>> askMarks(TraceShares& shares) {
-    BUBBLESCOPE_ASSIGN(auto marks, shares.ask(ProfilerMarksOf{}));
-    return byFile(std::move(marks));
-}
-
 /// By our own marks, the user's rules, the built-in ones, else by inference.
-Result<FoundOps> recognise(TraceShares& shares, const LoadOptions& options, const std::string& where, Run& run,
+Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
-    const std::span<const TraceFile> files = shares.files();
+    const std::span<const TraceFile> files = trace.files();
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, options.mesh));
-    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> own_marks, shares.ask(NativeMarksOf{}));
-    if (FoundOps own = joinNativeMarks(std::move(own_marks), files, log); holdsOps(own)) {
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, trace.extract(kNativeMarks));
+    if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {
         run.annotation = "Bubblescope";
-        return own;
+        return native;
     }
     for (std::size_t i = 0; i < options.rules.size() + builtinRules().size(); ++i) {
-        const RecognitionRule& rule = shares.own().rule(i);
-        BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, shares.ask(RuleFindsOf{i}));
-        const RuleMatches matches = joinFinds(rule, std::move(finds), files, log);
+        const RecognitionRule& rule = trace.local().rule(i);
+        BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, trace.extract(kRuleFinds, RuleQuery{i}));
+        const RuleMatches matches = mergeRuleFinds(rule, std::move(finds), files, log);
         if (matches.matches.empty()) continue;
-        BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, askMarks(shares));
+        BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
         FoundOps found = applyRule(rule, matches, marks, files, log);
         if (!holdsOps(found)) continue;
         run.annotation = rule.name;
@@ -149,10 +129,10 @@ Result<FoundOps> recognise(TraceShares& shares, const LoadOptions& options, cons
         if (found.homes_are_global && run.places) placeHomes(found, *run.places, where, log);
         return found;
     }
-    BUBBLESCOPE_ASSIGN(std::vector<std::vector<RankBlocks>> blocks, shares.ask(BlocksOf{}));
-    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, askMarks(shares));
-    Inference inferred = inferOps(files, byFile(std::move(blocks)), marks, options, run.places, log);
-    if (inferred.found.ops.empty()) return nothingRecognised(shares, where, inferred.why_not);
+    BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, trace.extract(kComputeBlocks));
+    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
+    Inference inferred = inferOps(files, std::move(blocks), marks, options, run.places, log);
+    if (inferred.found.ops.empty()) return nothingRecognised(trace, where, inferred.why_not);
     run.annotation = "inferred from the order of compute and transfers";
     run.explanation = std::move(inferred.explanation);
     return std::move(inferred.found);
@@ -227,9 +207,10 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
 }
 
 /// Of the pipeline that was found: records of ranks and chunks that it has not are counted and left out.
-Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std::string& where, DiagnosticLog& log) {
-    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, shares.ask(NativeChecksOf{}));
-    CheckLog checks = joinNativeChecks(std::move(found), log);
+Result<CheckLog> readChecks(PartitionedTrace& trace, const Layout& layout, const std::string& where,
+                            DiagnosticLog& log) {
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, trace.extract(kNativeChecks));
+    CheckLog checks = mergeNativeChecks(std::move(found), log);
     const auto stray = [&](const auto& record) {
         return record.rank.value >= layout.pp || record.op.chunk.value >= layout.vpp;
     };
@@ -242,28 +223,28 @@ Result<CheckLog> readChecks(TraceShares& shares, const Layout& layout, const std
 }
 
 Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                 Coordinator* lead) {
+                 Coordinator* coordinator) {
     DiagnosticLog log;
-    BUBBLESCOPE_ASSIGN(const std::shared_ptr<TraceShares> shares,
-                       TraceShares::read(paths, control, options.rules, lead, log));
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
+                       PartitionedTrace::read(paths, control, options.rules, coordinator, log));
     const std::string where = nameInput(paths);
     if (control.stopRequested()) return cancelledError();
 
     Run run;
-    if (lead == nullptr)
-        run.trace = shares->own().sharedTrace();
+    if (coordinator == nullptr)
+        run.trace = trace->local().sharedTrace();
     else
-        run.shares = shares;
-    describeInput(*shares, run);
-    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(*shares, options, where, run, log));
+        run.partitions = trace;
+    describeInput(*trace, run);
+    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(*trace, options, where, run, log));
     run.info = found.info;
-    shares->own().forgetGpu(); // this process has the most to hold from here on
+    trace->local().forgetGpu(); // this process has the most to hold from here on
     if (control.stopRequested()) return cancelledError();
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
-    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*shares, layout, where, log));
+    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();
     BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
     run.problems = log.take();
@@ -273,7 +254,7 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& co
 } // namespace
 
 std::span<const TraceFile> Run::inputs() const {
-    if (shares != nullptr) return shares->files();
+    if (partitions != nullptr) return partitions->files();
     return trace != nullptr ? trace->files() : std::span<const TraceFile>{};
 }
 
@@ -282,8 +263,29 @@ Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl&
 }
 
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                    Coordinator& lead) {
-    return load(paths, control, options, &lead);
+                    Coordinator& coordinator) {
+    return load(paths, control, options, &coordinator);
+}
+
+Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control) {
+    DiagnosticLog log;
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
+                       PartitionedTrace::read(paths, control, {}, nullptr, log));
+    RecordedChecks result;
+    for (const TraceFile& file : trace->files()) {
+        if (!file.format.empty()) result.files.push_back(file.path);
+    }
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> marks, trace->extract(kNativeMarks));
+    result.info = mergeNativeMarks(std::move(marks), trace->files(), log).info;
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> checks, trace->extract(kNativeChecks));
+    result.log = mergeNativeChecks(std::move(checks), log);
+    result.problems = log.take();
+    if (!result.log.empty()) return result;
+    std::string why = "no check and no digest found";
+    for (const Diagnostic& problem : result.problems)
+        why += fmt::format("; {} ({} times)", problem.message.text(), problem.count);
+    return inputError(paths.empty() ? std::string() : paths.front().string(), why,
+                      "record a run with checks: 'bubblescope run --aadiff …', or the interface for other frameworks");
 }
 
 } // namespace bubblescope

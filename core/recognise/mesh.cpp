@@ -1,6 +1,6 @@
 #include "core/recognise/mesh.h"
 
-#include "core/recognise/name_parts.h"
+#include "core/recognise/name_pattern.h"
 #include "core/recognise/profiler_marks.h"
 
 #include <fmt/format.h>

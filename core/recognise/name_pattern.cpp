@@ -1,7 +1,5 @@
 #include "core/recognise/name_pattern.h"
 
-#include "core/recognise/name_parts.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

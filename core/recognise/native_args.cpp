@@ -1,17 +1,16 @@
 #include "core/recognise/native_args.h"
 
-#include "core/base/text.h"
+#include "core/recognise/name_pattern.h"
 
 namespace bubblescope {
 namespace {
 
-/// The number that follows `prefix` at the begin of `text`, which is cut off.
+/// Removes `prefix` and the number that follows it from the beginning of `text`; returns the number.
 std::optional<std::int64_t> numberAfter(std::string_view prefix, std::string_view& text) {
-    if (!text.starts_with(prefix)) return std::nullopt;
-    std::string_view rest = text.substr(prefix.size());
-    const auto number = takeNumber<std::int64_t>(rest);
-    if (!number || *number < 0) return std::nullopt;
-    text = rest;
+    std::string_view rest = text;
+    if (!takeWord(rest, prefix)) return std::nullopt;
+    const auto number = takeNumber(rest);
+    if (number) text = rest;
     return number;
 }
 

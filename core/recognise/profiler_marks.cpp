@@ -1,13 +1,15 @@
 #include "core/recognise/profiler_marks.h"
 
-#include "core/recognise/name_parts.h"
+#include "core/recognise/name_pattern.h"
+#include "core/recognise/trace_partition.h"
 
 #include <algorithm>
 #include <string_view>
 
 namespace bubblescope {
 
-std::vector<ProfilerMarks> profilerMarks(const Trace& trace) {
+Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition) {
+    const Trace& trace = partition.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
     const StringId wanted = trace.strings().find("user_annotation");
     if (wanted == 0) return files;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/result.h"
 #include "core/trace/trace.h"
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace bubblescope {
+
+class TracePartition;
 
 /// A time range on the host that PyTorch's profiler marked.
 struct Mark {
@@ -23,8 +26,7 @@ struct ProfilerMarks {
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
 };
 
-/// One for each file of the trace.
-[[nodiscard]] std::vector<ProfilerMarks> profilerMarks(const Trace& trace);
+[[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition);
 
 /// The step that a time lies in, nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);

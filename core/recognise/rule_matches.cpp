@@ -2,7 +2,7 @@
 
 #include "core/base/job.h"
 #include "core/recognise/profiler_marks.h"
-#include "core/recognise/trace_share.h"
+#include "core/recognise/trace_partition.h"
 
 #include <algorithm>
 #include <iterator>
@@ -31,23 +31,24 @@ struct RulePlace {
 
 class Matcher {
 public:
-    Matcher(const RecognitionRule& rule, TraceShare& share)
-        : rule_(rule), share_(share), trace_(share.trace()), number_(trace_.strings().size(), kUnknown),
-          stop_(share.control()) {}
+    Matcher(const RecognitionRule& rule, TracePartition& partition)
+        : rule_(rule), partition_(partition), trace_(partition.trace()), number_(trace_.strings().size(), kUnknown),
+          stop_(partition.control()), files_(partition.fileCount()) {}
 
-    RuleFinds match() {
+    std::vector<RuleFinds> match() {
         chooseCategories();
-        if (!rule_.categories.empty() && wanted_.empty()) return {};
-        for (const TrackId track : share_.tracksByFile()) {
-            if (share_.control().stopRequested()) break;
+        if (!rule_.categories.empty() && wanted_.empty()) return std::move(files_);
+        for (const TrackId track : partition_.tracksByFile()) {
+            if (partition_.control().stopRequested()) break;
             readTrack(track);
         }
-        std::ranges::stable_sort(found_.matches, {}, &RuleMatch::start);
-        for (RuleMatch& match : found_.matches) {
-            const bool op = match.kind && !match.on_device;
-            if (op) match.device = launchedBy(match);
+        for (RuleFinds& file : files_) {
+            for (RuleMatch& match : file.matches) {
+                const bool op = match.kind && !match.on_device;
+                if (op) match.device = launchedBy(match);
+            }
         }
-        return std::move(found_);
+        return std::move(files_);
     }
 
 private:
@@ -64,11 +65,12 @@ private:
 
     [[nodiscard]] std::optional<GpuWork::Work> launchedBy(const RuleMatch& match) {
         const Track& track = trace_.tracks()[match.track];
-        return share_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end);
+        return partition_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end);
     }
 
     void readTrack(TrackId id) {
         const Track& track = trace_.tracks()[id];
+        found_ = &files_[track.file];
         std::optional<RulePlace> place;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (stop_.requested()) return;
@@ -79,10 +81,10 @@ private:
             if (!place) place = placeOf(track);
             if (!place->used) return;
             RuleMatch match;
-            match.file = share_.fileOf(track);
+            match.file = partition_.fileOf(track);
             match.track = id;
             match.slice = slice;
-            match.name = nameOf(trace_.sliceNames()[slice]);
+            match.name = nameOf(track.file, trace_.sliceNames()[slice]);
             match.start = trace_.start(slice);
             match.end = trace_.end(slice);
             match.pid = track.pid;
@@ -93,9 +95,11 @@ private:
         }
     }
 
-    std::uint32_t nameOf(StringId name) {
-        const auto [known, is_new] = name_.try_emplace(name, static_cast<std::uint32_t>(found_.names.size()));
-        if (is_new) found_.names.emplace_back(trace_.text(name));
+    std::uint32_t nameOf(std::uint32_t file, StringId name) {
+        if (names_of_ != file) name_.clear();
+        names_of_ = file;
+        const auto [known, is_new] = name_.try_emplace(name, static_cast<std::uint32_t>(found_->names.size()));
+        if (is_new) found_->names.emplace_back(trace_.text(name));
         return known->second;
     }
 
@@ -130,7 +134,7 @@ private:
             return std::optional<std::int64_t>{};
         };
         if (told(RuleField::TensorRank).value_or(0) != 0) {
-            ++found_.other_tensor_ranks; // they compute the same ops at the same time
+            ++found_->other_tensor_ranks; // they compute the same ops at the same time
             return place;
         }
         const auto rank = told(RuleField::RankId);
@@ -143,7 +147,7 @@ private:
 
     [[nodiscard]] std::int64_t sourceRank(const Track& track) const {
         switch (rule_.rank) {
-        case RankSource::File: return share_.rankOf(track.file);
+        case RankSource::File: return partition_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
         case RankSource::Processes: // numbered when all are known
@@ -177,7 +181,7 @@ private:
                 match.kind = spelled.op->kinds.empty() ? kindByWord(spelled, match.slice) : spelled.op->kinds[of];
                 if (!match.kind) continue; // a word that means no op
             }
-            if (fill(match, spelled, of)) found_.matches.push_back(match);
+            if (fill(match, spelled, of)) found_->matches.push_back(match);
         }
     }
 
@@ -189,7 +193,7 @@ private:
         const bool steps_told = !args[static_cast<std::size_t>(RuleField::StepId)].empty();
         const auto microbatch = get(RuleField::MicrobatchId);
         if ((!microbatch && !optimizer) || (steps_told && !match.step)) {
-            ++found_.unlabelled;
+            ++found_->unlabelled;
             return false;
         }
         match.microbatch = optimizer ? 0 : *microbatch;
@@ -202,15 +206,17 @@ private:
     }
 
     const RecognitionRule& rule_;
-    TraceShare& share_;
+    TracePartition& partition_;
     const Trace& trace_;
     std::vector<std::int32_t> number_; ///< by name: its spelling
     std::vector<Spelled> spellings_;
-    std::unordered_map<StringId, std::uint32_t> name_; ///< number in RuleFinds::names
+    std::unordered_map<StringId, std::uint32_t> name_; ///< number in RuleFinds::names of the file
+    std::uint32_t names_of_ = 0;                       ///< that file
     std::set<StringId> wanted_;
     StringId mirrored_ = 0;
     StopCheck stop_;
-    RuleFinds found_;
+    std::vector<RuleFinds> files_;
+    RuleFinds* found_ = nullptr; ///< of the file that is read
 };
 
 bool hasOps(const RuleFinds& found) {
@@ -237,37 +243,42 @@ bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile>
     return guessed;
 }
 
-/// Renames to numbers that all shares have in common.
-void takeOver(RuleFinds&& share, RuleMatches& all) {
+/// Moves a file's matches behind `all`, with names numbered for all files.
+void appendMatches(RuleFinds&& file, RuleMatches& all) {
     std::vector<StringId> names;
-    for (const std::string& name : share.names)
+    for (const std::string& name : file.names)
         names.push_back(all.names.intern(name));
-    for (RuleMatch& match : share.matches)
+    for (RuleMatch& match : file.matches)
         match.name = names[match.name];
-    if (all.matches.empty())
-        all.matches = std::move(share.matches);
+    if (all.matches.capacity() == 0)
+        all.matches = std::move(file.matches);
     else
-        std::ranges::move(share.matches, std::back_inserter(all.matches));
+        std::ranges::move(file.matches, std::back_inserter(all.matches));
+    file.matches = {};
 }
 
 } // namespace
 
-RuleFinds findByRule(const RecognitionRule& rule, TraceShare& share) {
-    return Matcher(rule, share).match();
+std::vector<RuleFinds> extractRuleFinds(const RecognitionRule& rule, TracePartition& partition) {
+    return Matcher(rule, partition).match();
 }
 
-RuleMatches joinFinds(const RecognitionRule& rule, std::vector<RuleFinds> shares, std::span<const TraceFile> files,
-                      DiagnosticLog& log) {
+RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds, std::span<const TraceFile> files,
+                           DiagnosticLog& log) {
     RuleMatches all;
-    if (std::ranges::none_of(shares, hasOps)) return all;
+    if (std::ranges::none_of(finds, hasOps)) return all;
     std::int64_t unlabelled = 0;
     std::int64_t other_tensor_ranks = 0;
-    for (RuleFinds& share : shares) {
-        unlabelled += share.unlabelled;
-        other_tensor_ranks += share.other_tensor_ranks;
-        takeOver(std::move(share), all);
+    std::size_t matches = 0;
+    for (const RuleFinds& file : finds)
+        matches += file.matches.size();
+    for (RuleFinds& file : finds) {
+        unlabelled += file.unlabelled;
+        other_tensor_ranks += file.other_tensor_ranks;
+        if (file.matches.size() < matches) all.matches.reserve(matches);
+        appendMatches(std::move(file), all);
     }
-    if (shares.size() > 1) std::ranges::stable_sort(all.matches, {}, &RuleMatch::start);
+    std::ranges::stable_sort(all.matches, {}, &RuleMatch::start);
     const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
 
     const std::string where = files.front().path.string();

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/recognise/found_ops.h"
 #include "core/recognise/gpu_work.h"
+#include "core/recognise/profiler_marks.h"
 #include "core/recognise/rule_table.h"
 #include "core/trace/trace.h"
 
@@ -13,13 +15,13 @@
 
 namespace bubblescope {
 
-class TraceShare;
+class TracePartition;
 
 /// A slice that a rule's names match, with what they, the args and its thread tell. A pair is two of them.
 struct RuleMatch {
     std::uint32_t file = 0; ///< among all of the trace
-    TrackId track = 0;      ///< within its share
-    SliceId slice = 0;      ///< within its share; the halves of a pair have it in common
+    TrackId track = 0;      ///< within its partition
+    SliceId slice = 0;      ///< within its partition; the halves of a pair share it
     std::uint32_t name = 0; ///< its text: number in RuleFinds::names, or in RuleMatches::names
     TimeNs start{0};
     TimeNs end{0};
@@ -40,22 +42,31 @@ struct RuleMatch {
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
 };
 
-/// What a rule matches in a share of a trace.
+/// What a rule matches in a file.
 struct RuleFinds {
-    std::vector<RuleMatch> matches;      ///< by start
+    std::vector<RuleMatch> matches;      ///< by track, then start
     std::vector<std::string> names;      ///< of the slices
     std::int64_t unlabelled = 0;         ///< that lack what the rule needs to know; left out
     std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group; left out
 };
-[[nodiscard]] RuleFinds findByRule(const RecognitionRule& rule, TraceShare& share);
+[[nodiscard]] std::vector<RuleFinds> extractRuleFinds(const RecognitionRule& rule, TracePartition& partition);
 
 /// What a rule matches in a whole trace.
 struct RuleMatches {
     std::vector<RuleMatch> matches; ///< by start; none where none is an op
     StringPool names;
 };
-/// Slices that were left out are counted in the log: of a tensor-parallel group the first rank stands for all.
-[[nodiscard]] RuleMatches joinFinds(const RecognitionRule& rule, std::vector<RuleFinds> shares,
-                                    std::span<const TraceFile> files, DiagnosticLog& log);
+/// `finds` has one entry for each of `files`. Slices that were left out are counted in the log: of a tensor-parallel
+/// group the first rank stands for all.
+[[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
+                                         std::span<const TraceFile> files, DiagnosticLog& log);
+
+/// The ops and transfers that a rule's matches stand for; none for no matches. An op takes the time of the device work
+/// launched in its range; without that, of the range that the profiler mirrored on the device; else the host's own,
+/// less the wait for its input. Its step is what its name or args say, else the profiler's step, else how often the
+/// same op was there before. `marks` has one entry a file.
+[[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
+                                 const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
+                                 DiagnosticLog& log);
 
 } // namespace bubblescope

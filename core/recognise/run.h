@@ -21,8 +21,8 @@
 namespace bubblescope {
 
 class Coordinator;
+class PartitionedTrace;
 class Trace;
-class TraceShares;
 struct TraceFile;
 
 /// The first op at which an observed order leaves the schedule it is closest to.
@@ -38,7 +38,7 @@ struct Explanation {
     /// "stated": by our own files; "annotations": ops are named in the trace; "inferred": from the order of compute and
     /// transfers; "given": by the user.
     std::string source = "annotations";
-    /// 0 … 1. Named ops: the share of steps that ran in the schedule's order (of a custom one: in the first step's).
+    /// 0 … 1. Named ops: the fraction of steps that ran in the schedule's order (of a custom one: in the first step's).
     /// Inferred: how well the schedule explains order, transfers and times, divided by the number of schedules that do
     /// as well, see ScheduleFit; from 0.8 on the answer can be trusted, below 0.5 there is none.
     double confidence = 1;
@@ -73,9 +73,9 @@ struct Run {
     CheckLog checks;                  ///< what our own files say of checks in bubbles
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
-    TimeNs span{0};                      ///< first to last event
-    std::shared_ptr<const Trace> trace;  ///< the raw slices; null where several processes hold them
-    std::shared_ptr<TraceShares> shares; ///< asks those processes for what is not here; else null
+    TimeNs span{0};                               ///< first to last event
+    std::shared_ptr<const Trace> trace;           ///< the raw slices; null where several processes hold them
+    std::shared_ptr<PartitionedTrace> partitions; ///< those processes' raw slices; else null
 
     /// Those that were to be read; one that could not be used has no format.
     [[nodiscard]] std::span<const TraceFile> inputs() const;
@@ -88,11 +88,23 @@ struct Run {
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                   const LoadOptions& options = {});
 
-/// The same by several processes, of which this one leads and the others serveShare() (trace_shares.h): each reads
-/// some of the files and recognises what is in them, and only that travels. The run is the one that a single process
-/// loads, but for its raw slices, which stay where they were read. `lead` must outlive the run. Errors: also Run, where
-/// a process fails.
+/// The same by several processes, of which this one leads and the others servePartition() (partitioned_trace.h): each
+/// reads some of the files and recognises what is in them, and only that travels. The run is the one that a single
+/// process loads, but for its raw slices, which stay where they were read. `coordinator` must outlive the run. Errors:
+/// also Run, where a process fails.
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                                  const LoadOptions& options, Coordinator& lead);
+                                  const LoadOptions& options, Coordinator& coordinator);
+
+/// What a run recorded of checks and digests, whether or not its files hold ops.
+struct RecordedChecks {
+    std::vector<std::filesystem::path> files;
+    CheckLog log;
+    std::optional<RunInfo> info; ///< what the files say of the run
+    std::vector<Diagnostic> problems;
+};
+
+/// Reads files, or all trace files below directories. Errors: as loadRun(), and Input where there is neither a check
+/// nor a digest.
+[[nodiscard]] Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 } // namespace bubblescope

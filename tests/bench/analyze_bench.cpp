@@ -3,7 +3,7 @@
 // every op and transfer, in steps of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number
 // of steps.
 
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/report.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"

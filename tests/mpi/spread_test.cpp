@@ -1,6 +1,6 @@
 #include "app/cli/analysis_output.h"
+#include "core/analysis/distributed.h"
 #include "core/analysis/report.h"
-#include "core/analysis/responders.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/report/run_page.h"
@@ -43,7 +43,6 @@ std::string sayOf(Result<Run> loaded, ClockUse use) {
     const auto diagnosed = diagnoseRun(std::move(loaded).value(), options);
     if (!diagnosed.ok()) return fmt::format("exit {}: {}", exitCode(diagnosed.error().kind), diagnosed.error().text());
     const auto& [run, report] = diagnosed.value();
-    if (run.shares != nullptr && !run.shares->status().ok()) return run.shares->status().error().text();
     return cli::analysisJson(run, report).dump(1) + cli::analysisText(run, report, std::nullopt) +
            runPage(run, report, {});
 }
@@ -56,7 +55,7 @@ std::string alone(const Paths& paths, const LoadOptions& options, ClockUse clock
 std::string together(std::size_t members, const Paths& paths, const LoadOptions& options, ClockUse clocks) {
     return test::asTeam(members, [&](ProcessTeam& team) {
         if (!team.isRoot()) {
-            const Status served = serveShare(team, options.rules, shareResponders());
+            const Status served = servePartition(team, options.rules, analysisTasks());
             return served.ok() ? std::string{} : served.error().text();
         }
         Coordinator lead(team);

@@ -1,6 +1,6 @@
 #include "app/gui/live/live_session.h"
 
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 
 #include <algorithm>
 #include <iterator>

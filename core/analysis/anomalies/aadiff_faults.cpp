@@ -1,5 +1,5 @@
 #include "core/aadiff/mismatch.h"
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 
 #include <map>
 #include <string>

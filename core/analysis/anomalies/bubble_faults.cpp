@@ -1,4 +1,4 @@
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/timeline/bubbles.h"
 
@@ -24,7 +24,7 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
     std::vector<double> shares;
     for (std::size_t s = 0; s < input.analyses.size(); ++s) {
         const auto excess = excessOf(input.analyses[s]);
-        if (excess) shares.push_back(input.share(*excess, s));
+        if (excess) shares.push_back(input.fraction(*excess, s));
     }
     const auto excess = excessOf(input.analyses[input.typical_step]);
     if (shares.empty() || !excess) return;
@@ -164,7 +164,7 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
         for (const Blocked& place : places)
             per_step[place.step] += place.when.end - place.when.start;
         const auto worst = std::ranges::max_element(per_step, {}, [](const auto& entry) { return entry.second; });
-        if (!input.worthTelling(worst->second, worst->first)) continue;
+        if (!input.worthReporting(worst->second, worst->first)) continue;
         const Blocked& shown = *std::ranges::max_element(places, {}, [&](const Blocked& place) {
             return place.step == worst->first ? place.when.end - place.when.start : TimeNs{-1};
         });
@@ -182,7 +182,7 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
             "rank {} waited for the input of {} before it ran {}, whose input was there: {} of step {} ({:.1f} %), and "
             "the like in {} of {} steps.",
             rank.value, opName(shown.waited_for), opName(shown.op), formatTime(worst->second), *anomaly.step,
-            100 * input.share(worst->second, worst->first), per_step.size(), input.run.steps.size());
+            100 * input.fraction(worst->second, worst->first), per_step.size(), input.run.steps.size());
         anomaly.suggestion =
             say("Post that receive later, or without blocking, and wait for it just before the op that "
                 "needs it.");

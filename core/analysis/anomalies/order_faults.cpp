@@ -1,6 +1,6 @@
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/graph/validate.h"
-#include "core/recognise/name_parts.h"
+#include "core/recognise/name_pattern.h"
 
 #include <algorithm>
 #include <iterator>
@@ -92,7 +92,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
         const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
         if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
         const TimeNs longer = step.wall() - input.run.steps[input.typical_step].wall();
-        anomaly.severity = input.worthTelling(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
+        anomaly.severity = input.worthReporting(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
         const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
         anomaly.evidence = {{"index", static_cast<double>(index)},
                             {"step_longer_ns", static_cast<double>(longer.count())}};

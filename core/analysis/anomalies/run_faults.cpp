@@ -1,15 +1,13 @@
-#include "core/analysis/anomalies/input.h"
-#include "core/analysis/anomalies/memory_peaks.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/change_point.h"
-#include "core/recognise/trace_shares.h"
+#include "core/analysis/statistics/robust.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <string>
 
-// What concerns a run as a whole: its step times, clocks, records and memory.
+// What concerns a run as a whole: its step times, clocks, records, memory and devices.
 namespace bubblescope {
 
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
@@ -141,25 +139,12 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found) {
     }
 }
 
-Result<MemoryPeaks::Answer> MemoryPeaks::answer(TraceShare& share) const {
-    const Trace& trace = share.trace();
-    Answer peak_of_file;
-    for (const CounterSeries& series : trace.counters()) {
-        std::string name(trace.text(series.name));
-        std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        if (name.find("memory") == std::string::npos || series.values.empty()) continue;
-        double& peak = peak_of_file[share.firstFile() + series.file];
-        peak = std::max(peak, *std::ranges::max_element(series.values));
-    }
-    return peak_of_file;
-}
-
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
     if (input.memory_estimate.empty()) return;
-    MemoryPeaks::Answer peak_of_file;
-    for (MemoryPeaks::Answer& share : askRun(input.run, MemoryPeaks{}))
-        peak_of_file.merge(share);
-    for (const auto& [file, peak] : peak_of_file) {
+    const auto& peaks = input.slices.memory_peaks;
+    for (std::size_t file = 0; file < peaks.size(); ++file) {
+        if (!peaks[file]) continue;
+        const double peak = *peaks[file];
         const auto global = input.run.inputs()[file].rank;
         if (!global || static_cast<std::size_t>(*global) >= input.memory_estimate.size()) continue;
         const auto estimate = static_cast<double>(input.memory_estimate[static_cast<std::size_t>(*global)]);
@@ -174,6 +159,31 @@ void findMemoryFaults(const AnomalyInput& input, Anomalies& found) {
         anomaly.suggestion =
             say("Check the memory model's sizes; fragmentation and buffers of the communication library "
                 "are not in it.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
+void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
+    constexpr std::size_t kFewestOps = 4;
+    for (const auto& [stage, gaps] : input.slices.device_gaps) {
+        const double fraction = statistics::median(gaps.fractions);
+        if (gaps.fractions.size() < kFewestOps || fraction < input.limits.device_gaps) continue;
+        const auto& [rank, chunk] = stage;
+        const TimeNs idle = gaps.idle / static_cast<std::int64_t>(input.run.steps.size());
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::LaunchBound;
+        anomaly.severity = Severity::Warning;
+        anomaly.rank = rank;
+        anomaly.chunk = chunk;
+        anomaly.evidence = {{"chunk", chunk.value},
+                            {"gap_share", fraction},
+                            {"idle_per_step_ns", static_cast<double>(idle.count())},
+                            {"ops", static_cast<double>(gaps.fractions.size())}};
+        anomaly.message = say("the device of rank {} idles for {:.0f} % of the time inside the ops of chunk {} "
+                              "({} a step): the host launches kernels more slowly than they run.",
+                              rank.value, 100 * fraction, chunk.value, formatTime(idle));
+        anomaly.suggestion = say("Record CUDA graphs, compile the model, or fuse small kernels; look for synchronising "
+                                 "calls in the ops.");
         found.push_back(std::move(anomaly));
     }
 }

@@ -1,6 +1,4 @@
-#include "core/analysis/anomalies/input.h"
-#include "core/analysis/anomalies/op_samples.h"
-#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
 
@@ -89,7 +87,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
         if (corrected[place++] > input.limits.chance) continue;
         const std::size_t s = *stepOf(transfers, input.typical_step);
         const TimeNs cost = costOf(input, s, link, usual);
-        if (!input.worthTelling(cost, s)) continue;
+        if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
         anomaly.message = say(
@@ -97,7 +95,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
             "shorter ({:.1f} %) if they were like the others.",
             anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))}),
             typical(transfers) / std::max(1.0, usual), formatTime(TimeNs{static_cast<std::int64_t>(usual)}),
-            formatTime(cost), 100 * input.share(cost, s));
+            formatTime(cost), 100 * input.fraction(cost, s));
         anomaly.suggestion =
             say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
                 "and whether it goes the way it should.");
@@ -147,7 +145,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         if (corrected[candidate.place] > input.limits.chance) continue;
         const std::size_t s = candidate.step;
         const TimeNs cost = costOf(input, s, candidate.link, candidate.before);
-        if (!input.worthTelling(cost, s)) continue;
+        if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly =
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
         anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
@@ -157,7 +155,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
             anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(candidate.before)}),
             formatTime(TimeNs{static_cast<std::int64_t>(candidate.after)}),
             candidate.after / std::max(1.0, candidate.before), input.run.steps[s].index, formatTime(cost),
-            100 * input.share(cost, s));
+            100 * input.fraction(cost, s));
         anomaly.suggestion = say("Find out what else uses that link, and look at its error counters.");
         found.push_back(std::move(anomaly));
     }

@@ -1,6 +1,4 @@
-#include "core/analysis/anomalies/input.h"
-#include "core/analysis/anomalies/op_samples.h"
-#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
 
@@ -75,7 +73,7 @@ Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const OpRo
     anomaly.message = say("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
                           "shorter ({:.1f} %) without that.",
                           step.index, name, row.rank.value, formatTime(worst.duration()), ratio, formatTime(usual),
-                          more, formatTime(cost), 100 * input.share(cost, row.step));
+                          more, formatTime(cost), 100 * input.fraction(cost, row.step));
     anomaly.suggestion =
         say("Once is chance (garbage collection, a page fault, another process); if it comes back, look "
             "at what else ran on that host at that time.");
@@ -93,7 +91,7 @@ void tellWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& 
         ops += of_first(entry) ? entry.second.samples.size() : 0;
     std::erase_if(by_row, of_first);
     const TimeNs longer = input.wall(0) - input.wall(input.typical_step);
-    if (!input.worthTelling(longer, 0)) return;
+    if (!input.worthReporting(longer, 0)) return;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::SlowOp;
     anomaly.severity = Severity::Notice;
@@ -150,7 +148,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies&
         double excess = 0;
         for (const std::size_t sample : slow.samples)
             excess += samples.duration(sample) - usual[samples.group(sample)];
-        if (!input.worthTelling(TimeNs{static_cast<std::int64_t>(excess)}, row.step)) continue;
+        if (!input.worthReporting(TimeNs{static_cast<std::int64_t>(excess)}, row.step)) continue;
         if (!costs || costs->first != row.step)
             costs.emplace(row.step, StepCosts(input.run.steps[row.step], input.knownOf(row.step)));
         std::map<const TimelineOp*, TimeNs> usual_of;
@@ -161,7 +159,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies&
             const auto known = usual_of.find(&op);
             return known == usual_of.end() ? op.duration() : known->second;
         });
-        if (input.worthTelling(cost, row.step)) found.push_back(describe(input, samples, row, slow, cost));
+        if (input.worthReporting(cost, row.step)) found.push_back(describe(input, samples, row, slow, cost));
     }
 }
 

@@ -1,6 +1,4 @@
-#include "core/analysis/anomalies/input.h"
-#include "core/analysis/anomalies/op_samples.h"
-#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
 
@@ -118,7 +116,7 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
             "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
             place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
             formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
-            100 * input.share(cost, input.typical_step));
+            100 * input.fraction(cost, input.typical_step));
     anomaly.suggestion = last ? say("Give the last stage fewer layers, for the head and the loss weigh as some layers "
                                     "('bubblescope partition' finds a split).")
                               : say("Move layers to other stages, or look at the device.");
@@ -172,7 +170,7 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         if (!costs) costs.emplace(input.run.steps[input.typical_step], input.knownOf(input.typical_step));
         loads[i].chance = corrected[i];
         const TimeNs cost = costOf(*costs, loads[i]);
-        if (input.worthTelling(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));
+        if (input.worthReporting(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));
     }
 }
 

@@ -1,6 +1,4 @@
-#include "core/analysis/anomalies/input.h"
-#include "core/analysis/anomalies/op_samples.h"
-#include "core/analysis/anomalies/step_costs.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
@@ -53,7 +51,7 @@ std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank 
     const auto step = stepToReplay(input, replica, from);
     if (!step) return std::nullopt;
     const TimeNs cost = costOfRatio(input, *step, rank, ratio);
-    if (!input.worthTelling(cost, *step)) return std::nullopt;
+    if (!input.worthReporting(cost, *step)) return std::nullopt;
     Slowdown slowdown{{}, *step};
     slowdown.anomaly.kind = AnomalyKind::Straggler;
     slowdown.anomaly.severity = input.severityOf(cost, *step);
@@ -119,7 +117,7 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
                               "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
                               nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
-                              100 * input.share(anomaly.cost, slowdown->step));
+                              100 * input.fraction(anomaly.cost, slowdown->step));
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }
@@ -177,7 +175,7 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
                 "{} is {:.2f} times as slow from step {} on as it was before, while the other ranks are not; a step "
                 "would be {} shorter ({:.1f} %) at its former speed.",
                 nameRank(key.first, key.second, samples.replicas()), ratio, input.run.steps[first].index,
-                formatTime(anomaly.cost), 100 * input.share(anomaly.cost, slowdown->step));
+                formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, slowdown->step));
             anomaly.suggestion =
                 say("Find out what happened to it before step {}. {}", input.run.steps[first].index, lookAtDevice());
             found.push_back(std::move(anomaly));
@@ -230,7 +228,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         if (corrected[r] > input.limits.chance) continue;
         const double ratio = level[r] / usual;
         const TimeNs cost = costOfRatio(input, input.typical_step, Rank{r}, ratio);
-        if (!input.worthTelling(cost, input.typical_step)) continue;
+        if (!input.worthReporting(cost, input.typical_step)) continue;
         Anomaly anomaly;
         anomaly.kind = AnomalyKind::Straggler;
         anomaly.severity = input.severityOf(cost, input.typical_step);
@@ -240,7 +238,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
                               "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
                               "them.",
-                              r, vpp, ratio, formatTime(cost), 100 * input.share(cost, input.typical_step));
+                              r, vpp, ratio, formatTime(cost), 100 * input.fraction(cost, input.typical_step));
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }

@@ -1,10 +1,7 @@
 #include "core/analysis/clocks/run_clocks.h"
 
-#include "core/analysis/clocks/collectives.h"
-#include "core/analysis/clocks/native_clocks.h"
-#include "core/analysis/clocks/rank_files.h"
+#include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/clocks/step_events.h"
-#include "core/recognise/trace_shares.h"
 
 #include <fmt/format.h>
 
@@ -58,9 +55,9 @@ struct ClockOwners {
     std::vector<std::string> host; ///< per clock; empty where it is not known
 };
 
-ClockOwners findOwners(const Run& run, const NativeClocks& own, bool one_a_rank) {
+Result<ClockOwners> findOwners(const Run& run, std::span<const NativeClocks> native, bool one_a_rank) {
     ClockOwners owners;
-    owners.file = rankFiles(run);
+    BUBBLESCOPE_ASSIGN(owners.file, rankFiles(run));
     std::map<std::string, int> of_host; // by what names its clock
     std::map<std::uint32_t, int> of_file;
     std::set<RankKey> keys;
@@ -72,10 +69,10 @@ ClockOwners findOwners(const Run& run, const NativeClocks& own, bool one_a_rank)
         const auto file = owners.file.find(key);
         std::string host = file != owners.file.end() ? run.inputs()[file->second].host : std::string{};
         std::string name = host;
-        if (const auto known = own.hosts.find(file != owners.file.end() ? file->second : kNoId);
-            known != own.hosts.end()) {
-            host = known->second.name;
-            name = known->second.clock.empty() ? host : known->second.clock;
+        if (file != owners.file.end() && file->second < native.size() && native[file->second].host) {
+            const RecordedHost& known = *native[file->second].host;
+            host = known.name;
+            name = known.clock.empty() ? host : known.clock;
         }
         const auto fresh = [&] {
             owners.host.push_back(host);
@@ -87,7 +84,7 @@ ClockOwners findOwners(const Run& run, const NativeClocks& own, bool one_a_rank)
             clock = known != of_host.end() ? known->second : (of_host[name] = fresh());
         } else if (one_a_rank) {
             clock = fresh();
-        } else { // nothing says of ranks of no known file that they were recorded apart
+        } else { // nothing shows that ranks of no known file were recorded apart
             const std::uint32_t number = file != owners.file.end() ? file->second : kNoId;
             const auto known = of_file.find(number);
             clock = known != of_file.end() ? known->second : (of_file[number] = fresh());
@@ -102,8 +99,8 @@ struct Events {
     std::vector<Coincidence> coincidences;
 };
 
-Events collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order, const ClockOptions& options,
-                     std::span<const Ping> pings, RunClocks& report) {
+Result<Events> collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order, const ClockOptions& options,
+                             std::span<const NativeClocks> native, RunClocks& report) {
     Events events;
     report.transfers = report.op_orders = report.collectives = report.pings = 0;
     for (const StepTimeline& step : run.steps) {
@@ -118,7 +115,8 @@ Events collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order
     for (const auto& [key, file] : owners.file)
         clock_of_file[file] = owners.clock.at(key);
     if (std::set(clock_of_file.begin(), clock_of_file.end()).size() > 1) {
-        const auto collectives = matchCollectives(askRun(run, CollectivesOf{}));
+        BUBBLESCOPE_ASSIGN(std::vector<FileCollectives> files, extract(run, kCollectives));
+        const auto collectives = matchCollectives(std::move(files));
         addCollectives(collectives, clock_of_file, options.collective_spread, events.precedences, events.coincidences);
         report.collectives = collectives.size();
     }
@@ -130,19 +128,21 @@ Events collectEvents(const Run& run, const ClockOwners& owners, OpOrder op_order
         const auto clock = owners.clock.find({place % replicas, Rank{place / replicas}});
         return clock == owners.clock.end() ? -1 : clock->second;
     };
-    for (Ping ping : pings) {
-        ping.asker = clockOf(ping.asker);
-        ping.replier = clockOf(ping.replier);
-        if (ping.asker < 0 || ping.replier < 0 || ping.asker == ping.replier) continue;
-        addPing(ping, events.precedences);
-        ++report.pings;
+    for (const NativeClocks& file : native) {
+        for (Ping ping : file.pings) {
+            ping.asker = clockOf(ping.asker);
+            ping.replier = clockOf(ping.replier);
+            if (ping.asker < 0 || ping.replier < 0 || ping.asker == ping.replier) continue;
+            addPing(ping, events.precedences);
+            ++report.pings;
+        }
     }
     return events;
 }
 
-void fitClocks(const Run& run, const ClockOwners& owners, OpOrder op_order, const ClockOptions& options,
-               std::span<const Ping> pings, RunClocks& report) {
-    const Events events = collectEvents(run, owners, op_order, options, pings, report);
+Status fitClocks(const Run& run, const ClockOwners& owners, OpOrder op_order, const ClockOptions& options,
+                 std::span<const NativeClocks> native, RunClocks& report) {
+    BUBBLESCOPE_ASSIGN(const Events events, collectEvents(run, owners, op_order, options, native, report));
     const auto fits =
         solveClocks(static_cast<int>(owners.host.size()), events.precedences, events.coincidences, options.limits);
     report.residual = TimeNs{0};
@@ -150,6 +150,7 @@ void fitClocks(const Run& run, const ClockOwners& owners, OpOrder op_order, cons
         rank.fit = fits[static_cast<std::size_t>(owners.clock.at({rank.replica, rank.rank}))];
         report.residual = std::max(report.residual, rank.fit.residual);
     }
+    return {};
 }
 
 std::string nameRank(const RankClock& rank) {
@@ -192,8 +193,11 @@ std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const
 
 Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
     RunClocks report;
-    const NativeClocks own = nativeClocks(run);
-    const ClockOwners owners = findOwners(run, own, options.use == ClockUse::Align);
+    std::vector<NativeClocks> native; // by file
+    if (run.info) {
+        BUBBLESCOPE_ASSIGN(native, extract(run, kNativeClocks));
+    }
+    BUBBLESCOPE_ASSIGN(const ClockOwners owners, findOwners(run, native, options.use == ClockUse::Align));
     for (const auto& [key, clock] : owners.clock) {
         RankClock& rank = report.ranks.emplace_back();
         rank.replica = key.first;
@@ -217,10 +221,10 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
 
-    fitClocks(run, owners, OpOrder::EndToStart, options, own.pings, report);
+    BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::EndToStart, options, native, report));
     if (report.residual > options.tolerance && report.op_orders > 0) { // do the ops hold waits?
         RunClocks looser = report;
-        fitClocks(run, owners, OpOrder::StartToEnd, options, own.pings, looser);
+        BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::StartToEnd, options, native, looser));
         if (looser.residual < report.residual / 2) report = std::move(looser);
     }
     const bool known_to_differ = options.use == ClockUse::Align || nameless == 0;

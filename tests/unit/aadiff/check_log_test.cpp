@@ -1,7 +1,6 @@
 #include "core/aadiff/coverage.h"
 #include "core/aadiff/mismatch.h"
 #include "core/analysis/report.h"
-#include "core/recognise/load_checks.h"
 #include "core/recognise/run.h"
 #include "core/report/run_page.h"
 #include "tests/support/checked_run.h"

@@ -1,4 +1,4 @@
-#include "core/analysis/clocks/collectives.h"
+#include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/clocks/line_set.h"
 #include "core/analysis/clocks/solve.h"
 #include "core/formats/read_trace.h"
@@ -138,8 +138,8 @@ TEST(SolveClocks, RecoversSkewsOfARealJobFromItsCollectives) {
     JobControl control;
     const auto read = readTraces({sharedDir() / "traces/param-dlrm-8rank"}, control);
     ASSERT_TRUE(read.ok());
-    TraceShare whole(read.value().trace);
-    auto collectives = matchCollectives({CollectivesOf{}.answer(whole).value()});
+    TracePartition whole(read.value().trace);
+    auto collectives = matchCollectives(extractCollectives(whole).value());
     ASSERT_EQ(collectives.size(), 8U) << "5 all-to-alls, 3 all-reduces";
     std::mt19937_64 random(3);
     for (int round = 0; round < 20; ++round) {

@@ -4,7 +4,6 @@
 #include "core/aadiff/digest.h"
 #include "core/analysis/report.h"
 #include "core/graph/simulate.h"
-#include "core/recognise/load_checks.h"
 #include "core/recognise/run.h"
 #include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"

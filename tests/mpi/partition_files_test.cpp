@@ -1,5 +1,5 @@
 #include "core/base/wire.h"
-#include "core/recognise/share_files.h"
+#include "core/recognise/partitioned_trace.h"
 
 #include <gtest/gtest.h>
 
@@ -17,15 +17,15 @@ std::vector<InputFile> filesOf(const std::vector<std::uint64_t>& megabytes) {
 
 using Begins = std::vector<std::size_t>;
 
-TEST(ShareFiles, SpreadsBytesEvenly) {
-    EXPECT_EQ(shareFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 4), (Begins{0, 2, 4, 6, 8}));
-    EXPECT_EQ(shareFiles(filesOf({8, 1, 1, 1, 1, 1, 1, 2}), 2), (Begins{0, 1, 8}));
-    EXPECT_EQ(shareFiles(filesOf({1, 1, 1, 9}), 3), (Begins{0, 3, 4, 4})) << "the last has none left";
-    EXPECT_EQ(shareFiles(filesOf({5}), 3), (Begins{0, 1, 1, 1}));
-    EXPECT_EQ(shareFiles(filesOf({0, 0, 0, 0}), 4), (Begins{0, 1, 2, 3, 4})) << "sizes are not known";
+TEST(PartitionFiles, SpreadsBytesEvenly) {
+    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 4), (Begins{0, 2, 4, 6, 8}));
+    EXPECT_EQ(partitionFiles(filesOf({8, 1, 1, 1, 1, 1, 1, 2}), 2), (Begins{0, 1, 8}));
+    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 9}), 3), (Begins{0, 3, 4, 4})) << "the last has none left";
+    EXPECT_EQ(partitionFiles(filesOf({5}), 3), (Begins{0, 1, 1, 1}));
+    EXPECT_EQ(partitionFiles(filesOf({0, 0, 0, 0}), 4), (Begins{0, 1, 2, 3, 4})) << "sizes are not known";
 }
 
-TEST(ShareFiles, NoOtherCutHasASmallerLargestRange) {
+TEST(PartitionFiles, NoOtherCutHasASmallerLargestRange) {
     std::mt19937 random(7);
     for (int round = 0; round < 300; ++round) {
         std::vector<std::uint64_t> sizes(1 + random() % 7);
@@ -42,17 +42,17 @@ TEST(ShareFiles, NoOtherCutHasASmallerLargestRange) {
             for (std::size_t b = a; b <= sizes.size(); ++b)
                 best = std::min(best, largest(a, b));
         }
-        const Begins begins = shareFiles(filesOf(sizes), 3);
+        const Begins begins = partitionFiles(filesOf(sizes), 3);
         ASSERT_EQ(begins.size(), 4U);
         EXPECT_EQ(begins.back(), sizes.size());
         EXPECT_EQ(largest(begins[1], begins[2]), best);
     }
 }
 
-TEST(ShareFiles, StandardInputStaysWithTheFirst) {
+TEST(PartitionFiles, StandardInputStaysWithTheFirst) {
     auto files = filesOf({1, 0, 1});
     files[1].path = "-";
-    EXPECT_EQ(shareFiles(files, 2), (Begins{0, 3, 3}));
+    EXPECT_EQ(partitionFiles(files, 2), (Begins{0, 3, 3}));
 }
 
 TEST(Wire, ValuesComeBackAsTheyWere) {

@@ -1,11 +1,16 @@
 #pragma once
 
+#include "core/graph/step_replay.h"
 #include "core/timeline/step_timeline.h"
 
+#include <compare>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
+// What anomalies are computed from: times of ops and transfers in groups of likes, and what other times would save.
 namespace bubblescope {
 
 /// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end`.
@@ -75,5 +80,58 @@ private:
 
 /// At most this many of a list, evenly spread, for tests whose cost grows faster than the list.
 [[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = 2000);
+
+/// One direction between two ranks of a replica.
+struct LinkKey {
+    int replica = 0;
+    Rank from;
+    Rank to;
+
+    friend auto operator<=>(const LinkKey&, const LinkKey&) = default;
+};
+
+struct Transferred {
+    std::size_t step = 0; ///< index into the run's steps
+    double time = 0;      ///< ns, from when both sides were there
+};
+
+/// A receive that ended before its send started, by the record.
+struct Backwards {
+    std::size_t step = 0; ///< index into the run's steps
+    Rank from;
+    Rank to;
+    TimeNs start{0}; ///< of the receive
+    TimeNs end{0};
+    TimeNs early{0};
+};
+
+/// The transfers of a run of which both sides are recorded. Linear in transfers.
+struct TransferSamples {
+    std::map<LinkKey, std::vector<Transferred>> links; ///< between different ranks; each by step
+    std::vector<Backwards> backwards;                  ///< by step
+
+    explicit TransferSamples(std::span<const StepTimeline> steps);
+};
+
+/// Computes what a step would save with other times, by the same replay as accounting and attribution.
+class StepCosts {
+public:
+    explicit StepCosts(const StepTimeline& step, const StepKnowledge& known = {});
+
+    /// By what the step gets shorter if its ops, but optimizers, take `time(rank, op)`; negative if it gets longer.
+    /// What one half of a pair takes is not known: of what a half would be faster, were it all of the pair, the pair is
+    /// faster by one half. For a stage or a rank, which have both kinds of halves, that adds up.
+    [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
+    /// The same if no transfer from one rank to another takes longer than `most`.
+    [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most);
+
+private:
+    const StepTimeline& step_;
+    ObservedStep observed_;
+    StepReplay replay_;
+    std::vector<TimeNs> durations_; ///< per unit
+    std::vector<TimeNs> delays_;
+    TimeNs length_{0};
+};
 
 } // namespace bubblescope

@@ -2,9 +2,9 @@
 
 #include "core/aadiff/coverage.h"
 #include "core/analysis/anomalies/anomaly.h"
-#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/samples.h"
+#include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/anomalies/thresholds.h"
-#include "core/analysis/anomalies/transfer_samples.h"
 #include "core/analysis/clocks/run_clocks.h"
 #include "core/graph/delay_parts.h"
 #include "core/recognise/run.h"
@@ -15,33 +15,34 @@
 
 namespace bubblescope {
 
-/// What anomalies are looked for in. Refers to its parts, which must outlive it.
+/// The analysed run that is searched for anomalies. Refers to its parts, which must outlive it.
 struct AnomalyInput {
     const Run& run;
     const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
-    std::size_t typical_step = 0;              ///< index of the step that costs of lasting faults are told for
+    std::size_t typical_step = 0;              ///< index of the step for which costs of lasting faults are reported
     const RunClocks& clocks;
     const Thresholds& limits;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
     StepKnowledge known = {};                  ///< for replays of steps, see knownOf()
     std::vector<StepReplays> replays = {};     ///< per step; empty where no check took time
     const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
+    SliceEvidence slices = {};                 ///< empty where raw slices are not searched
 
     [[nodiscard]] StepKnowledge knownOf(std::size_t step) const {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
     }
     [[nodiscard]] TimeNs wall(std::size_t step) const { return analyses[step].wall; }
-    /// As a share of a step; 0 of an empty one.
-    [[nodiscard]] double share(TimeNs time, std::size_t step) const {
+    /// As a fraction of a step; 0 of an empty one.
+    [[nodiscard]] double fraction(TimeNs time, std::size_t step) const {
         const auto whole = static_cast<double>(wall(step).count());
         return whole > 0 ? static_cast<double>(time.count()) / whole : 0;
     }
-    /// True if a fault that costs a step this much is to be told: enough, and more than the clocks' error.
-    [[nodiscard]] bool worthTelling(TimeNs cost, std::size_t step) const {
-        return share(cost, step) >= limits.least_cost && cost > TimeNs{0};
+    /// True if a fault that costs a step this much is to be reported: enough, and more than the clocks' error.
+    [[nodiscard]] bool worthReporting(TimeNs cost, std::size_t step) const {
+        return fraction(cost, step) >= limits.least_cost && cost > TimeNs{0};
     }
     [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
-        return share(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
+        return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
 };
 

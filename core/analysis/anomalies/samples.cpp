@@ -1,5 +1,6 @@
-#include "core/analysis/anomalies/op_samples.h"
+#include "core/analysis/anomalies/samples.h"
 
+#include "core/analysis/clocks/step_events.h"
 #include "core/analysis/statistics/robust.h"
 
 #include <algorithm>
@@ -90,6 +91,61 @@ std::vector<double> thinned(std::vector<double> values, std::size_t most) {
     for (std::size_t i = 0; i < most; ++i)
         kept.push_back(values[i * values.size() / most]);
     return kept;
+}
+
+TransferSamples::TransferSamples(std::span<const StepTimeline> steps) {
+    std::vector<MatchedTransfer> matched;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        matchTransfers(steps[s], matched);
+        auto latest = links.end(); // those of one link follow each other
+        for (const MatchedTransfer& transfer : matched) {
+            const CommSpan& send = *transfer.send;
+            const CommSpan& receive = *transfer.receive;
+            if (const TimeNs early = send.start - receive.end; early > TimeNs{0})
+                backwards.push_back({s, transfer.from, transfer.to, receive.start, receive.end, early});
+            if (transfer.from == transfer.to) continue;
+            const LinkKey link{steps[s].replica, transfer.from, transfer.to};
+            if (latest == links.end() || latest->first != link) latest = links.try_emplace(link).first;
+            const TimeNs time = std::max(TimeNs{0}, receive.end - std::max(send.start, receive.start));
+            latest->second.push_back({s, static_cast<double>(time.count())});
+        }
+    }
+}
+
+StepCosts::StepCosts(const StepTimeline& step, const StepKnowledge& known)
+    : step_(step), observed_(step, known), replay_(observed_.graph), delays_(observed_.delays.total()) {
+    for (UnitIndex unit = 0; unit < observed_.graph.size(); ++unit)
+        durations_.push_back(observed_.graph.duration(unit));
+    length_ = replay_.run({durations_, &observed_.graph.transfer, delays_});
+}
+
+TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time) {
+    const StepGraph& graph = observed_.graph;
+    std::vector<TimeNs> changed = durations_;
+    for (std::size_t unit = 0; unit < changed.size(); ++unit) {
+        const Rank rank{graph.rank[unit]};
+        const TimelineOp* const ops = &step_.ranks[rank.index()][StepGraph::at(graph.op[unit])];
+        if (ops->op.kind == OpKind::Optimizer) continue;
+        // Off what the unit takes: of ops that overlap by the record the graph cuts the later one.
+        TimeNs faster = ops[0].duration() - time(rank, ops[0]);
+        if (graph.pair[unit]) faster = (faster + ops[1].duration() - time(rank, ops[1])) / 2;
+        changed[unit] = std::max(TimeNs{0}, changed[unit] - faster);
+    }
+    return length_ - replay_.run({changed, &graph.transfer, delays_});
+}
+
+TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
+    const StepGraph& graph = observed_.graph;
+    std::array<std::vector<TimeNs>, 2> changed = graph.transfer;
+    for (std::size_t side = 0; side < graph.sides(); ++side) {
+        for (std::size_t unit = 0; unit < durations_.size(); ++unit) {
+            const UnitIndex input = graph.input(side, unit);
+            if (input == kNoUnit || graph.rank[unit] != to.value) continue;
+            if (graph.rank[StepGraph::at(input)] == from.value)
+                changed[side][unit] = std::min(changed[side][unit], most);
+        }
+    }
+    return length_ - replay_.run({durations_, &changed, delays_});
 }
 
 } // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "core/analysis/anomalies/input.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,13 +11,13 @@ Anomalies findAnomalies(const AnomalyInput& input) {
         const OpSamples samples(input.run.steps);
         findStragglers(input, samples, found);
         findSlowStages(input, samples, found);
-        findSlowOps(input, samples, found); // looks at the stragglers
+        findSlowOps(input, samples, found); // uses the stragglers found
     }
     const TransferSamples transfers(input.run.steps);
     findSlowLinks(input, transfers, found);
     findOrderFaults(input, found);
     findLaunchBound(input, found);
-    findBubbleFaults(input, found); // looks at all causes
+    findBubbleFaults(input, found); // uses all causes found
     findStepTimeChanges(input, found);
     findClockFaults(input, transfers, found);
     findLostRecords(input, found);

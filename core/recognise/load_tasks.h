@@ -1,56 +1,47 @@
 #pragma once
 
-#include "core/base/wire.h"
-#include "core/formats/source/dangling_flows.h"
 #include "core/recognise/compute_blocks.h"
-#include "core/recognise/found_ops.h"
+#include "core/recognise/infer_ops.h"
+#include "core/recognise/native_files.h"
+#include "core/recognise/partitioned_trace.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/rule_matches.h"
-#include "core/recognise/trace_share.h"
 
-// How the parts of shares' answers travel: see core/base/wire.h.
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+// What recognition extracts from raw slices (see trace_partition.h).
 namespace bubblescope {
 
-template <class Wire>
-void fields(Wire& wire, InputFile& value) {
-    auto& [path, named, bytes] = value;
-    wire(path, named, bytes);
-}
-template <class Wire>
-void fields(Wire& wire, FileOutcome& value) {
-    auto& [unusable, problems] = value;
-    wire(unusable, problems);
-}
-template <class Wire>
-void fields(Wire& wire, ProcessGroup& value) {
-    auto& [description, ranks] = value;
-    wire(description, ranks);
-}
-template <class Wire>
-void fields(Wire& wire, TraceFile& value) {
-    auto& [path, format, rank, host, groups] = value;
-    wire(path, format, rank, host, groups);
-}
-template <class Wire>
-void fields(Wire& wire, TraceExtent& value) {
-    auto& [first, last] = value;
-    wire(first, last);
-}
-template <class Wire>
-void fields(Wire& wire, TraceShare::Outcome& value) {
-    auto& [files, read, extent, problems] = value;
-    wire(files, read, extent, problems);
-}
-template <class Wire>
-void fields(Wire& wire, SharedArrow& value) {
-    auto& [id, first, file, ends] = value;
-    wire(id, first, file, ends);
-}
-template <class Wire>
-void fields(Wire& wire, FlowEnds& value) {
-    auto& [dangling, shared] = value;
-    wire(dangling, shared);
-}
+/// Ops and transfers of files that Bubblescope wrote.
+inline constexpr Extractor<NativeMarks> kNativeMarks{"native marks", withoutQuery<extractNativeMarks>};
+
+struct RuleQuery {
+    std::size_t rule = 0; ///< number of TracePartition::rule()
+};
+/// What a rule's names match.
+inline constexpr Extractor<RuleFinds, RuleQuery> kRuleFinds{
+    "rule", [](TracePartition& partition, const RuleQuery& query) -> Result<std::vector<RuleFinds>> {
+        return extractRuleFinds(partition.rule(query.rule), partition);
+    }};
+
+inline constexpr Extractor<ProfilerMarks> kProfilerMarks{"profiler marks", withoutQuery<extractProfilerMarks>};
+
+/// The blocks of files that both computed and transferred something; none of the others.
+inline constexpr Extractor<RankBlocks> kComputeBlocks{"compute blocks", withoutQuery<extractComputeBlocks>};
+
+inline constexpr Extractor<NativeChecks> kNativeChecks{"native checks", withoutQuery<extractNativeChecks>};
+
+/// Categories of slices, with their numbers of slices.
+using CategoryCounts = std::map<std::string, std::size_t>;
+[[nodiscard]] Result<std::vector<CategoryCounts>> extractCategories(TracePartition& partition);
+inline constexpr Extractor<CategoryCounts> kCategories{"categories", withoutQuery<extractCategories>};
+
+/// All that processes are asked while a run is loaded.
+[[nodiscard]] PartitionTasks loadTasks();
+
 template <class Wire>
 void fields(Wire& wire, RunInfo& value) {
     auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, placement, paced, pace_tolerance, faults] =
@@ -70,8 +61,8 @@ void fields(Wire& wire, FoundComm& value) {
 }
 template <class Wire>
 void fields(Wire& wire, NativeMarks::Statement& value) {
-    auto& [time, file, info] = value;
-    wire(time, file, info);
+    auto& [time, info] = value;
+    wire(time, info);
 }
 template <class Wire>
 void fields(Wire& wire, NativeMarks& value) {
@@ -124,6 +115,10 @@ template <class Wire>
 void fields(Wire& wire, RankBlocks& value) {
     auto& [rank, blocks, transfers, calls, on_device] = value;
     wire(rank, blocks, transfers, calls, on_device);
+}
+template <class Wire>
+void fields(Wire& wire, RuleQuery& value) {
+    wire(value.rule);
 }
 
 } // namespace bubblescope

@@ -1,0 +1,15 @@
+#include "core/analysis/distributed.h"
+
+#include "core/analysis/anomalies/slice_evidence.h"
+#include "core/analysis/clocks/clock_evidence.h"
+#include "core/recognise/load_tasks.h"
+
+namespace bubblescope {
+
+PartitionTasks analysisTasks() {
+    PartitionTasks tasks = loadTasks();
+    tasks.add(kInstantVotes, kCollectives, kNativeClocks, kHasKernels, kDeviceUse, kMemoryPeaks);
+    return tasks;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,242 @@
+#include "core/recognise/native_files.h"
+
+#include "core/recognise/found_ops.h"
+#include "core/recognise/native_args.h"
+#include "core/recognise/trace_partition.h"
+#include "core/timeline/trace_names.h"
+#include "core/trace/trace.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace bubblescope {
+
+/// One set of args of a loaded trace, for what reads named values (native_args.h). The trace must outlive it.
+struct TraceArgs {
+    const Trace& trace;
+    ArgSetId args;
+
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const { return trace.intArg(args, name); }
+    [[nodiscard]] std::optional<std::string> text(std::string_view name) const { return trace.textArg(args, name); }
+};
+
+namespace {
+
+bool sameRun(const RunInfo& a, const RunInfo& b) {
+    return a.schedule == b.schedule && a.pp == b.pp && a.microbatches == b.microbatches && a.vpp == b.vpp;
+}
+
+/// A statement and the file that made it.
+using FileStatement = std::pair<NativeMarks::Statement, std::size_t>;
+
+std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::span<const TraceFile> files,
+                                 DiagnosticLog& log) {
+    if (statements.empty()) return std::nullopt;
+    std::ranges::stable_sort(statements, {}, [](const FileStatement& one) { return one.first.time; });
+    for (const auto& [other, file] : statements) {
+        if (sameRun(statements.front().first.info, other.info)) continue;
+        log.add("mixed-runs", files[file].path.string(),
+                say("files of different runs were loaded together; the first one's settings are used"));
+    }
+    return std::move(statements.front().first.info);
+}
+
+/// Moves `from` to the end of `to` and frees it.
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+    if (to.capacity() == 0)
+        to = std::move(from);
+    else
+        std::ranges::move(from, std::back_inserter(to));
+    from = {};
+}
+
+} // namespace
+
+std::optional<OwnHome> ownHome(const Trace& trace, const Track& track) {
+    if (const auto home = ownHome(trace.text(track.process_name))) return home;
+    if (const auto rank = trace.files()[track.file].rank) return OwnHome{*rank};
+    return std::nullopt;
+}
+
+Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
+    const Trace& trace = partition.trace();
+    std::vector<NativeMarks> files(partition.fileCount());
+    for (const Instant& instant : trace.instants()) {
+        if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent)
+            continue;
+        files[trace.tracks()[instant.track].file].statements.push_back(
+            {instant.time, nativeRunInfo(TraceArgs{trace, instant.args})});
+    }
+    for (const Track& track : trace.tracks()) {
+        NativeMarks& found = files[track.file];
+        const auto home = ownHome(trace, track);
+        if (home && home->tensor_rank > 0) {
+            found.other_tensor_ranks.push_back({home->rank, home->replica, home->tensor_rank});
+            continue;
+        }
+        for (SliceId slice = track.first_slice; home && slice < track.end_slice; ++slice) {
+            const std::string_view category = trace.category(slice);
+            if (category == trace_names::kOp) {
+                auto op = nativeOp(TraceArgs{trace, trace.sliceArgs()[slice]}, trace.start(slice), trace.end(slice));
+                if (!op) continue;
+                op->home = home->rank;
+                op->replica = home->replica;
+                found.ops.push_back(*op);
+            } else if (const auto kind = nativeCommKind(category)) {
+                auto comm =
+                    nativeComm(TraceArgs{trace, trace.sliceArgs()[slice]}, *kind, trace.start(slice), trace.end(slice));
+                if (!comm) continue;
+                comm->home = home->rank;
+                comm->replica = home->replica;
+                found.comm.push_back(*comm);
+            }
+        }
+    }
+    return files;
+}
+
+FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+    FoundOps found;
+    std::vector<FileStatement> statements;
+    std::set<std::array<std::int64_t, 3>> others;
+    std::size_t ops = 0;
+    std::size_t comm = 0;
+    for (const NativeMarks& file : marks) {
+        ops += file.ops.size();
+        comm += file.comm.size();
+    }
+    for (std::size_t file = 0; file < marks.size(); ++file) {
+        for (NativeMarks::Statement& statement : marks[file].statements)
+            statements.emplace_back(std::move(statement), file);
+        if (marks[file].ops.size() < ops) found.ops.reserve(ops);
+        if (marks[file].comm.size() < comm) found.comm.reserve(comm);
+        append(found.ops, marks[file].ops);
+        append(found.comm, marks[file].comm);
+        others.insert(marks[file].other_tensor_ranks.begin(), marks[file].other_tensor_ranks.end());
+    }
+    found.info = firstInfo(std::move(statements), files, log);
+    if (!others.empty()) {
+        log.add("tensor-parallel", files.empty() ? "" : files.front().path.string(),
+                say("further ranks of tensor-parallel groups are not shown: the first stands for its group"),
+                static_cast<std::int64_t>(others.size()));
+    }
+    return found;
+}
+
+namespace {
+
+class CheckReader {
+public:
+    explicit CheckReader(const TracePartition& partition)
+        : trace_(partition.trace()), files_(partition.fileCount()), logs_(partition.fileCount()),
+          check_(trace_.strings().find(trace_names::kCheck)), digest_(trace_.strings().find(trace_names::kDigest)),
+          run_(trace_.strings().find(trace_names::kRun)) {}
+
+    std::vector<NativeChecks> read() {
+        if (check_ == 0 && digest_ == 0) return std::move(files_);
+        for (const Track& track : trace_.tracks()) {
+            if (!trace_.text(track.thread_name).starts_with(trace_names::kReplay)) continue;
+            for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+                if (trace_.sliceCategories()[slice] == check_)
+                    addCheck(track, trace_.sliceArgs()[slice], trace_.start(slice), trace_.end(slice));
+            }
+        }
+        for (const Instant& instant : trace_.instants()) {
+            const Track& track = trace_.tracks()[instant.track];
+            if (instant.category == check_ && check_ != 0)
+                addCheck(track, instant.args, instant.time, instant.time);
+            else if (instant.category == digest_ && digest_ != 0)
+                addDigest(track, instant);
+            else if (instant.category == run_ && trace_.text(instant.name) == trace_names::kRunEvent)
+                addDevice(track, instant.args);
+        }
+        for (std::size_t file = 0; file < files_.size(); ++file)
+            files_[file].problems = logs_[file].take();
+        return std::move(files_);
+    }
+
+private:
+    std::string where(const Track& track) const { return trace_.files()[track.file].path.string(); }
+
+    /// Whether a record of the track may be used.
+    bool usable(const Track& track, const std::optional<OwnHome>& place) {
+        if (place && placeCanBe(*place)) return true;
+        logs_[track.file].add("bad-check", where(track), say("checks and digests of no rank are left out"));
+        return false;
+    }
+    bool sound(const Track& track, const NativeRecordReader<TraceArgs>& in) {
+        if (in.wrong().empty()) return true;
+        logs_[track.file].add(
+            "bad-check", where(track),
+            say("checks and digests are left out whose '{}' is missing or not what it should be", in.wrong()));
+        return false;
+    }
+
+    void addCheck(const Track& track, ArgSetId args, TimeNs start, TimeNs end) {
+        const auto place = ownHome(trace_, track);
+        if (!usable(track, place)) return;
+        NativeRecordReader in(TraceArgs{trace_, args});
+        CheckRecord check = nativeCheck(in, *place, start, end);
+        if (!sound(track, in)) return;
+        if (contradictsItself(check)) {
+            logs_[track.file].add("bad-check", where(track),
+                                  say("checks that claim to be equal and have two digests are left out"));
+            return;
+        }
+        files_[track.file].checks.push_back(std::move(check));
+    }
+    void addDigest(const Track& track, const Instant& instant) {
+        const auto place = ownHome(trace_, track);
+        if (!usable(track, place)) return;
+        NativeRecordReader in(TraceArgs{trace_, instant.args});
+        DigestRecord digest = nativeDigest(in, *place, instant.time);
+        if (sound(track, in)) files_[track.file].digests.push_back(std::move(digest));
+    }
+    void addDevice(const Track& track, ArgSetId args) {
+        const auto place = ownHome(trace_, track);
+        if (!place || !usable(track, place)) return;
+        CheckedDevice device{trace_.textArg(args, "host").value_or(""), trace_.textArg(args, "device").value_or("")};
+        if (device.host.empty() && device.device.empty()) return;
+        files_[track.file].devices.emplace_back(CheckPlace{static_cast<int>(place->replica),
+                                                           Rank{static_cast<std::int32_t>(place->rank)},
+                                                           static_cast<int>(place->tensor_rank)},
+                                                std::move(device));
+    }
+
+    const Trace& trace_;
+    std::vector<NativeChecks> files_;
+    std::vector<DiagnosticLog> logs_; ///< per file
+    StringId check_;
+    StringId digest_;
+    StringId run_;
+};
+
+} // namespace
+
+Result<std::vector<NativeChecks>> extractNativeChecks(TracePartition& partition) {
+    return CheckReader(partition).read();
+}
+
+CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log) {
+    CheckLog all;
+    for (NativeChecks& file : files) {
+        std::ranges::move(file.checks, std::back_inserter(all.checks));
+        std::ranges::move(file.digests, std::back_inserter(all.digests));
+        for (auto& [place, device] : file.devices)
+            all.devices.try_emplace(place, std::move(device));
+        for (Diagnostic& problem : file.problems)
+            log.add(std::move(problem.kind), std::move(problem.where), std::move(problem.message), problem.count);
+    }
+    all.sort();
+    return all;
+}
+
+} // namespace bubblescope

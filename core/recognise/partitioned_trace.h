@@ -1,0 +1,167 @@
+#pragma once
+
+#include "core/base/process_team.h"
+#include "core/base/wire.h"
+#include "core/recognise/run.h"
+#include "core/recognise/trace_partition.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// Cuts files, in their order, into one range for each process, so that the largest range has as few bytes as possible.
+/// Process i takes files [result[i], result[i + 1]). Standard input belongs to the first process, so with it among the
+/// files that one takes all of them.
+[[nodiscard]] std::vector<std::size_t> partitionFiles(std::span<const InputFile> files, std::size_t processes);
+
+/// The partitions' values in one list.
+template <class Value>
+[[nodiscard]] std::vector<Value> joined(std::vector<std::vector<Value>> partitions) {
+    if (partitions.size() == 1) return std::move(partitions.front());
+    std::vector<Value> all;
+    for (std::vector<Value>& partition : partitions)
+        std::ranges::move(partition, std::back_inserter(all));
+    return all;
+}
+
+/// A trace whose files are spread over processes, one partition in each; or all of it in this process. Made on the
+/// coordinator's root.
+class PartitionedTrace {
+public:
+    /// Reads files, and every trace file below folders, as readTraces() does; what is wrong with them goes to `log`.
+    /// Several processes take neighbouring files of about as many bytes each. `coordinator` is null for this process
+    /// alone; it, `user_rules` and `control` must outlive the result. Errors: as readTraces(), and Run where a process
+    /// fails.
+    [[nodiscard]] static Result<std::shared_ptr<PartitionedTrace>> read(const std::vector<std::filesystem::path>& paths,
+                                                                        JobControl& control,
+                                                                        std::span<const RecognitionRule> user_rules,
+                                                                        Coordinator* coordinator, DiagnosticLog& log);
+
+    [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
+    [[nodiscard]] std::size_t sliceCount() const { return slices_; }
+    [[nodiscard]] TimeNs span() const { return span_; }
+    /// The partition in this process.
+    [[nodiscard]] TracePartition& local() { return local_; }
+
+    /// The answers of all processes, in the order of their files. Errors: Cancelled, and Run where a process fails.
+    template <class Answer, class Query>
+    [[nodiscard]] Result<std::vector<Answer>> run(const PartitionTask<Answer, Query>& task, const Query& query = {});
+
+    /// One value for each of files(). Errors: as run().
+    template <class Value, class Query>
+    [[nodiscard]] Result<std::vector<Value>> extract(const Extractor<Value, Query>& extractor, const Query& query = {});
+
+private:
+    PartitionedTrace(std::span<const RecognitionRule> user_rules, JobControl& control, Coordinator* coordinator)
+        : local_(0, user_rules, control), coordinator_(coordinator) {}
+
+    TracePartition local_;
+    Coordinator* coordinator_;
+    std::vector<TraceFile> files_;
+    std::size_t slices_ = 0;
+    TimeNs span_{0};
+};
+
+/// The same for a loaded run: the answers of all processes; none where its slices are gone.
+template <class Answer, class Query = NoQuery>
+[[nodiscard]] Result<std::vector<Answer>> runTask(const Run& run, const PartitionTask<Answer, Query>& task,
+                                                  const Query& query = {}) {
+    if (run.partitions != nullptr) return run.partitions->run(task, query);
+    std::vector<Answer> answers;
+    if (run.trace == nullptr) return answers;
+    TracePartition whole(run.trace);
+    BUBBLESCOPE_ASSIGN(Answer answer, task.run(whole, query));
+    answers.push_back(std::move(answer));
+    return answers;
+}
+
+/// One value for each of Run::inputs(); none where its slices are gone.
+template <class Value, class Query = NoQuery>
+[[nodiscard]] Result<std::vector<Value>> extract(const Run& run, const Extractor<Value, Query>& extractor,
+                                                 const Query& query = {}) {
+    BUBBLESCOPE_ASSIGN(std::vector<std::vector<Value>> partitions, runTask(run, extractor, query));
+    return joined(std::move(partitions));
+}
+
+/// The tasks that a process can be asked to do, by name.
+class PartitionTasks {
+public:
+    PartitionTasks(); ///< with those of PartitionedTrace::read()
+
+    template <class... Task>
+    void add(const Task&... tasks) {
+        (addOne(tasks), ...);
+    }
+    /// Does the task that PartitionedTrace::run() requested. Errors: those of the task, and Run for unknown requests.
+    [[nodiscard]] Result<std::string> handle(TracePartition& partition, std::string_view request) const;
+
+private:
+    using Handler = std::function<Result<std::string>(TracePartition&, WireReader& query)>;
+
+    template <class Answer, class Query>
+    void addOne(const PartitionTask<Answer, Query>& task) {
+        handlers_.emplace(task.name, [task](TracePartition& partition, WireReader& in) -> Result<std::string> {
+            Query query;
+            in(query);
+            if (!in.done()) return runError("a process was asked what it does not understand");
+            BUBBLESCOPE_ASSIGN(const Answer answer, task.run(partition, query));
+            WireWriter out;
+            out(answer);
+            return out.take();
+        });
+    }
+
+    std::map<std::string, Handler, std::less<>> handlers_;
+};
+
+/// On the coordinator's other processes: holds a partition and does tasks until dismissed. Errors: Run, when the team
+/// fails.
+[[nodiscard]] Status servePartition(ProcessTeam& team, std::span<const RecognitionRule> user_rules,
+                                    const PartitionTasks& tasks);
+
+template <class Answer, class Query>
+Result<std::vector<Answer>> PartitionedTrace::run(const PartitionTask<Answer, Query>& task, const Query& query) {
+    std::vector<Answer> answers;
+    if (coordinator_ == nullptr) {
+        BUBBLESCOPE_ASSIGN(Answer answer, task.run(local_, query));
+        if (local_.control().stopRequested()) return cancelledError();
+        answers.push_back(std::move(answer));
+        return answers;
+    }
+    WireWriter request;
+    request(std::string(task.name), query);
+    const auto own = [&](std::string_view) -> Result<std::string> {
+        BUBBLESCOPE_ASSIGN(const Answer answer, task.run(local_, query));
+        WireWriter out;
+        out(answer);
+        return out.take();
+    };
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> replies, coordinator_->ask(request.take(), own));
+    for (const std::string& reply : replies) {
+        WireReader in(reply);
+        Answer answer{};
+        in(answer);
+        if (!in.done()) return runError("a process answered with bytes that nobody understands");
+        answers.push_back(std::move(answer));
+    }
+    return answers;
+}
+
+template <class Value, class Query>
+Result<std::vector<Value>> PartitionedTrace::extract(const Extractor<Value, Query>& extractor, const Query& query) {
+    BUBBLESCOPE_ASSIGN(std::vector<std::vector<Value>> partitions, run(extractor, query));
+    return joined(std::move(partitions));
+}
+
+} // namespace bubblescope
