@@ -9,7 +9,7 @@ namespace {
 
 Json ladderJson(const StepAccounting& account) {
     Json causes = Json::array();
-    for (const Rung& rung : account.ladder) {
+    for (const WaterfallStep& rung : account.waterfall) {
         causes.push_back({{"cause", causeKey(rung.cause)},
                           {"adds_ns", rung.adds.count()},
                           {"alone_ns", rung.alone.count()},
@@ -64,11 +64,11 @@ Json pathJson(const StepTimeline& step, const StepDiagnosis& diagnosis) {
             {"segments", segments}};
 }
 
-Json culpritJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit) {
+Json culpritJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const RootCause& culprit) {
     Json idle = Json::array();
     for (const TimeNs time : culprit.idle)
         idle.push_back(time.count());
-    Json object = {{"kind", culpritKindName(culprit.kind)},
+    Json object = {{"kind", rootCauseKindName(culprit.kind)},
                    {"rank", culprit.rank.value},
                    {"count", culprit.count},
                    {"excess_ns", culprit.excess.count()},
@@ -81,14 +81,14 @@ Json culpritJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const
     return object;
 }
 
-Json bubbleJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const BlamedBubble& bubble) {
+Json bubbleJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const AttributedBubble& bubble) {
     const UnitPlace& place = diagnosis.place(bubble.cause->unit);
     Json object = {{"rank", bubble.rank.value},
                    {"start_ns", bubble.start.count()},
                    {"end_ns", bubble.end.count()},
                    {"usual_ns", bubble.usual.count()},
                    {"cause",
-                    {{"kind", culpritKindName(bubble.cause->kind)},
+                    {{"kind", rootCauseKindName(bubble.cause->kind)},
                      {"rank", place.rank.value},
                      {"op", unitName(step, place)},
                      {"excess_ns", bubble.cause->time.count()}}}};
@@ -99,22 +99,23 @@ Json bubbleJson(const StepTimeline& step, const StepDiagnosis& diagnosis, const 
 Json blameJson(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     constexpr std::size_t kMaxBubbles = 32;
     Json ranking = Json::array();
-    for (const Culprit& culprit : diagnosis.blame.ranking)
+    for (const RootCause& culprit : diagnosis.attribution.ranking)
         ranking.push_back(culpritJson(step, diagnosis, culprit));
-    std::vector<const BlamedBubble*> longest;
-    for (const BlamedBubble& bubble : diagnosis.blame.bubbles) {
+    std::vector<const AttributedBubble*> longest;
+    for (const AttributedBubble& bubble : diagnosis.attribution.bubbles) {
         if (bubble.cause) longest.push_back(&bubble);
     }
     const auto count = static_cast<std::ptrdiff_t>(std::min(longest.size(), kMaxBubbles));
-    std::ranges::partial_sort(longest, longest.begin() + count, std::ranges::greater{},
-                              [](const BlamedBubble* bubble) { return bubble->end - bubble->start - bubble->usual; });
+    std::ranges::partial_sort(
+        longest, longest.begin() + count, std::ranges::greater{},
+        [](const AttributedBubble* bubble) { return bubble->end - bubble->start - bubble->usual; });
     longest.resize(static_cast<std::size_t>(count));
     Json bubbles = Json::array();
-    for (const BlamedBubble* bubble : longest)
+    for (const AttributedBubble* bubble : longest)
         bubbles.push_back(bubbleJson(step, diagnosis, *bubble));
-    return {{"usual_ns", diagnosis.blame.usual.count()},
-            {"blamed_ns", diagnosis.blame.blamed.count()},
-            {"unexplained_ns", diagnosis.blame.unexplained.count()},
+    return {{"usual_ns", diagnosis.attribution.usual.count()},
+            {"blamed_ns", diagnosis.attribution.attributed.count()},
+            {"unexplained_ns", diagnosis.attribution.unexplained.count()},
             {"ranking", ranking},
             {"bubbles", bubbles}};
 }

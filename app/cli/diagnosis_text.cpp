@@ -1,6 +1,6 @@
 #include "app/cli/diagnosis_output.h"
 #include "app/cli/table.h"
-#include "core/analysis/accounting/notes.h"
+#include "core/analysis/accounting/accounting.h"
 #include "core/analysis/anomalies/anomaly.h"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ std::string accountText(const StepAccounting& account, TimeNs wall) {
 std::string ladderText(const StepAccounting& account) {
     Table table({{"", kLeft}, {"adds"}, {"alone"}, {"gone, saves"}});
     table.row({"ideal step", formatTime(account.ideal), "", ""});
-    for (const Rung& rung : account.ladder) {
+    for (const WaterfallStep& rung : account.waterfall) {
         if (rung.adds == TimeNs{0} && rung.alone == TimeNs{0} && rung.without == TimeNs{0}) continue;
         table.row({std::string(causeName(rung.cause)), formatTimeDelta(rung.adds), formatTimeDelta(rung.alone),
                    formatTimeDelta(rung.without)});
@@ -113,19 +113,19 @@ std::string pathText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
 }
 
 std::string blameText(const StepTimeline& step, const StepDiagnosis& diagnosis) {
-    const StepBlame& blame = diagnosis.blame;
+    const StepAttribution& blame = diagnosis.attribution;
     if (blame.ranking.empty()) return {};
     Table table({{"who", kLeft}, {"times"}, {"excess"}, {"made wait"}, {"most of all", kLeft}, {"step saves"}});
-    for (const Culprit& culprit : blame.ranking) {
+    for (const RootCause& culprit : blame.ranking) {
         const auto most = std::ranges::max_element(culprit.idle);
-        table.row({culpritName(step, diagnosis, culprit), fmt::format("{}", culprit.count), formatTime(culprit.excess),
-                   formatTime(culprit.waits),
+        table.row({rootCauseName(step, diagnosis, culprit), fmt::format("{}", culprit.count),
+                   formatTime(culprit.excess), formatTime(culprit.waits),
                    *most > TimeNs{0} ? fmt::format("rank {} ({})", most - culprit.idle.begin(), formatTime(*most)) : "",
                    formatTime(culprit.saves)});
     }
     return fmt::format("\nBlame (of {} that all ranks waited, {} is longer than at typical times)\n",
-                       formatTime(blame.usual + blame.blamed + blame.unexplained),
-                       formatTime(blame.blamed + blame.unexplained)) +
+                       formatTime(blame.usual + blame.attributed + blame.unexplained),
+                       formatTime(blame.attributed + blame.unexplained)) +
            table.text();
 }
 

@@ -32,14 +32,14 @@ void addOps(const AccountPiece& piece, const std::vector<TimelineOp>& ops, std::
 }
 
 /// Whether a wait is one of those in which a cause shows.
-bool shows(Cause cause, const BlamedBubble& wait) {
-    const auto behind = [&](CulpritKind kind) { return wait.cause && wait.cause->kind == kind; };
+bool shows(Cause cause, const AttributedBubble& wait) {
+    const auto behind = [&](RootCauseKind kind) { return wait.cause && wait.cause->kind == kind; };
     switch (cause) {
     case Cause::Schedule: return wait.usual > TimeNs{0};
-    case Cause::Imbalance: return behind(CulpritKind::SlowStage);
-    case Cause::Jitter: return behind(CulpritKind::SlowOp);
-    case Cause::Communication: return behind(CulpritKind::SlowLink);
-    case Cause::LateStart: return behind(CulpritKind::LateStart);
+    case Cause::Imbalance: return behind(RootCauseKind::SlowStage);
+    case Cause::Jitter: return behind(RootCauseKind::SlowOp);
+    case Cause::Communication: return behind(RootCauseKind::SlowLink);
+    case Cause::LateStart: return behind(RootCauseKind::LateStart);
     case Cause::Gaps: return false;
     case Cause::Order:
     case Cause::Peer:
@@ -84,7 +84,7 @@ std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline&
         addOps(piece, ops, out);
         return out;
     }
-    for (const BlamedBubble& wait : diagnosis.blame.bubbles) {
+    for (const AttributedBubble& wait : diagnosis.attribution.bubbles) {
         if (wait.rank == rank && shows(piece.cause, wait))
             out.push_back({step.begin + wait.start, step.begin + wait.end});
     }

@@ -26,7 +26,7 @@ struct AccountPiece {
 
 /// Where on the rank's timeline to look for a piece, by start, on the clock of the trace. Ops and pairs are exactly
 /// their time. A cause is a difference between two replays and not an interval, so for it these are the places where
-/// it shows: the waits that blame puts on it (the schedule's: those of which a part would remain at typical times;
+/// it shows: the waits attributed to it (the schedule's: those of which a part would remain at typical times;
 /// imbalance, jitter, communication, late starts: those behind such an excess; order, peer, replay, unknown: those that
 /// are longer than usual for no excess), and for gaps and communication also the ops that have them inside and the
 /// recorded waits for transfers. May be empty where the cause acts on other ranks. Linear in the rank's ops and waits.

@@ -4,20 +4,40 @@
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/anomalies/thresholds.h"
 #include "core/analysis/clocks/run_clocks.h"
-#include "core/analysis/stage_times.h"
 #include "core/analysis/step_diagnosis.h"
 #include "core/base/job.h"
+#include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
 #include "core/theory/analysis.h"
+#include "core/timeline/step_timeline.h"
 
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace bubblescope {
+
+/// What one chunk's ops take: medians over all micro-batches and steps; 0 for kinds it does not run on
+/// their own. Halves of overlapped pairs do not count: they last as long as the pair.
+struct StageTimes {
+    Rank rank;
+    Chunk chunk;
+    Stage stage;
+    OpTimes median;
+
+    /// Work of one micro-batch: F + B, or F + I + W.
+    [[nodiscard]] TimeNs work() const {
+        return median.forward + median.backward + median.input_grad + median.weight_grad;
+    }
+};
+
+/// By rank, then chunk. All steps must have the same p and v.
+[[nodiscard]] std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps);
 
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
     std::vector<StepAnalysis> steps;
-    std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, blame
+    std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, attribution
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them

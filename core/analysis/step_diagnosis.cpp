@@ -1,6 +1,6 @@
 #include "core/analysis/step_diagnosis.h"
 
-#include "core/analysis/accounting/plan.h"
+#include "core/analysis/accounting/accounting.h"
 
 #include <fmt/format.h>
 
@@ -83,19 +83,22 @@ std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error, std
         if (s > 0) shared.assign(step, knownOf(s), usual_times, plan);
         auto& [observed, replay, planned, usual, places] = shared;
         result.push_back({places, accountStep(step, observed, replay, planned, usual),
-                          criticalPath(observed.graph, observed.latest), blameStep(step, observed, replay, usual)});
+                          criticalPath(observed.graph, observed.latest),
+                          attributeWaits(step, observed, replay, usual)});
     }
     return result;
 }
 
-std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit) {
-    switch (culprit.kind) {
-    case CulpritKind::SlowStage:
-        return fmt::format("rank {}, chunk {}: slow stage", culprit.rank.value, culprit.chunk->value);
-    case CulpritKind::SlowOp:
-        return fmt::format("rank {}, {}: slow op", culprit.rank.value, unitName(step, diagnosis.place(*culprit.unit)));
-    case CulpritKind::SlowLink: return fmt::format("rank {} to {}: slow link", culprit.rank.value, culprit.peer->value);
-    case CulpritKind::LateStart: return fmt::format("rank {}: late starts", culprit.rank.value);
+std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis, const RootCause& root_cause) {
+    switch (root_cause.kind) {
+    case RootCauseKind::SlowStage:
+        return fmt::format("rank {}, chunk {}: slow stage", root_cause.rank.value, root_cause.chunk->value);
+    case RootCauseKind::SlowOp:
+        return fmt::format("rank {}, {}: slow op", root_cause.rank.value,
+                           unitName(step, diagnosis.place(*root_cause.unit)));
+    case RootCauseKind::SlowLink:
+        return fmt::format("rank {} to {}: slow link", root_cause.rank.value, root_cause.peer->value);
+    case RootCauseKind::LateStart: return fmt::format("rank {}: late starts", root_cause.rank.value);
     }
     return {};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/analysis/accounting/accounting.h"
-#include "core/analysis/attribution/blame.h"
+#include "core/analysis/attribution/attribution.h"
 #include "core/analysis/attribution/critical_path.h"
 #include "core/recognise/run.h"
 
@@ -30,7 +30,7 @@ struct StepDiagnosis {
     std::shared_ptr<const std::vector<UnitPlace>> units; ///< what a UnitIndex means; steps of one order share it
     StepAccounting accounting;
     CriticalPath path;
-    StepBlame blame;
+    StepAttribution attribution;
 
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
@@ -44,6 +44,7 @@ struct StepDiagnosis {
                                                        std::size_t from = 0);
 
 /// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
-[[nodiscard]] std::string culpritName(const StepTimeline& step, const StepDiagnosis& diagnosis, const Culprit& culprit);
+[[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,
+                                        const RootCause& root_cause);
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #include "core/report/run_page.h"
 
-#include "core/analysis/accounting/notes.h"
+#include "core/analysis/accounting/accounting.h"
 #include "core/base/text.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/graph/simulate.h"
@@ -271,7 +271,7 @@ private:
                                              {formatTime(account.ideal), shareOf(account.ideal, step_.wall)},
                                              {},
                                              {}}};
-        for (const Rung& rung : account.ladder) {
+        for (const WaterfallStep& rung : account.waterfall) {
             if (rung.adds == TimeNs{0} && rung.alone == TimeNs{0} && rung.without == TimeNs{0}) continue;
             rows.push_back({{std::string(causeName(rung.cause))},
                             {formatTimeDelta(rung.adds), shareOf(rung.adds, step_.wall)},
@@ -285,18 +285,18 @@ private:
 
     void addBlame() {
         const StepDiagnosis& diagnosis = report_.diagnoses[shown_];
-        const StepBlame& blame = diagnosis.blame;
+        const StepAttribution& blame = diagnosis.attribution;
         if (blame.ranking.empty()) return;
         page_.section("Who is to blame",
                       fmt::format("All ranks together waited {}, of which {} is longer than at typical times.",
-                                  formatTime(blame.usual + blame.blamed + blame.unexplained),
-                                  formatTime(blame.blamed + blame.unexplained)));
+                                  formatTime(blame.usual + blame.attributed + blame.unexplained),
+                                  formatTime(blame.attributed + blame.unexplained)));
         std::vector<std::vector<Cell>> rows;
-        for (const Culprit& culprit : blame.ranking) {
-            rows.push_back({{culpritName(run_.steps[shown_], diagnosis, culprit)},
+        for (const RootCause& culprit : blame.ranking) {
+            rows.push_back({{rootCauseName(run_.steps[shown_], diagnosis, culprit)},
                             {html::number(culprit.count)},
                             {formatTime(culprit.excess)},
-                            {formatTime(culprit.waits), shareOf(culprit.waits, blame.blamed)},
+                            {formatTime(culprit.waits), shareOf(culprit.waits, blame.attributed)},
                             {formatTime(culprit.saves), shareOf(culprit.saves, step_.wall)}});
         }
         page_.table({{"who", false}, {"times"}, {"excess"}, {"made others wait"}, {"gone, the step saves"}}, rows);

@@ -19,8 +19,8 @@ TimeNs cause(const RankAccounting& rank, Cause which) {
     return rank.causes[static_cast<std::size_t>(which)];
 }
 
-const Rung& rung(const StepAccounting& account, Cause which) {
-    return account.ladder[static_cast<std::size_t>(which) - 1];
+const WaterfallStep& waterfallStep(const StepAccounting& account, Cause which) {
+    return account.waterfall[static_cast<std::size_t>(which) - 1];
 }
 
 StepAccounting accountOf(const StepTimeline& step, const UsualTimes& usual, const Schedule* plan = nullptr,
@@ -52,7 +52,7 @@ void expectExact(const StepTimeline& step, const StepAccounting& account, const 
         }
     }
     TimeNs length = account.ideal;
-    for (const Rung& each : account.ladder)
+    for (const WaterfallStep& each : account.waterfall)
         length += each.adds;
     EXPECT_EQ(length, step.wall()) << where;
 }
@@ -70,7 +70,7 @@ TEST(Accounting, IsExactForEveryFamilyWithJitterAndTransfers) {
         EXPECT_EQ(account.estimated_transfers, 0) << where;
         for (const Cause none :
              {Cause::Gaps, Cause::Order, Cause::Peer, Cause::Replay, Cause::LateStart, Cause::Unknown})
-            EXPECT_EQ(rung(account, none).adds, TimeNs{0}) << where << ": " << causeName(none);
+            EXPECT_EQ(waterfallStep(account, none).adds, TimeNs{0}) << where << ": " << causeName(none);
     }
 }
 
@@ -133,16 +133,16 @@ protected:
     StepTimeline run(const Schedule& order) const { return simulate(order, costs_).value(); }
     StepAccounting account(const StepTimeline& step) const { return accountOf(step, &order_); }
 
-    /// Nothing but the schedule and this; alone, last and in the ladder it is the same where it is the only one.
+    /// Nothing but the schedule and this; alone, last and in the waterfall it is the same where it is the only one.
     void expectOnly(const StepTimeline& step, const StepAccounting& account, Cause which) const {
         expectExact(step, account, std::string(causeName(which)));
         const TimeNs ideal = simulate(order_, ideal_).value().wall();
         EXPECT_EQ(account.ideal, ideal);
         EXPECT_GT(step.wall(), ideal);
-        for (const Rung& each : account.ladder)
+        for (const WaterfallStep& each : account.waterfall)
             EXPECT_EQ(each.adds, each.cause == which ? step.wall() - ideal : TimeNs{0}) << causeName(each.cause);
-        EXPECT_EQ(rung(account, which).alone, step.wall() - ideal);
-        EXPECT_EQ(rung(account, which).without, step.wall() - ideal);
+        EXPECT_EQ(waterfallStep(account, which).alone, step.wall() - ideal);
+        EXPECT_EQ(waterfallStep(account, which).without, step.wall() - ideal);
     }
 
     Schedule order_ = makeSchedule({"1f1b", "", 4, 8, 1}).value();
@@ -164,9 +164,9 @@ TEST_F(PlantedCause, ASlowStageIsImbalance) {
     // The slow rank works while the others wait for it.
     EXPECT_EQ(account.ranks[2].compute[0], TimeNs{8 * 1400});
     EXPECT_EQ(cause(account.ranks[2], Cause::Imbalance),
-              rung(account, Cause::Imbalance).adds - TimeNs{8 * (400 + 600)});
+              waterfallStep(account, Cause::Imbalance).adds - TimeNs{8 * (400 + 600)});
     for (const std::size_t r : {0U, 1U, 3U})
-        EXPECT_EQ(cause(account.ranks[r], Cause::Imbalance), rung(account, Cause::Imbalance).adds);
+        EXPECT_EQ(cause(account.ranks[r], Cause::Imbalance), waterfallStep(account, Cause::Imbalance).adds);
 }
 
 TEST_F(PlantedCause, OneSlowOpIsJitter) {
@@ -199,7 +199,8 @@ TEST_F(PlantedCause, AnIdleDeviceWithinOpsIsGaps) {
     const StepAccounting account = this->account(step);
     expectOnly(step, account, Cause::Gaps);
     EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
-    EXPECT_EQ(cause(account.ranks[1], Cause::Gaps), rung(account, Cause::Gaps).adds) << "its own and its waits";
+    EXPECT_EQ(cause(account.ranks[1], Cause::Gaps), waterfallStep(account, Cause::Gaps).adds)
+        << "its own and its waits";
 }
 
 TEST_F(PlantedCause, CollectivesWithinOpsAreExposedCommunication) {
@@ -211,7 +212,7 @@ TEST_F(PlantedCause, CollectivesWithinOpsAreExposedCommunication) {
     const StepAccounting account = this->account(step);
     expectOnly(step, account, Cause::Communication);
     EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
-    EXPECT_EQ(cause(account.ranks[1], Cause::Communication), rung(account, Cause::Communication).adds)
+    EXPECT_EQ(cause(account.ranks[1], Cause::Communication), waterfallStep(account, Cause::Communication).adds)
         << "its own and its waits";
 }
 
@@ -244,10 +245,10 @@ TEST_F(PlantedCause, ALateStartIsThat) {
     // The same with less than the clock tells, and with records lost.
     const StepAccounting unsure = accountOf(step, &order_, {.clock_error = TimeNs{700}});
     expectExact(step, unsure, "clock");
-    EXPECT_EQ(rung(unsure, Cause::LateStart).adds, TimeNs{0});
-    EXPECT_EQ(rung(unsure, Cause::Unknown).adds, TimeNs{700});
+    EXPECT_EQ(waterfallStep(unsure, Cause::LateStart).adds, TimeNs{0});
+    EXPECT_EQ(waterfallStep(unsure, Cause::Unknown).adds, TimeNs{700});
     const StepAccounting lost = accountOf(step, &order_, {.records_lost = true});
-    EXPECT_EQ(rung(lost, Cause::Unknown).adds, TimeNs{700});
+    EXPECT_EQ(waterfallStep(lost, Cause::Unknown).adds, TimeNs{700});
 }
 
 TEST_F(PlantedCause, ReplayedWorkThatDelaysAnOpIsThat) {
@@ -259,8 +260,8 @@ TEST_F(PlantedCause, ReplayedWorkThatDelaysAnOpIsThat) {
     replays[0] = {{TimeNs{5000}, TimeNs{5100}}}; // inside a bubble, where it costs nothing
     const StepAccounting account = accountOf(step, &order_, {.replays = replays});
     expectExact(step, account, "replay");
-    EXPECT_EQ(rung(account, Cause::Replay).adds, TimeNs{700});
-    EXPECT_EQ(rung(account, Cause::LateStart).adds, TimeNs{0});
+    EXPECT_EQ(waterfallStep(account, Cause::Replay).adds, TimeNs{700});
+    EXPECT_EQ(waterfallStep(account, Cause::LateStart).adds, TimeNs{0});
 }
 
 TEST_F(PlantedCause, BlockingSendsAreCommunicationAndThePeer) {
@@ -269,9 +270,9 @@ TEST_F(PlantedCause, BlockingSendsAreCommunicationAndThePeer) {
     const StepTimeline step = run(order_);
     const StepAccounting account = this->account(step);
     expectExact(step, account, "paired");
-    EXPECT_GT(rung(account, Cause::Communication).adds, TimeNs{0});
+    EXPECT_GT(waterfallStep(account, Cause::Communication).adds, TimeNs{0});
     for (const Cause none : {Cause::Imbalance, Cause::Jitter, Cause::LateStart, Cause::Unknown})
-        EXPECT_EQ(rung(account, none).adds, TimeNs{0}) << causeName(none);
+        EXPECT_EQ(waterfallStep(account, none).adds, TimeNs{0}) << causeName(none);
 }
 
 /// What a step says of its transfers, forgotten.
@@ -290,7 +291,7 @@ TEST_F(PlantedCause, WithoutRecordsTransfersAreEstimated) {
     EXPECT_EQ(recorded.estimated_transfers, 0);
     EXPECT_EQ(estimated.recorded_transfers, 0);
     EXPECT_EQ(estimated.estimated_transfers, 2 * 3 * 8);
-    EXPECT_EQ(rung(estimated, Cause::Communication).adds, rung(recorded, Cause::Communication).adds);
+    EXPECT_EQ(waterfallStep(estimated, Cause::Communication).adds, waterfallStep(recorded, Cause::Communication).adds);
 }
 
 // Sends that block until the receiver posts them make ranks begin late because another one is slow. Where no record
@@ -310,7 +311,7 @@ TEST_F(PlantedCause, UnrecordedWaitsForASlowStageGoWithIt) {
             const StepAccounting account = this->account(step);
             expectExact(step, account, schedule);
             const auto truth = static_cast<double>((step.wall() - even.wall()).count());
-            const auto told = static_cast<double>(rung(account, Cause::Imbalance).without.count());
+            const auto told = static_cast<double>(waterfallStep(account, Cause::Imbalance).without.count());
             EXPECT_NEAR(told / truth, 1, 0.15) << schedule << ", rank " << slow;
         }
     }
@@ -355,8 +356,8 @@ TEST(Accounting, CausesThatHideEachOtherShowInTheOtherFigures) {
     const StepTimeline& step = steps.back();
     const StepAccounting account = accountOf(step, UsualTimes(steps), &order);
     expectExact(step, account, "two slow ranks");
-    const Rung& imbalance = rung(account, Cause::Imbalance);
-    const Rung& jitter = rung(account, Cause::Jitter);
+    const WaterfallStep& imbalance = waterfallStep(account, Cause::Imbalance);
+    const WaterfallStep& jitter = waterfallStep(account, Cause::Jitter);
     EXPECT_GT(jitter.alone, TimeNs{30'000});
     EXPECT_LT(jitter.adds, jitter.alone / 5);
     EXPECT_LT(imbalance.without, imbalance.adds / 5);
@@ -372,14 +373,14 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     const RunReport report = diagnoseRun(run).value().report;
     const auto milliseconds = [](TimeNs time) { return static_cast<double>(time.count()) / 1e6; };
     const StepDiagnosis& typical = report.diagnoses[report.typical_step];
-    EXPECT_NEAR(milliseconds(rung(typical.accounting, Cause::Imbalance).without), 203, 10);
+    EXPECT_NEAR(milliseconds(waterfallStep(typical.accounting, Cause::Imbalance).without), 203, 10);
     const auto last = std::ranges::find(report.anomalies, AnomalyKind::LastStageImbalance, &Anomaly::kind);
     ASSERT_NE(last, report.anomalies.end());
     EXPECT_NEAR(milliseconds(last->cost), 203, 5);
-    ASSERT_FALSE(typical.blame.ranking.empty());
-    EXPECT_EQ(typical.blame.ranking[0].kind, CulpritKind::SlowStage);
-    EXPECT_EQ(typical.blame.ranking[0].rank, Rank{3});
-    EXPECT_NEAR(milliseconds(typical.blame.ranking[0].saves), 203, 5);
+    ASSERT_FALSE(typical.attribution.ranking.empty());
+    EXPECT_EQ(typical.attribution.ranking[0].kind, RootCauseKind::SlowStage);
+    EXPECT_EQ(typical.attribution.ranking[0].rank, Rank{3});
+    EXPECT_NEAR(milliseconds(typical.attribution.ranking[0].saves), 203, 5);
 
     const int step = run.steps[report.typical_step].index;
     const ReplayModel model = replayModel(run, {&step, 1}).value();

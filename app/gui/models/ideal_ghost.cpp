@@ -1,6 +1,6 @@
 #include "app/gui/models/ideal_ghost.h"
 
-#include "core/analysis/accounting/plan.h"
+#include "core/analysis/accounting/accounting.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 

@@ -126,7 +126,7 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     if (account.replay > TimeNs{0})
         out.facts.push_back({ItemWords::tr("Of the rank's bubble, checked"), exactTime(account.replay),
                              ItemWords::tr("In which checks ran; the rest is idle.")});
-    if (const BlamedBubble* blamed = blamedBubble(session, item))
+    if (const AttributedBubble* blamed = blamedBubble(session, item))
         out.facts.push_back(
             {ItemWords::tr("Blamed on"), blameText(session, item.step, *blamed),
              ItemWords::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});

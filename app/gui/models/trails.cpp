@@ -229,7 +229,7 @@ TimeRange StepTrails::rangeOf(UnitIndex unit) const {
 Path StepTrails::findBlame(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    const BlamedBubble* blamed = blamedBubble(*session_, bubble);
+    const AttributedBubble* blamed = blamedBubble(*session_, bubble);
     if (blamed == nullptr) return out;
     if (!bindings_) {
         graph_.emplace(session_->step(step_));
@@ -260,14 +260,14 @@ Path StepTrails::findBlame(const ItemRef& bubble) {
     return out;
 }
 
-const BlamedBubble* blamedBubble(const Session& session, const ItemRef& item) {
+const AttributedBubble* blamedBubble(const Session& session, const ItemRef& item) {
     if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.diagnoses.size()) return nullptr;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
-    const BlamedBubble* best = nullptr;
+    const AttributedBubble* best = nullptr;
     TimeNs most{0};
     // The blame cuts waits at ops of other streams too, so the one that covers most of the bubble speaks for it.
-    for (const BlamedBubble& blamed : session.report.diagnoses[indexOf(item.step)].blame.bubbles) {
+    for (const AttributedBubble& blamed : session.report.diagnoses[indexOf(item.step)].attribution.bubbles) {
         if (blamed.rank.value != item.rank) continue;
         const TimeNs shared = overlap(range, {begin + blamed.start, begin + blamed.end});
         if (shared <= most) continue;
@@ -277,7 +277,7 @@ const BlamedBubble* blamedBubble(const Session& session, const ItemRef& item) {
     return best;
 }
 
-QString blameText(const Session& session, int step, const BlamedBubble& blamed) {
+QString blameText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
         return blamed.usual >= blamed.end - blamed.start ? TrailText::tr("Nobody: the schedule waits here")
                                                          : TrailText::tr("Nothing on its chain took longer than usual");
@@ -288,14 +288,14 @@ QString blameText(const Session& session, int step, const BlamedBubble& blamed) 
     const QString by = shortTime(blamed.cause->time);
     QString text;
     switch (blamed.cause->kind) {
-    case CulpritKind::SlowStage:
+    case RootCauseKind::SlowStage:
         text = TrailText::tr("%1 of rank %2: its stage takes %3 longer than the typical one");
         break;
-    case CulpritKind::SlowOp: text = TrailText::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
-    case CulpritKind::SlowLink:
+    case RootCauseKind::SlowOp: text = TrailText::tr("%1 of rank %2 took %3 longer than is usual on its stage"); break;
+    case RootCauseKind::SlowLink:
         text = TrailText::tr("The transfer to %1 of rank %2 took %3 longer than is typical");
         break;
-    case CulpritKind::LateStart: text = TrailText::tr("%1 of rank %2 began %3 later than it could"); break;
+    case RootCauseKind::LateStart: text = TrailText::tr("%1 of rank %2 began %3 later than it could"); break;
     }
     return text.arg(op).arg(place.rank.value).arg(by);
 }

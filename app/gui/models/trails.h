@@ -86,8 +86,8 @@ private:
 };
 
 /// The core's word on a bubble; null where it waited for nothing that was recorded.
-[[nodiscard]] const BlamedBubble* blamedBubble(const Session& session, const ItemRef& bubble);
+[[nodiscard]] const AttributedBubble* blamedBubble(const Session& session, const ItemRef& bubble);
 /// "B3 of rank 2 took 5 ms longer than is usual there".
-[[nodiscard]] QString blameText(const Session& session, int step, const BlamedBubble& blamed);
+[[nodiscard]] QString blameText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

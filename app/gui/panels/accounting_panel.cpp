@@ -7,7 +7,7 @@
 #include "app/gui/panels/fill_when_seen.h"
 #include "app/gui/panels/piece_legend.h"
 #include "app/gui/theme/chart_colours.h"
-#include "core/analysis/accounting/notes.h"
+#include "core/analysis/accounting/accounting.h"
 
 #include <QComboBox>
 #include <QCoreApplication>
@@ -186,7 +186,8 @@ QString AccountingPanel::words(int bar, int part) const {
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
     if (piece.kind != AccountPiece::Kind::Cause) return text;
-    for (const Rung& rung : state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ladder) {
+    for (const WaterfallStep& rung :
+         state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.waterfall) {
         if (rung.cause == piece.cause)
             text += QStringLiteral("<br>") +
                     tr("Without it alone the step would take %1 less.").arg(exactTime(rung.without));

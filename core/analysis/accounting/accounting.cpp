@@ -1,9 +1,6 @@
-// The ladder. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
-// typical times, free transfers) to the step as it was. What a cause adds to a rank's bubble is the difference between
-// two neighbouring replays, so that the causes sum to the observed bubble whatever they are. What cannot be replayed is
-// the last difference, Cause::Unknown.
-
 #include "core/analysis/accounting/accounting.h"
+
+#include "core/schedule/dependency.h"
 
 #include <algorithm>
 #include <bitset>
@@ -11,6 +8,10 @@
 #include <optional>
 #include <utility>
 
+// The waterfall. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
+// typical times, free transfers) to the step as it was. What a cause adds to a rank's bubble is the difference between
+// two neighbouring replays, so that the causes sum to the observed bubble whatever they are. What cannot be replayed is
+// the last difference, Cause::Unknown.
 namespace bubblescope {
 namespace {
 
@@ -21,10 +22,10 @@ constexpr std::size_t indexOf(Cause cause) {
 /// Which causes a replay has.
 using Causes = std::bitset<kCauseCount>;
 
-class Ladder {
+class Waterfall {
 public:
-    Ladder(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
-           const UnitTimes& usual)
+    Waterfall(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
+              const UnitTimes& usual)
         : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay), planned_(planned),
           typical_(usual.typical), usual_(usual.usual) {
         readDurations();
@@ -182,20 +183,20 @@ private:
         for (std::size_t r = 0; r < before.size(); ++r)
             result.ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
         for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
-            Rung& rung = result.ladder[c - 1];
-            rung.cause = static_cast<Cause>(c);
+            WaterfallStep& entry = result.waterfall[c - 1];
+            entry.cause = static_cast<Cause>(c);
             if (!present_[c]) continue;
             causes.set(c);
             TimeNs next = graph_.wall;
             std::vector<TimeNs> now;
-            if (rung.cause == Cause::Unknown) {
+            if (entry.cause == Cause::Unknown) {
                 now = idle(observed_, next, [this](UnitIndex unit) { return observedEnd(unit); });
             } else {
                 const Replayed step = run(causes);
                 next = step.length;
                 now = idle(step);
             }
-            rung.adds = next - std::exchange(length, next);
+            entry.adds = next - std::exchange(length, next);
             for (std::size_t r = 0; r < now.size(); ++r)
                 result.ranks[r].causes[c] += now[r] - before[r];
             before = std::move(now);
@@ -203,7 +204,7 @@ private:
     }
 
     void crossEffects(StepAccounting& result) {
-        const TimeNs replayed = graph_.wall - result.ladder.back().adds; // with all causes but the unknown
+        const TimeNs replayed = graph_.wall - result.waterfall.back().adds; // with all causes but the unknown
         std::size_t first = kCauseCount;
         std::size_t last = 0;
         for (std::size_t c = indexOf(Cause::Imbalance); c < indexOf(Cause::Unknown); ++c) {
@@ -213,12 +214,12 @@ private:
         }
         for (std::size_t c = first; c <= last; ++c) {
             if (!present_[c]) continue;
-            Rung& rung = result.ladder[c - 1];
-            // The ladder has seen the first cause alone, and the step without the last.
-            rung.alone = c == first ? rung.adds : run(Causes{}.set(c)).length - result.ideal;
-            rung.without = c == last ? rung.adds : replayed - run(Causes(present_).reset(c)).length;
+            WaterfallStep& entry = result.waterfall[c - 1];
+            // The waterfall has seen the first cause alone, and the step without the last.
+            entry.alone = c == first ? entry.adds : run(Causes{}.set(c)).length - result.ideal;
+            entry.without = c == last ? entry.adds : replayed - run(Causes(present_).reset(c)).length;
         }
-        result.ladder.back().alone = result.ladder.back().without = result.ladder.back().adds;
+        result.waterfall.back().alone = result.waterfall.back().without = result.waterfall.back().adds;
     }
 
     const StepTimeline& step_;
@@ -311,7 +312,49 @@ PlannedReplay::PlannedReplay(const StepTimeline& step, const StepGraph& graph, c
 
 StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
                            PlannedReplay& planned, const UnitTimes& usual) {
-    return Ladder(step, observed, replay, planned, usual).account();
+    return Waterfall(step, observed, replay, planned, usual).account();
+}
+
+namespace {
+
+double fractionInPlace(const Schedule& plan, const Schedule& ran) {
+    const OpGraph graph(plan);
+    std::size_t in_place = 0;
+    for (std::size_t r = 0; r < ran.ranks.size(); ++r) {
+        const auto& ops = ran.ranks[r];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (!graph.inRange(ops[i]) || ops[i].kind == OpKind::Optimizer) continue;
+            const OpIndex found =
+                graph.find(ops[i].kind, ops[i].microbatch, ran.stageOf(Rank{r}, ops[i].chunk), ops[i].sequence);
+            if (found < 0) continue;
+            const OpIndex before = graph.previous(found);
+            in_place += (before == kNoOp ? i == 0 : i > 0 && graph.op(before) == ops[i - 1]) ? 1U : 0U;
+        }
+    }
+    return static_cast<double>(in_place) / static_cast<double>(std::max<std::size_t>(ran.opCount(), 1));
+}
+
+} // namespace
+
+const Schedule& plannedOrder(const Run& run) {
+    if (!run.departure || !run.closest_order) return run.schedule;
+    return fractionInPlace(*run.closest_order, run.schedule) >= kDepartureFraction ? *run.closest_order : run.schedule;
+}
+
+std::vector<Sentence> accountingNotes(const StepAccounting& account) {
+    std::vector<Sentence> notes;
+    if (account.estimated_transfers > 0) {
+        notes.push_back(
+            say("{} of {} transfers are not recorded: they count with the shortest lag on their way, the rest is late",
+                account.estimated_transfers, account.estimated_transfers + account.recorded_transfers));
+    }
+    if (!account.planned_order)
+        notes.push_back(say("the step's ops are not those of the schedule; its own order counts as planned"));
+    if (account.early_starts > 0) {
+        notes.push_back(say("{} ops began before their input was there, by the record: clocks or records err",
+                            account.early_starts));
+    }
+    return notes;
 }
 
 } // namespace bubblescope

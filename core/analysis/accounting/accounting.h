@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/analysis/accounting/usual_times.h"
+#include "core/base/sentence.h"
 #include "core/graph/step_replay.h"
+#include "core/recognise/run.h"
 
 #include <array>
 #include <cstdint>
@@ -12,7 +14,8 @@
 
 namespace bubblescope {
 
-/// Why a rank waited, in the order in which the ladder adds one after another. The manual (accounting.md) derives it.
+/// Why a rank waited, in the order in which the waterfall adds one after another. The manual (accounting.md) derives
+/// it.
 enum class Cause : std::uint8_t {
     Schedule,      ///< the bubble of the planned order at typical op times and free transfers: the closed form, where
                    ///< one holds
@@ -47,17 +50,17 @@ struct RankAccounting {
 };
 
 /// What a cause costs the step as a whole, in three ways that differ by how causes work together.
-struct Rung {
+struct WaterfallStep {
     Cause cause = Cause::Schedule;
-    TimeNs adds{0};    ///< to the step with all causes before it, the ladder; these sum to the wall time
+    TimeNs adds{0};    ///< to the step with all causes before it, the waterfall; these sum to the wall time
     TimeNs alone{0};   ///< to the ideal step, if it were the only one
     TimeNs without{0}; ///< what the step would save if this cause alone were gone
 };
 
 struct StepAccounting {
     std::vector<RankAccounting> ranks;
-    TimeNs ideal{0};                            ///< the step with the schedule's own bubble only
-    std::array<Rung, kCauseCount - 1> ladder{}; ///< all causes but the schedule
+    TimeNs ideal{0};                                        ///< the step with the schedule's own bubble only
+    std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes but the schedule
     bool planned_order = true; ///< false where no plan fits the step's ops: its own order then counts as planned
     std::int64_t recorded_transfers = 0;  ///< see StepGraph
     std::int64_t estimated_transfers = 0; ///< the same
@@ -74,9 +77,20 @@ struct PlannedReplay {
     PlannedReplay(const StepTimeline& step, const StepGraph& graph, const Schedule* plan);
 };
 
-/// Accounts a step by a ladder of replays. `observed`, `replay` in the observed order, `planned` and `usual` were made
-/// of it. Linear in ops.
+/// Accounts a step by a waterfall of replays. `observed`, `replay` in the observed order, `planned` and `usual` were
+/// made of it. Linear in ops.
 [[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
                                          PlannedReplay& planned, const UnitTimes& usual);
+
+/// A run that leaves the closest family's order has made departures from it if at least this fraction of its ops follow
+/// the op that they follow there; with less it has an order of its own.
+inline constexpr double kDepartureFraction = 0.75;
+
+/// The order that a run's steps were meant to follow: the family's whose order they have, or whose order they left
+/// here and there; else that of the first step. Lives as long as the run. Linear in ops.
+[[nodiscard]] const Schedule& plannedOrder(const Run& run);
+
+/// What to know of an accounting's figures, for people; a clause each, without a full stop.
+[[nodiscard]] std::vector<Sentence> accountingNotes(const StepAccounting& account);
 
 } // namespace bubblescope

@@ -46,7 +46,7 @@ enum class AnomalyKind : std::uint8_t {
 struct AnomalyKindInfo {
     AnomalyKind kind = AnomalyKind::Straggler;
     std::string_view name;    ///< stable slug: "slow-stage"
-    std::string_view meaning; ///< one sentence: when it is told
+    std::string_view meaning; ///< one sentence: when it is reported
 };
 
 /// All kinds, in the order of the enumeration.
@@ -58,11 +58,11 @@ struct TimeInterval {
     TimeNs end{0};
 };
 
-/// Something a user should look at, with the numbers that say so.
+/// A fault that a user should know of, with the numbers that show it.
 struct Anomaly {
     AnomalyKind kind = AnomalyKind::Straggler;
     Severity severity = Severity::Notice;
-    std::optional<Rank> rank;   ///< to blame; of a link the sender
+    std::optional<Rank> rank;   ///< that causes it; of a link the sender
     std::optional<Rank> peer;   ///< of a link the receiver
     std::optional<int> replica; ///< where it concerns one of several
     std::optional<Chunk> chunk; ///< none when it concerns all of the rank
@@ -71,7 +71,7 @@ struct Anomaly {
     std::optional<TimeInterval> when;
     TimeNs cost{0}; ///< by what a step would be shorter without it; 0 where that is not known
     std::vector<std::pair<std::string, double>> evidence; ///< times end in _ns
-    Sentence message;                                     ///< what is the matter
+    Sentence message;                                     ///< what is wrong
     Sentence suggestion;                                  ///< what to do about it
 };
 

@@ -1,6 +1,6 @@
-// The critical path, slack and blame, beside what brute force says.
+// The critical path, slack and attribution against brute force.
 
-#include "core/analysis/attribution/blame.h"
+#include "core/analysis/attribution/attribution.h"
 #include "core/analysis/attribution/chain_tree.h"
 #include "core/analysis/attribution/critical_path.h"
 #include "tests/property/measured_steps.h"
@@ -11,10 +11,10 @@
 namespace bubblescope {
 namespace {
 
-StepBlame blameOf(const StepTimeline& step) {
+StepAttribution attributionOf(const StepTimeline& step) {
     const ObservedStep observed(step);
     StepReplay replay(observed.graph);
-    return blameStep(step, observed, replay, UnitTimes(UsualTimes({&step, 1}), step, observed.graph));
+    return attributeWaits(step, observed, replay, UnitTimes(UsualTimes({&step, 1}), step, observed.graph));
 }
 
 void expectWholePath(const CriticalPath& path, TimeNs wall, const std::string& where) {
@@ -109,9 +109,9 @@ TEST(ChainTree, AgreesWithWalkingUp) {
     }
 }
 
-class Blaming : public testing::Test {
+class Attribution : public testing::Test {
 protected:
-    Blaming() {
+    Attribution() {
         costs_.times = makeOpTimes(TimeNs{1000}, TimeNs{2000}, {}, {}).value();
         costs_.comm = TimeNs{100};
     }
@@ -129,31 +129,31 @@ protected:
         return idle;
     }
 
-    /// Figures of a culprit beside a simulation without it.
-    static void expectCost(const Culprit& culprit, const StepTimeline& with, const StepTimeline& without) {
-        EXPECT_EQ(culprit.saves, with.wall() - without.wall());
+    /// Figures of a cause beside a simulation without it.
+    static void expectCost(const RootCause& cause, const StepTimeline& with, const StepTimeline& without) {
+        EXPECT_EQ(cause.saves, with.wall() - without.wall());
         for (std::size_t r = 0; r < with.ranks.size(); ++r)
-            EXPECT_EQ(culprit.idle[r], idleOf(with, r) - idleOf(without, r)) << "rank " << r;
+            EXPECT_EQ(cause.idle[r], idleOf(with, r) - idleOf(without, r)) << "rank " << r;
     }
 
     Schedule order_ = makeSchedule({"1f1b", "", 4, 8, 1}).value();
     CostModel costs_;
 };
 
-TEST_F(Blaming, WithoutExcessTheScheduleAloneIsToBlame) {
+TEST_F(Attribution, WithoutExcessTheScheduleAloneMakesWaits) {
     const StepTimeline step = run(order_);
-    const StepBlame blame = blameOf(step);
-    EXPECT_TRUE(blame.ranking.empty());
-    EXPECT_EQ(blame.blamed, TimeNs{0});
-    EXPECT_EQ(blame.unexplained, TimeNs{0});
+    const StepAttribution attribution = attributionOf(step);
+    EXPECT_TRUE(attribution.ranking.empty());
+    EXPECT_EQ(attribution.attributed, TimeNs{0});
+    EXPECT_EQ(attribution.unexplained, TimeNs{0});
     TimeNs idle{0};
     for (std::size_t r = 0; r < 4; ++r)
         idle += idleOf(step, r);
-    EXPECT_EQ(blame.usual, idle);
+    EXPECT_EQ(attribution.usual, idle);
 }
 
 // One op of all is slow: each bubble that is longer for it names it, and by as much as it is shorter without it.
-TEST_F(Blaming, EveryLongerBubbleNamesTheOneSlowOp) {
+TEST_F(Attribution, EveryLongerBubbleNamesTheOneSlowOp) {
     const StepTimeline usual = run(order_);
     for (std::size_t r = 0; r < 4; ++r) {
         for (std::size_t i = 0; i < order_.ranks[r].size(); ++i) {
@@ -162,8 +162,8 @@ TEST_F(Blaming, EveryLongerBubbleNamesTheOneSlowOp) {
             known->setOp(Rank{r}, slow, TimeNs{7777});
             const StepTimeline step = run(order_, known);
             const StepGraph graph(step);
-            const StepBlame blame = blameOf(step);
-            for (const BlamedBubble& bubble : blame.bubbles) {
+            const StepAttribution attribution = attributionOf(step);
+            for (const AttributedBubble& bubble : attribution.bubbles) {
                 const std::size_t rank = bubble.rank.index();
                 const auto& before = usual.ranks[rank];
                 const auto place =
@@ -174,51 +174,51 @@ TEST_F(Blaming, EveryLongerBubbleNamesTheOneSlowOp) {
                 EXPECT_EQ(bubble.usual, std::min(wait, to - from));
                 ASSERT_EQ(bubble.cause.has_value(), wait > to - from);
                 if (!bubble.cause) continue;
-                EXPECT_EQ(bubble.cause->kind, CulpritKind::SlowOp);
+                EXPECT_EQ(bubble.cause->kind, RootCauseKind::SlowOp);
                 EXPECT_EQ(graph.rank[StepGraph::at(bubble.cause->unit)], static_cast<std::int32_t>(r));
                 EXPECT_EQ(graph.op[StepGraph::at(bubble.cause->unit)], static_cast<std::int32_t>(i));
                 EXPECT_EQ(bubble.cause->time, TimeNs{7777} - costs_.times.of(slow.kind));
             }
-            EXPECT_EQ(blame.unexplained, TimeNs{0});
-            if (blame.blamed == TimeNs{0}) continue; // it fitted into a bubble of its own rank
-            ASSERT_EQ(blame.ranking.size(), 1U);
-            EXPECT_EQ(blame.ranking[0].unit, graph.unit_of[r][i]);
-            EXPECT_EQ(blame.ranking[0].waits, blame.blamed);
-            expectCost(blame.ranking[0], step, usual);
+            EXPECT_EQ(attribution.unexplained, TimeNs{0});
+            if (attribution.attributed == TimeNs{0}) continue; // it fitted into a bubble of its own rank
+            ASSERT_EQ(attribution.ranking.size(), 1U);
+            EXPECT_EQ(attribution.ranking[0].unit, graph.unit_of[r][i]);
+            EXPECT_EQ(attribution.ranking[0].waits, attribution.attributed);
+            expectCost(attribution.ranking[0], step, usual);
         }
     }
 }
 
-TEST_F(Blaming, ASlowStageIsNamedWithWhatItCosts) {
+TEST_F(Attribution, ASlowStageIsNamedWithWhatItCosts) {
     auto known = std::make_shared<MeasuredTimes>();
     for (const Op& op : order_.ranks[2])
         known->setOp(Rank{2}, op, op.kind == OpKind::Forward ? TimeNs{1300} : TimeNs{2900});
     const StepTimeline step = run(order_, known);
-    const StepBlame blame = blameOf(step);
-    ASSERT_EQ(blame.ranking.size(), 1U);
-    const Culprit& culprit = blame.ranking[0];
-    EXPECT_EQ(culprit.kind, CulpritKind::SlowStage);
-    EXPECT_EQ(culprit.rank, Rank{2});
-    EXPECT_EQ(culprit.chunk, Chunk{0});
-    EXPECT_EQ(culprit.excess, TimeNs{8 * (300 + 900)});
-    expectCost(culprit, step, run(order_));
+    const StepAttribution attribution = attributionOf(step);
+    ASSERT_EQ(attribution.ranking.size(), 1U);
+    const RootCause& cause = attribution.ranking[0];
+    EXPECT_EQ(cause.kind, RootCauseKind::SlowStage);
+    EXPECT_EQ(cause.rank, Rank{2});
+    EXPECT_EQ(cause.chunk, Chunk{0});
+    EXPECT_EQ(cause.excess, TimeNs{8 * (300 + 900)});
+    expectCost(cause, step, run(order_));
 }
 
-TEST_F(Blaming, ASlowLinkIsNamedWithItsDirection) {
+TEST_F(Attribution, ASlowLinkIsNamedWithItsDirection) {
     auto known = std::make_shared<MeasuredTimes>();
     for (int m = 0; m < 8; ++m)
         known->setTransfer(Payload::Gradient, Microbatch{m}, Stage{1}, 0, TimeNs{950});
     const StepTimeline step = run(order_, known);
-    const StepBlame blame = blameOf(step);
-    ASSERT_EQ(blame.ranking.size(), 1U);
-    const Culprit& culprit = blame.ranking[0];
-    EXPECT_EQ(culprit.kind, CulpritKind::SlowLink);
-    EXPECT_EQ(culprit.rank, Rank{2});
-    EXPECT_EQ(culprit.peer, Rank{1});
-    expectCost(culprit, step, run(order_));
+    const StepAttribution attribution = attributionOf(step);
+    ASSERT_EQ(attribution.ranking.size(), 1U);
+    const RootCause& cause = attribution.ranking[0];
+    EXPECT_EQ(cause.kind, RootCauseKind::SlowLink);
+    EXPECT_EQ(cause.rank, Rank{2});
+    EXPECT_EQ(cause.peer, Rank{1});
+    expectCost(cause, step, run(order_));
 }
 
-TEST_F(Blaming, ALateStartIsNamed) {
+TEST_F(Attribution, ALateStartIsNamed) {
     const StepTimeline on_time = run(order_);
     // As if the op took longer, but it took its time only behind that.
     const Op late = order_.ranks[3].back();
@@ -226,41 +226,41 @@ TEST_F(Blaming, ALateStartIsNamed) {
     known->setOp(Rank{3}, late, TimeNs{2600});
     StepTimeline step = run(order_, known);
     step.ranks[3].back().start += TimeNs{600};
-    const StepBlame blame = blameOf(step);
-    ASSERT_FALSE(blame.ranking.empty());
-    EXPECT_EQ(blame.ranking[0].kind, CulpritKind::LateStart);
-    EXPECT_EQ(blame.ranking[0].rank, Rank{3});
-    expectCost(blame.ranking[0], step, on_time);
+    const StepAttribution attribution = attributionOf(step);
+    ASSERT_FALSE(attribution.ranking.empty());
+    EXPECT_EQ(attribution.ranking[0].kind, RootCauseKind::LateStart);
+    EXPECT_EQ(attribution.ranking[0].rank, Rank{3});
+    expectCost(attribution.ranking[0], step, on_time);
 }
 
-// With all excess gone no bubble is longer than its `usual`, whatever else was in the step; and each culprit's figures
+// With all excess gone no bubble is longer than its `usual`, whatever else was in the step; and each cause's figures
 // are those of a simulation in which its ops take their usual times.
-TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
+TEST_F(Attribution, FiguresHoldInStepsFullOfJitter) {
     unsigned seed = 1;
-    int culprits = 0;
+    int root_causes = 0;
     for (const Schedule& order : test::familyOrders()) {
         const auto times = test::randomTimes(order, seed++);
         const StepTimeline step = test::measuredStep(order, times);
         const StepGraph graph(step);
-        const StepBlame blame = blameOf(step);
+        const StepAttribution attribution = attributionOf(step);
         TimeNs idle{0};
         for (std::size_t r = 0; r < graph.last.size(); ++r) {
             idle += step.wall();
             for (UnitIndex unit = graph.last[r]; unit != kNoUnit; unit = graph.previous(StepGraph::at(unit)))
                 idle -= graph.duration(unit);
         }
-        EXPECT_EQ(blame.usual + blame.blamed + blame.unexplained, idle) << order.name;
-        for (const Culprit& culprit : blame.ranking) {
-            EXPECT_GT(culprit.waits, TimeNs{0});
-            EXPECT_GE(culprit.saves, TimeNs{0});
-            if (culprit.kind != CulpritKind::SlowOp || graph.pair[StepGraph::at(*culprit.unit)]) continue;
-            ++culprits;
-            const std::size_t unit = StepGraph::at(*culprit.unit);
-            const Op& op = step.ranks[culprit.rank.index()][StepGraph::at(graph.op[unit])].op;
+        EXPECT_EQ(attribution.usual + attribution.attributed + attribution.unexplained, idle) << order.name;
+        for (const RootCause& cause : attribution.ranking) {
+            EXPECT_GT(cause.waits, TimeNs{0});
+            EXPECT_GE(cause.saves, TimeNs{0});
+            if (cause.kind != RootCauseKind::SlowOp || graph.pair[StepGraph::at(*cause.unit)]) continue;
+            ++root_causes;
+            const std::size_t unit = StepGraph::at(*cause.unit);
+            const Op& op = step.ranks[cause.rank.index()][StepGraph::at(graph.op[unit])].op;
             auto without = std::make_shared<MeasuredTimes>(*times);
-            without->setOp(culprit.rank, op, graph.duration(*culprit.unit) - culprit.excess);
+            without->setOp(cause.rank, op, graph.duration(*cause.unit) - cause.excess);
             const StepTimeline expected = test::measuredStep(order, without);
-            EXPECT_EQ(culprit.saves, step.wall() - expected.wall()) << order.name;
+            EXPECT_EQ(cause.saves, step.wall() - expected.wall()) << order.name;
             for (std::size_t r = 0; r < graph.last.size(); ++r) {
                 TimeNs work_with{0};
                 TimeNs work_without{0};
@@ -269,23 +269,23 @@ TEST_F(Blaming, FiguresHoldInStepsFullOfJitter) {
                     work_with += graph.duration(u);
                 for (UnitIndex u = other.last[r]; u != kNoUnit; u = other.previous(StepGraph::at(u)))
                     work_without += other.duration(u);
-                EXPECT_EQ(culprit.idle[r], (step.wall() - work_with) - (expected.wall() - work_without)) << order.name;
+                EXPECT_EQ(cause.idle[r], (step.wall() - work_with) - (expected.wall() - work_without)) << order.name;
             }
         }
     }
-    EXPECT_GT(culprits, 100);
+    EXPECT_GT(root_causes, 100);
 }
 
-TEST_F(Blaming, HostileTimelinesGiveFiguresThatAddUp) {
+TEST_F(Attribution, HostileTimelinesGiveFiguresThatAddUp) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
         const StepTimeline step = test::hostileStep(seed);
-        const StepBlame blame = blameOf(step);
+        const StepAttribution attribution = attributionOf(step);
         TimeNs waits{0};
-        for (const BlamedBubble& bubble : blame.bubbles) {
+        for (const AttributedBubble& bubble : attribution.bubbles) {
             EXPECT_GE(bubble.usual, TimeNs{0});
             waits += bubble.end - bubble.start;
         }
-        EXPECT_EQ(blame.usual + blame.blamed + blame.unexplained, waits) << "seed " << seed;
+        EXPECT_EQ(attribution.usual + attribution.attributed + attribution.unexplained, waits) << "seed " << seed;
     }
 }
 

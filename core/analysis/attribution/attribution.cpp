@@ -3,12 +3,13 @@
 // Where they meet, at unit a, both begin at the same time. So the wait is the length of the chain from a to j minus
 // that from a to k: whatever happened before a delayed both alike.
 //
-// What a wait is longer than in the replay at typical times is blamed on the excess of the chain from a to j, in
-// proportion. Where that is not enough, what lies above a is blamed too, the nearest first: it delayed k as well, but
-// less, since k had to wait for something else anyway. A chain holds many units and a unit lies on many chains; the
-// shares are therefore not added unit by unit but put in at j, taken off at a, and summed over the tree once.
+// The time by which a wait is longer than in the replay at typical times is attributed to the excess of the chain from
+// a to j, in proportion. Where that is not enough, what lies above a is taken too, the nearest first: it delayed k as
+// well, but less, since k had to wait for something else anyway. A chain holds many units and a unit lies on many
+// chains; the fractions are therefore not added unit by unit but put in at j, taken off at a, and summed over the tree
+// once.
 
-#include "core/analysis/attribution/blame.h"
+#include "core/analysis/attribution/attribution.h"
 
 #include "core/analysis/attribution/chain_tree.h"
 #include "core/base/median.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::size_t kKinds = 4;
 
-constexpr std::size_t indexOf(CulpritKind kind) {
+constexpr std::size_t indexOf(RootCauseKind kind) {
     return static_cast<std::size_t>(kind);
 }
 
@@ -32,17 +33,17 @@ TimeNs rounded(double time) {
     return TimeNs{std::llround(time)};
 }
 
-class Blame {
+class Attribution {
 public:
-    Blame(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
+    Attribution(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
         : step_(step), graph_(observed.graph), bindings_(observed.latest), delays_(observed.delays.total()),
           replay_(replay) {
         findTypicalTransfers();
         readExcess(usual);
     }
 
-    StepBlame run() {
-        StepBlame result;
+    StepAttribution run() {
+        StepAttribution result;
         const ChainTree tree(bindings_, weights());
         findBubbles(tree, result);
         rank(result);
@@ -74,14 +75,14 @@ private:
             const TimeNs slower = work ? usual.usual[unit] - typical_[unit] : TimeNs{0};
             const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
             Excesses& excess = excess_[unit];
-            excess[indexOf(CulpritKind::SlowStage)] = of_stage;
-            excess[indexOf(CulpritKind::SlowOp)] = over - of_stage;
-            excess[indexOf(CulpritKind::LateStart)] = std::max(TimeNs{0}, graph_.delay[unit]);
+            excess[indexOf(RootCauseKind::SlowStage)] = of_stage;
+            excess[indexOf(RootCauseKind::SlowOp)] = over - of_stage;
+            excess[indexOf(RootCauseKind::LateStart)] = std::max(TimeNs{0}, graph_.delay[unit]);
             const Binding& binding = bindings_[unit];
             if (!binding.crosses) continue;
             const auto side = static_cast<std::size_t>(binding.latest);
             const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[payload(side, unit)];
-            excess[indexOf(CulpritKind::SlowLink)] = std::max(TimeNs{0}, slow);
+            excess[indexOf(RootCauseKind::SlowLink)] = std::max(TimeNs{0}, slow);
         }
     }
 
@@ -117,19 +118,19 @@ private:
             result[unit] = ofStart(unit) + ofOp(unit);
         return result;
     }
-    [[nodiscard]] TimeNs excessOf(CulpritKind kind, std::size_t unit) const { return excess_[unit][indexOf(kind)]; }
+    [[nodiscard]] TimeNs excessOf(RootCauseKind kind, std::size_t unit) const { return excess_[unit][indexOf(kind)]; }
     [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
-        return excessOf(CulpritKind::SlowLink, unit) + excessOf(CulpritKind::LateStart, unit);
+        return excessOf(RootCauseKind::SlowLink, unit) + excessOf(RootCauseKind::LateStart, unit);
     }
     [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
-        return excessOf(CulpritKind::SlowStage, unit) + excessOf(CulpritKind::SlowOp, unit);
+        return excessOf(RootCauseKind::SlowStage, unit) + excessOf(RootCauseKind::SlowOp, unit);
     }
 
-    void findBubbles(const ChainTree& tree, StepBlame& result) {
+    void findBubbles(const ChainTree& tree, StepAttribution& result) {
         const std::size_t size = graph_.rank.size();
         const TimeNs typical_length = replayTypical();
-        share_.assign(size, 0);
-        share_of_start_.assign(size, 0);
+        fraction_.assign(size, 0);
+        start_fraction_.assign(size, 0);
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
@@ -146,7 +147,7 @@ private:
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
-                share_[StepGraph::at(above)] += share_[unit];
+                fraction_[StepGraph::at(above)] += fraction_[unit];
         }
     }
 
@@ -168,7 +169,7 @@ private:
     /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
     /// `waited_for` was there; the rank had run `before`.
     void add(Rank rank, UnitIndex waiting, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual,
-             const ChainTree& tree, StepBlame& result) {
+             const ChainTree& tree, StepAttribution& result) {
         const TimeNs start = observedEnd(before);
         const TimeNs wait = end - start;
         if (wait <= TimeNs{0}) return;
@@ -180,46 +181,46 @@ private:
         const UnitIndex meeting = tree.meet(waited_for, before);
         const TimeNs of_start = waiting == kNoUnit ? TimeNs{0} : ofStart(StepGraph::at(waiting));
         const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
-        const TimeNs blamed = blameOn(waited_for, meeting, waiting, std::min(longer, on_chain), on_chain);
+        const TimeNs attributed = attributeTo(waited_for, meeting, waiting, std::min(longer, on_chain), on_chain);
         // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
-        const UnitIndex top = tree.enough(meeting, longer - blamed);
+        const UnitIndex top = tree.enough(meeting, longer - attributed);
         const TimeNs in_common = tree.sum(meeting, top);
-        const TimeNs rest = blameOn(meeting, top, kNoUnit, std::min(longer - blamed, in_common), in_common);
-        result.blamed += blamed + rest;
-        result.unexplained += longer - blamed - rest;
-        if (blamed + rest == TimeNs{0}) return;
-        result.bubbles.back().cause = blamed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
-                                                     : largestExcess(tree.largest(meeting, top), kNoUnit);
+        const TimeNs rest = attributeTo(meeting, top, kNoUnit, std::min(longer - attributed, in_common), in_common);
+        result.attributed += attributed + rest;
+        result.unexplained += longer - attributed - rest;
+        if (attributed + rest == TimeNs{0}) return;
+        result.bubbles.back().cause = attributed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
+                                                         : largestExcess(tree.largest(meeting, top), kNoUnit);
     }
 
-    /// Blames `time` on the excess of the way from `from` up to `above`, and of the start of `waiting`: `excess` in
+    /// Attributes `time` to the excess of the way from `from` up to `above`, and of the start of `waiting`: `excess` in
     /// all.
-    TimeNs blameOn(UnitIndex from, UnitIndex above, UnitIndex waiting, TimeNs time, TimeNs excess) {
+    TimeNs attributeTo(UnitIndex from, UnitIndex above, UnitIndex waiting, TimeNs time, TimeNs excess) {
         if (time <= TimeNs{0}) return TimeNs{0};
         const double part = static_cast<double>(time.count()) / static_cast<double>(excess.count());
-        if (from != kNoUnit) share_[StepGraph::at(from)] += part;
-        if (above != kNoUnit) share_[StepGraph::at(above)] -= part;
-        if (waiting != kNoUnit) share_of_start_[StepGraph::at(waiting)] += part;
+        if (from != kNoUnit) fraction_[StepGraph::at(from)] += part;
+        if (above != kNoUnit) fraction_[StepGraph::at(above)] -= part;
+        if (waiting != kNoUnit) start_fraction_[StepGraph::at(waiting)] += part;
         return time;
     }
 
     [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
         Excess best;
-        const auto consider = [&](UnitIndex unit, CulpritKind kind) {
+        const auto consider = [&](UnitIndex unit, RootCauseKind kind) {
             const TimeNs time = unit == kNoUnit ? TimeNs{0} : excessOf(kind, StepGraph::at(unit));
             if (time > best.time) best = {kind, unit, time};
         };
-        for (const CulpritKind kind :
-             {CulpritKind::SlowStage, CulpritKind::SlowOp, CulpritKind::SlowLink, CulpritKind::LateStart})
+        for (const RootCauseKind kind :
+             {RootCauseKind::SlowStage, RootCauseKind::SlowOp, RootCauseKind::SlowLink, RootCauseKind::LateStart})
             consider(on_chain, kind);
-        consider(waiting, CulpritKind::SlowLink);
-        consider(waiting, CulpritKind::LateStart);
+        consider(waiting, RootCauseKind::SlowLink);
+        consider(waiting, RootCauseKind::LateStart);
         return best;
     }
 
     /// What is counted together: a stage's ops, a link's transfers, a rank's late starts; slow ops on their own.
     struct Candidate {
-        Culprit culprit;
+        RootCause root_cause;
         double waits = 0;
     };
     struct Sum {
@@ -231,29 +232,29 @@ private:
 
     using SlowOp = std::pair<double, UnitIndex>; ///< what it made wait, and which it is
     static void keepGreatest(std::vector<SlowOp>& worst, const SlowOp& op) {
-        if (worst.size() == kMaxCulprits) {
+        if (worst.size() == kMaxRootCauses) {
             if (op <= worst.back()) return;
             worst.pop_back();
         }
         worst.insert(std::ranges::upper_bound(worst, op, std::ranges::greater{}), op);
     }
-    static void addCandidate(std::vector<Candidate>& to, const Sum& sum, Culprit culprit) {
+    static void addCandidate(std::vector<Candidate>& to, const Sum& sum, RootCause root_cause) {
         if (sum.waits < 1) return; // rounding leaves dust
-        culprit.count = sum.count;
-        culprit.excess = sum.excess;
-        to.push_back({std::move(culprit), sum.waits});
+        root_cause.count = sum.count;
+        root_cause.excess = sum.excess;
+        to.push_back({std::move(root_cause), sum.waits});
     }
-    static Culprit culpritOf(CulpritKind kind, std::size_t rank) {
-        Culprit culprit;
-        culprit.kind = kind;
-        culprit.rank = Rank{rank};
-        return culprit;
+    static RootCause rootCauseOf(RootCauseKind kind, std::size_t rank) {
+        RootCause root_cause;
+        root_cause.kind = kind;
+        root_cause.rank = Rank{rank};
+        return root_cause;
     }
 
-    void rank(StepBlame& result) {
+    void rank(StepAttribution& result) {
         std::vector<Candidate> candidates = gather();
         const auto worst_first = [](const Candidate& a, const Candidate& b) { return a.waits > b.waits; };
-        const auto most = static_cast<std::ptrdiff_t>(std::min(candidates.size(), kMaxCulprits));
+        const auto most = static_cast<std::ptrdiff_t>(std::min(candidates.size(), kMaxRootCauses));
         std::ranges::partial_sort(candidates, candidates.begin() + most, worst_first);
         candidates.resize(static_cast<std::size_t>(most));
         if (candidates.empty()) return;
@@ -263,26 +264,26 @@ private:
             observed[StepGraph::at(unit)] = graph_.duration(unit);
         const TimeNs length = replay_.run({observed, &graph_.transfer, delays_});
         for (Candidate& candidate : candidates) {
-            Culprit& culprit = candidate.culprit;
-            culprit.waits = rounded(candidate.waits);
+            RootCause& root_cause = candidate.root_cause;
+            root_cause.waits = rounded(candidate.waits);
             std::array<std::vector<TimeNs>, 2> transfers;
             std::vector<TimeNs> delays;
-            const bool of_ops = culprit.kind == CulpritKind::SlowOp || culprit.kind == CulpritKind::SlowStage;
-            if (of_ops) addExcess(culprit, -1, observed);
-            if (culprit.kind == CulpritKind::SlowLink) transfers = atTypicalTime(culprit);
-            if (culprit.kind == CulpritKind::LateStart) delays = onTime(culprit);
+            const bool of_ops = root_cause.kind == RootCauseKind::SlowOp || root_cause.kind == RootCauseKind::SlowStage;
+            if (of_ops) addExcess(root_cause, -1, observed);
+            if (root_cause.kind == RootCauseKind::SlowLink) transfers = atTypicalTime(root_cause);
+            if (root_cause.kind == RootCauseKind::LateStart) delays = onTime(root_cause);
             const TimeNs without =
-                replay_.run({observed, culprit.kind == CulpritKind::SlowLink ? &transfers : &graph_.transfer,
-                             culprit.kind == CulpritKind::LateStart ? delays : delays_});
-            if (of_ops) addExcess(culprit, 1, observed);
-            culprit.saves = length - without;
+                replay_.run({observed, root_cause.kind == RootCauseKind::SlowLink ? &transfers : &graph_.transfer,
+                             root_cause.kind == RootCauseKind::LateStart ? delays : delays_});
+            if (of_ops) addExcess(root_cause, 1, observed);
+            root_cause.saves = length - without;
             // A rank's bubble is what its ops leave of the step.
-            culprit.idle.assign(graph_.last.size(), culprit.saves);
-            if (of_ops) culprit.idle[culprit.rank.index()] -= culprit.excess;
-            result.ranking.push_back(std::move(culprit));
+            root_cause.idle.assign(graph_.last.size(), root_cause.saves);
+            if (of_ops) root_cause.idle[root_cause.rank.index()] -= root_cause.excess;
+            result.ranking.push_back(std::move(root_cause));
         }
         std::ranges::sort(result.ranking, std::ranges::greater{},
-                          [](const Culprit& culprit) { return std::pair(culprit.saves, culprit.waits); });
+                          [](const RootCause& root_cause) { return std::pair(root_cause.saves, root_cause.waits); });
     }
 
     std::vector<Candidate> gather() {
@@ -293,67 +294,67 @@ private:
         std::vector<Sum> starts(ranks);
         std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
         std::vector<Candidate> all;
-        const auto count = [&](Sum& to, CulpritKind kind, std::size_t unit, double share) {
+        const auto count = [&](Sum& to, RootCauseKind kind, std::size_t unit, double fraction) {
             const TimeNs excess = excessOf(kind, unit);
             if (excess == TimeNs{0}) return;
             ++to.count;
             to.excess += excess;
-            to.waits += share * static_cast<double>(excess.count());
+            to.waits += fraction * static_cast<double>(excess.count());
         };
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);
-            const double of_op = std::max(0.0, share_[unit]);
-            const double of_start = of_op + share_of_start_[unit];
+            const double of_op = std::max(0.0, fraction_[unit]);
+            const double of_start = of_op + start_fraction_[unit];
             if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
-                count(stages[rank * chunks + chunk.index()], CulpritKind::SlowStage, unit, of_op);
-            count(starts[rank], CulpritKind::LateStart, unit, of_start);
+                count(stages[rank * chunks + chunk.index()], RootCauseKind::SlowStage, unit, of_op);
+            count(starts[rank], RootCauseKind::LateStart, unit, of_start);
             if (bindings_[unit].crosses) {
                 const Rank from{graph_.rank[StepGraph::at(bindings_[unit].unit)]};
                 const std::size_t next = from.index() + 1 == ranks ? 0 : from.index() + 1;
                 Sum& link = links[2 * from.index() + (rank == next ? 0U : 1U)];
                 link.peer = Rank{rank};
-                count(link, CulpritKind::SlowLink, unit, of_start);
+                count(link, RootCauseKind::SlowLink, unit, of_start);
             }
-            const double waits = of_op * static_cast<double>(excessOf(CulpritKind::SlowOp, unit).count());
+            const double waits = of_op * static_cast<double>(excessOf(RootCauseKind::SlowOp, unit).count());
             if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
         }
         for (const auto& [waits, unit] : slow_ops) {
             Sum op;
-            count(op, CulpritKind::SlowOp, StepGraph::at(unit), std::max(0.0, share_[StepGraph::at(unit)]));
-            Culprit culprit = culpritOf(CulpritKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
-            culprit.unit = unit;
-            addCandidate(all, op, std::move(culprit));
+            count(op, RootCauseKind::SlowOp, StepGraph::at(unit), std::max(0.0, fraction_[StepGraph::at(unit)]));
+            RootCause root_cause = rootCauseOf(RootCauseKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
+            root_cause.unit = unit;
+            addCandidate(all, op, std::move(root_cause));
         }
         for (std::size_t i = 0; i < stages.size(); ++i) {
-            Culprit culprit = culpritOf(CulpritKind::SlowStage, i / chunks);
-            culprit.chunk = Chunk{i % chunks};
-            addCandidate(all, stages[i], std::move(culprit));
+            RootCause root_cause = rootCauseOf(RootCauseKind::SlowStage, i / chunks);
+            root_cause.chunk = Chunk{i % chunks};
+            addCandidate(all, stages[i], std::move(root_cause));
         }
         for (std::size_t i = 0; i < links.size(); ++i) {
-            Culprit culprit = culpritOf(CulpritKind::SlowLink, i / 2);
-            culprit.peer = links[i].peer;
-            addCandidate(all, links[i], std::move(culprit));
+            RootCause root_cause = rootCauseOf(RootCauseKind::SlowLink, i / 2);
+            root_cause.peer = links[i].peer;
+            addCandidate(all, links[i], std::move(root_cause));
         }
         for (std::size_t rank = 0; rank < ranks; ++rank)
-            addCandidate(all, starts[rank], culpritOf(CulpritKind::LateStart, rank));
+            addCandidate(all, starts[rank], rootCauseOf(RootCauseKind::LateStart, rank));
         return all;
     }
 
     /// Adds the excess of a slow op or stage to its ops' durations, `times` over.
-    void addExcess(const Culprit& culprit, int times, std::vector<TimeNs>& durations) const {
-        if (culprit.unit) {
-            const std::size_t unit = StepGraph::at(*culprit.unit);
-            durations[unit] += times * excessOf(culprit.kind, unit);
+    void addExcess(const RootCause& root_cause, int times, std::vector<TimeNs>& durations) const {
+        if (root_cause.unit) {
+            const std::size_t unit = StepGraph::at(*root_cause.unit);
+            durations[unit] += times * excessOf(root_cause.kind, unit);
             return;
         }
-        eachUnitOf(culprit.rank, [&](UnitIndex unit) {
-            if (graph_.chunk[StepGraph::at(unit)] == culprit.chunk)
-                durations[StepGraph::at(unit)] += times * excessOf(culprit.kind, StepGraph::at(unit));
+        eachUnitOf(root_cause.rank, [&](UnitIndex unit) {
+            if (graph_.chunk[StepGraph::at(unit)] == root_cause.chunk)
+                durations[StepGraph::at(unit)] += times * excessOf(root_cause.kind, StepGraph::at(unit));
         });
     }
 
     /// All transfers, with those of a slow link no longer than is typical.
-    [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const Culprit& link) const {
+    [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const RootCause& link) const {
         std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
         eachTransfer([&](std::size_t side, std::size_t unit) {
             const UnitIndex from = graph_.input(side, unit);
@@ -364,10 +365,10 @@ private:
     }
 
     /// The delays without those of a rank.
-    [[nodiscard]] std::vector<TimeNs> onTime(const Culprit& culprit) const {
+    [[nodiscard]] std::vector<TimeNs> onTime(const RootCause& root_cause) const {
         std::vector<TimeNs> delays = delays_;
         for (std::size_t unit = 0; unit < delays.size(); ++unit) {
-            if (graph_.rank[unit] == culprit.rank.value) delays[unit] = TimeNs{0};
+            if (graph_.rank[unit] == root_cause.rank.value) delays[unit] = TimeNs{0};
         }
         return delays;
     }
@@ -382,25 +383,25 @@ private:
     std::vector<TimeNs> typical_;
     std::vector<Excesses> excess_;             ///< per unit
     std::array<TimeNs, 2> typical_transfer_{}; ///< per payload
-    std::vector<double> share_;                ///< per unit: the sum of the parts in which its excess is blamed
-    std::vector<double> share_of_start_;       ///< the same for its start alone, by the wait before it
+    std::vector<double> fraction_;             ///< per unit: the sum of the fractions in which its excess is attributed
+    std::vector<double> start_fraction_;       ///< the same for its start alone, by the wait before it
 };
 
 } // namespace
 
-std::string_view culpritKindName(CulpritKind kind) {
+std::string_view rootCauseKindName(RootCauseKind kind) {
     switch (kind) {
-    case CulpritKind::SlowStage: return "slow-stage";
-    case CulpritKind::SlowOp: return "slow-op";
-    case CulpritKind::SlowLink: return "slow-link";
-    case CulpritKind::LateStart: return "late-start";
+    case RootCauseKind::SlowStage: return "slow-stage";
+    case RootCauseKind::SlowOp: return "slow-op";
+    case RootCauseKind::SlowLink: return "slow-link";
+    case RootCauseKind::LateStart: return "late-start";
     }
     return "";
 }
 
-StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                    const UnitTimes& usual) {
-    return Blame(step, observed, replay, usual).run();
+StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                               const UnitTimes& usual) {
+    return Attribution(step, observed, replay, usual).run();
 }
 
 } // namespace bubblescope

@@ -10,8 +10,8 @@
 
 namespace bubblescope {
 
-/// What can be to blame for a wait.
-enum class CulpritKind : std::uint8_t {
+/// What can make a rank wait.
+enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than is usual on its stage
     SlowLink,  ///< a transfer took longer than is typical
@@ -19,17 +19,17 @@ enum class CulpritKind : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view
-culpritKindName(CulpritKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start"
+rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start"
 
 /// One op, transfer or start, and by how much it exceeds what is usual.
 struct Excess {
-    CulpritKind kind = CulpritKind::SlowOp;
+    RootCauseKind kind = RootCauseKind::SlowOp;
     UnitIndex unit = kNoUnit; ///< of a transfer the one that it feeds
     TimeNs time{0};
 };
 
 /// An interval in which a rank waited, and why.
-struct BlamedBubble {
+struct AttributedBubble {
     Rank rank;
     UnitIndex before = kNoUnit; ///< the unit that the rank waited to run; kNoUnit behind its last
     TimeNs start{0};            ///< from the step's begin
@@ -42,34 +42,35 @@ struct BlamedBubble {
     std::optional<Excess> cause;
 };
 
-/// Who cost how much of whose time.
-struct Culprit {
-    CulpritKind kind = CulpritKind::SlowOp;
+/// A cause of waits, and how much of whose time it cost.
+struct RootCause {
+    RootCauseKind kind = RootCauseKind::SlowOp;
     Rank rank;                     ///< that ran the ops, or sent the transfers
     std::optional<Rank> peer;      ///< of a link: to whom
     std::optional<UnitIndex> unit; ///< of a slow op
     std::optional<Chunk> chunk;    ///< of a slow stage
     std::int64_t count = 0;        ///< ops, transfers or starts concerned
     TimeNs excess{0};              ///< in all, over what is usual
-    TimeNs waits{0};               ///< its share of what all ranks waited longer than usual
+    TimeNs waits{0};               ///< its part of what all ranks waited longer than usual
     TimeNs saves{0};               ///< by how much the step is shorter without this excess; a replay
     std::vector<TimeNs> idle;      ///< the same replay, per rank: by how much its bubble is shorter, negative if longer
 };
 
-struct StepBlame {
-    std::vector<BlamedBubble> bubbles; ///< per rank, by time
-    std::vector<Culprit> ranking; ///< those that made wait most, kMaxCulprits at most; the one that saves most first
-    TimeNs usual{0};              ///< of all bubbles: the schedule's part
-    TimeNs blamed{0};             ///< of all bubbles: longer than that, and excess found
-    TimeNs unexplained{0};        ///< of all bubbles: longer than that, but no excess on the chain
+struct StepAttribution {
+    std::vector<AttributedBubble> bubbles; ///< per rank, by time
+    std::vector<RootCause>
+        ranking;           ///< those that made wait most, kMaxRootCauses at most; the one that saves most first
+    TimeNs usual{0};       ///< of all bubbles: the schedule's part
+    TimeNs attributed{0};  ///< of all bubbles: longer than that, and excess found
+    TimeNs unexplained{0}; ///< of all bubbles: longer than that, but no excess on the chain
 };
-inline constexpr std::size_t kMaxCulprits = 6;
+inline constexpr std::size_t kMaxRootCauses = 6;
 
 /// Follows each wait back along the chain of what came last, to the point from which the rank itself came too: what
-/// lies on the chain since then made the wait. Excess there is blamed in proportion for what the wait is longer than it
-/// would have been at typical times. Linear in units, but for a logarithm in the search of that point.
-/// `observed`, `replay` and `usual` were made of the step.
-[[nodiscard]] StepBlame blameStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                                  const UnitTimes& usual);
+/// lies on the chain since then made the wait. The time by which the wait is longer than at
+/// typical times is attributed to the excess there, in proportion. Linear in units, but for a logarithm in the search
+/// of that point. `observed`, `replay` and `usual` were made of the step.
+[[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+                                             const UnitTimes& usual);
 
 } // namespace bubblescope
