@@ -37,9 +37,10 @@ struct CollectiveKind {
     std::string_view host;   ///< behind "gloo:"
 };
 // Broadcast and reduce are left out: there only one member is waited for.
-constexpr std::array kCollectives{CollectiveKind{"AllReduce", "all_reduce"}, CollectiveKind{"AllGather", "all_gather"},
-                                  CollectiveKind{"ReduceScatter", "reduce_scatter"},
-                                  CollectiveKind{"AllToAll", "all_to_all"}, CollectiveKind{"?", "barrier"}};
+constexpr std::array kCollectiveKinds{CollectiveKind{"AllReduce", "all_reduce"},
+                                      CollectiveKind{"AllGather", "all_gather"},
+                                      CollectiveKind{"ReduceScatter", "reduce_scatter"},
+                                      CollectiveKind{"AllToAll", "all_to_all"}, CollectiveKind{"?", "barrier"}};
 constexpr std::string_view kSendReceive = "SendRecv"; // of an all-to-all, or of two ranks
 
 bool holdsText(std::string_view text, std::string_view part) {
@@ -49,7 +50,7 @@ bool holdsText(std::string_view text, std::string_view part) {
 std::optional<std::string> kindOfKernel(std::string_view name, bool send_receive_is_all_to_all) {
     const bool nccl = name.starts_with("nccl") || name.starts_with("rccl");
     if (!nccl) return std::nullopt;
-    for (const CollectiveKind& kind : kCollectives) {
+    for (const CollectiveKind& kind : kCollectiveKinds) {
         if (holdsText(name, kind.kernel)) return std::string(kind.host);
     }
     if (send_receive_is_all_to_all && holdsText(name, kSendReceive)) return "all_to_all";
@@ -60,7 +61,7 @@ std::optional<std::string> kindOnHost(std::string_view name) {
     constexpr std::string_view kPrefix = "gloo:";
     if (!name.starts_with(kPrefix)) return std::nullopt;
     name.remove_prefix(kPrefix.size());
-    for (const CollectiveKind& kind : kCollectives) {
+    for (const CollectiveKind& kind : kCollectiveKinds) {
         if (name == kind.host) return std::string(name);
     }
     return std::nullopt;
