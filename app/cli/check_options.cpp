@@ -3,11 +3,12 @@
 #include "app/cli/output.h"
 #include "core/aadiff/mismatch.h"
 #include "core/base/bytes.h"
+#include "core/base/child_process.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace bubblescope::cli {
@@ -34,8 +35,11 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     const std::lock_guard lock(speaks());
     const std::string text = mismatchText(check, device);
     printError(text);
-    ::setenv("BUBBLESCOPE_MISMATCH", text.c_str(), 1);
-    if (std::system(command.c_str()) != 0) printError(fmt::format("aadiff: '{}' failed", command));
+    ChildProcess::Command called = ChildProcess::Command::shell(command);
+    called.environment = {{"BUBBLESCOPE_MISMATCH", text}};
+    std::error_code failed;
+    auto child = ChildProcess::start(called, failed);
+    if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
 } // namespace

@@ -3,8 +3,8 @@
 #include "app/cli/command.h"
 #include "app/cli/monitor_streams.h"
 #include "profiler/capture/rank_identity.h"
-#include "profiler/job/child.h"
 #include "profiler/job/environment.h"
+#include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
 
@@ -78,7 +78,7 @@ CommandResult record(const RecordArguments& options) {
             fmt::print(stderr, "bubblescope: {} was '{}'; for the job it names this recording\n", name, *before);
     }
     std::string why_not;
-    const int exit_code = profiler::runChild(options.command, variables, why_not);
+    const int exit_code = profiler::runJob(options.command, variables, why_not);
     if (!why_not.empty()) {
         printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
     } else if (isFirstOfJob()) {

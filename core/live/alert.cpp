@@ -2,22 +2,19 @@
 
 #include "core/base/descriptor.h"
 
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-// NOLINTNEXTLINE: POSIX's own name
-extern char** environ;
+#include <system_error>
+#include <utility>
 
 namespace bubblescope::live {
 
 bool Alert::raise(const Message& message, TimeNs now) {
-    reap(false);
+    reap();
     constexpr std::size_t kMaxRemembered = 1024;
     if (last_.size() > kMaxRemembered)
         std::erase_if(last_, [&](const auto& entry) { return now - entry.second >= limits_.same_again; });
@@ -46,41 +43,27 @@ bool Alert::start(const Message& message) {
         problem_ = std::strerror(errno);
         return false;
     }
-    std::vector<std::string> texts;
-    for (char** entry = environ; *entry != nullptr; ++entry)
-        texts.emplace_back(*entry);
-    for (const auto& [name, value] : message.environment)
-        texts.push_back(name + "=" + value);
-    std::vector<char*> environment;
-    for (std::string& text : texts)
-        environment.push_back(text.data());
-    environment.push_back(nullptr);
-    std::string shell = "sh";
-    std::string flag = "-c";
-    std::string command = command_;
-    const std::vector<char*> words{shell.data(), flag.data(), command.data(), nullptr};
-
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    pid_t child = 0;
-    const int failed = ::posix_spawn(&child, "/bin/sh", &actions, nullptr, words.data(), environment.data());
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) {
-        problem_ = std::strerror(failed);
+    ChildProcess::Command command = ChildProcess::Command::shell(command_);
+    command.environment = message.environment;
+    command.input = input.get();
+    command.output_to_error = true;
+    std::error_code failed;
+    const auto child = ChildProcess::start(command, failed);
+    if (!child) {
+        problem_ = failed.message();
         return false;
     }
-    running_.push_back(child);
+    running_.push_back(*child);
     return true;
 }
 
-void Alert::reap(bool wait) {
-    std::erase_if(running_, [wait](pid_t child) { return ::waitpid(child, nullptr, wait ? 0 : WNOHANG) != 0; });
+void Alert::reap() {
+    std::erase_if(running_, [](ChildProcess& child) { return child.hasEnded(); });
 }
 
 void Alert::finish() {
-    reap(true);
+    for (ChildProcess& child : std::exchange(running_, {}))
+        [[maybe_unused]] const int ignored = child.wait();
 }
 
 } // namespace bubblescope::live

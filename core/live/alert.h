@@ -1,7 +1,6 @@
 #pragma once
 
-#include <sys/types.h>
-
+#include "core/base/child_process.h"
 #include "core/base/time.h"
 
 #include <cstdint>
@@ -41,14 +40,14 @@ public:
     void finish();
 
 private:
-    void reap(bool wait);
+    void reap();
     bool start(const Message& message);
 
     std::string command_;
     Limits limits_;
     std::map<std::string, TimeNs, std::less<>> last_;
     std::deque<TimeNs> started_; ///< the last `most` at most
-    std::vector<pid_t> running_;
+    std::vector<ChildProcess> running_;
     std::int64_t held_back_ = 0;
     std::string problem_;
 };

@@ -48,7 +48,7 @@ public:
     /// Whether, besides, all of what they recorded was recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allOver(); }
 
-    /// What the recognised steps say of the run.
+    /// The run, as its recognised steps show it.
     [[nodiscard]] static RunInfo infoOf(const Run& run);
     /// The steps that were not handed in before, which their times show, numbered on. The last one is left out unless
     /// the trace is `settled`: it may go on.

@@ -8,9 +8,9 @@
 
 namespace bubblescope::live {
 
-/// Recognises the steps of a job that knows nothing of us while it is recorded: reads its files again when they grew,
-/// as `analyze` reads them when they are finished. Files that are limited in size keep that short; it takes no more
-/// than a fifth of the time at any rate. One thread at a time.
+/// Recognises the steps of a job that does not know Bubblescope while it is recorded: reads its files again when they
+/// grew, as `analyze` reads them when they are finished. Files that are limited in size keep that short; it takes no
+/// more than a fifth of the time at any rate. One thread at a time.
 class CapturedRun {
 public:
     /// `patience`: when files that do not grow are taken to hold their last step whole.

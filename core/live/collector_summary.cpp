@@ -218,7 +218,7 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
     return found;
 }
 
-/// The step that all was told of.
+/// The step, once all its parts have come.
 SummaryStep finished(const perfetto::StreamEvent& event, SummaryStep step) {
     step.step.index = smallNumber(event, "step", -1);
     step.counts = countsOf(event);

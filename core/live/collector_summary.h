@@ -21,7 +21,7 @@
 /// state changed; and "end". Lists of numbers are texts with spaces between them, times in nanoseconds.
 namespace bubblescope::live {
 
-/// What a collector says at the beginning of each file.
+/// What a collector states at the beginning of each file.
 struct SummaryBegin {
     RunStatement statement;
     int first = 0; ///< replica
@@ -29,7 +29,7 @@ struct SummaryBegin {
     int run = 0; ///< counted by the collector
 };
 
-/// What it counted since it last told. Without bytes and packets, which are its own matter.
+/// What it counted since its last report. Without bytes and packets, which are its own matter.
 struct SummaryCounts {
     LiveCounts records;
     CheckCounts checks;
@@ -50,7 +50,7 @@ struct SummaryEnd {
 [[nodiscard]] SummaryCounts difference(SummaryCounts later, const SummaryCounts& earlier);
 void add(SummaryCounts& to, const SummaryCounts& more);
 
-/// One thing that a collector tells.
+/// One report of a collector.
 struct SummaryRecord {
     std::variant<SummaryBegin, LiveRank, SummaryStep, SummaryEnd> what;
 };
@@ -63,7 +63,7 @@ inline constexpr std::string_view kCategory = "share";
 class SummaryReader {
 public:
     enum class Took : std::uint8_t { Bad, Part, Whole };
-    /// Whole: `record` has what was told. Part: it goes on. Bad: it is damaged.
+    /// Whole: `record` has the report. Part: it goes on. Bad: it is damaged.
     Took take(const perfetto::StreamEvent& event, SummaryRecord& record);
 
 private:
@@ -78,7 +78,7 @@ void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
 
 class LiveAnalyzer;
 
-/// Writes down what an analyzer that sees some replicas says of their steps, for a collector of the whole job: each
+/// Writes down what an analyzer that sees some replicas found in their steps, for a collector of the whole job: each
 /// step as its accounting per rank, and what was found. See share_records.h. One thread at a time.
 class SummaryWriter {
 public:

@@ -26,7 +26,7 @@ struct LiveOptions {
     StepWindow::Limits window;
     Thresholds thresholds;
     std::size_t history = 2000; ///< reduced steps that are kept
-    ReplicaRange replicas;      ///< that are looked after here; of the others other collectors tell, or nobody
+    ReplicaRange replicas;      ///< that are analysed here; other collectors may report the others
     /// CLOCK_MONOTONIC of this machine, as files name theirs: how long ops of such files took to be heard is measured.
     /// Empty = not.
     std::string own_clock;
@@ -50,7 +50,7 @@ public:
     LiveAnalyzer(const LiveAnalyzer&) = delete;
     LiveAnalyzer& operator=(const LiveAnalyzer&) = delete;
 
-    /// A stream's name says nothing here.
+    /// The name is not used here.
     [[nodiscard]] Stream open(const std::string& name) override;
     [[nodiscard]] Stream open() { return open({}); }
     void feed(Stream stream, std::string_view bytes, TimeNs now) override;
@@ -61,11 +61,11 @@ public:
     void gone(Stream stream, const std::string& why) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
 
-    /// Whether some stream is of a job that knows nothing of us. What its ops are shows in all files together: who
-    /// reads those hands in what was recognised.
+    /// Whether some stream is of a job that does not know Bubblescope. Its ops are recognised in all files together, by
+    /// CapturedRun, which hands them in.
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
-    /// The steps of such a job as they were recognised by now. Those that were handed in before, which their times
-    /// tell, are passed over, and so is the last one unless the trace is `settled`: it may go on.
+    /// The steps of such a job as they were recognised by now. Those that were handed in before, by their
+    /// times, are passed over, and so is the last one unless the trace is `settled`: it may go on.
     void takeRun(const Run& run, bool settled);
     /// Whether this stream is of such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
-    /// The first and the last that are looked after here. Not before the run began.
+    /// The first and the last that are analysed here. Not before the run began.
     [[nodiscard]] std::pair<int, int> replicas() const;
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, the latest last
@@ -88,7 +88,7 @@ public:
     [[nodiscard]] bool runEnded() const { return run_ended_; }
     [[nodiscard]] const Latency& latency() const { return latency_; }
     /// The last steps in full, for views that draw them; null before the first. It stays empty where other collectors
-    /// tell of the steps.
+    /// report the steps.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
     [[nodiscard]] HostClocks& clocks() { return clocks_; }
 

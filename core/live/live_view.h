@@ -65,7 +65,7 @@ enum class RankState : std::uint8_t {
     Awaited, ///< the run has it, nothing was heard of it yet
     Running,
     Late, ///< others wait at the end of a step that it has not ended
-    Gone, ///< its process is no more, and it did not say that it ended
+    Gone, ///< its process has ended without stating so
     Ended,
 };
 [[nodiscard]] std::string_view rankStateName(RankState state); ///< "awaited", "running", …
@@ -76,7 +76,7 @@ struct LiveRank {
     RankState state = RankState::Awaited;
     int step = -1;            ///< the last of which an op was heard
     std::int64_t records = 0; ///< slices heard
-    std::int64_t dropped = 0; ///< that the rank itself lost, as it says
+    std::int64_t dropped = 0; ///< that the rank itself lost, by its own count
     std::int64_t unheard = 0; ///< that the rank wrote and nobody heard; known at its end
     TimeNs busy{0};           ///< over the complete steps
     TimeNs bubble{0};         ///< likewise
@@ -121,7 +121,7 @@ struct LiveStep {
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and which check, with its verdict
 };
 
-/// A rank's step, reduced to what collectors tell each other of it.
+/// A rank's step, reduced to what collectors send each other.
 struct ReducedRank {
     Rank rank;
     TimeNs busy{0};
@@ -156,7 +156,7 @@ struct ReducedStep {
 /// An anomaly that holds at present, or did once.
 struct LiveAnomaly {
     Anomaly anomaly;
-    int found_at = 0; ///< the step after which it was first told
+    int found_at = 0; ///< the step after which it was first reported
     int last_at = 0;  ///< the last after which it was
 };
 
@@ -187,7 +187,7 @@ struct LiveEvent {
         RankChanged, ///< `rank`, with its new state
         StepClosed,  ///< `step`
         AnomalyFound,
-        Mismatch, ///< of a check: `text` says which
+        Mismatch, ///< of a check, which `text` names
         RunEnded, ///< all ranks have ended or are gone
     };
     Kind kind = Kind::RunBegan;

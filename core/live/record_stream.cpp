@@ -74,7 +74,7 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     if (event.name == perfetto::kCaptureTotals) {
         std::int64_t lost = 0;
         for (const auto& [name, member] : std::span(perfetto::kCaptureCounts).subspan(perfetto::kFirstLoss)) {
-            // Parts go because they were told to.
+            // Parts are removed on request.
             if (member == &perfetto::CaptureCounts::parts_removed) continue;
             constexpr std::int64_t kMost = std::int64_t{1} << 56; // so that sums of what anybody may write stay numbers
             lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);

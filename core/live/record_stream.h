@@ -13,7 +13,7 @@
 
 namespace bubblescope::live {
 
-/// What a rank's file says at its beginning.
+/// What a rank's file states at its beginning.
 struct RunStatement {
     RunInfo info;
     std::string host;
@@ -24,7 +24,7 @@ struct RunStatement {
     std::string device = {}; ///< what names the hardware; may be empty
 };
 
-/// What a trace of a job that knows nothing of us says at its beginning.
+/// What a trace of a job that does not know Bubblescope states at its beginning.
 struct CaptureStatement {
     RunStatement writer; ///< but for the run, of which it does not know
     std::string program;
@@ -32,13 +32,13 @@ struct CaptureStatement {
     int part = 0;            ///< of the process's trace
 };
 
-/// What it says at its end.
+/// What a rank's file states at its end.
 struct StreamEnd {
     std::int64_t records = 0; ///< slices that were written, over all segments
     std::int64_t dropped = 0; ///< records that were not
 };
 
-/// What came of a check of aadiff, as far as it is counted and told.
+/// What came of a check of aadiff, as it is counted and reported.
 struct SeenCheck {
     int step = 0;
     CheckOutcome outcome = CheckOutcome::Skipped;
@@ -46,7 +46,7 @@ struct SeenCheck {
     std::string name; ///< "F3.1 layer 5"
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<CheckRecord> record; ///< all of it; nothing where it lacks what it must say
+    std::optional<CheckRecord> record; ///< all of it; nothing where fields are missing
 };
 
 struct SummaryRecord;
@@ -65,14 +65,14 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
     virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
-    /// The stream is of a job that knows nothing of us: its ops are not told one by one.
+    /// The stream is of a job that does not know Bubblescope: it has no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
     /// So many of such a process's events were lost until now.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
-    /// What another collector tells of the replicas that it sees.
+    /// What another collector reports of the replicas that it sees.
     virtual void onSummary(SummaryRecord record) = 0;
-    /// An event that is none of ours, or lacks what it must say.
+    /// An event of another program, or one that lacks fields.
     virtual void onOther() = 0;
 };
 

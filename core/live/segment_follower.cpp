@@ -42,7 +42,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
     follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     if (!follower.events_.isOpen()) return systemError("files cannot be watched");
-    if (follower.changes_.isOpen()) { // else they are looked at every second
+    if (follower.changes_.isOpen()) { // else folders are listed every second
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(follower.events_.get(), EPOLL_CTL_ADD, follower.changes_.get(), &event);
@@ -75,7 +75,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
         file.finished = true;
         file.descriptor = Descriptor();
     }
-    if (!ended_.empty()) tellGone(target, now);
+    if (!ended_.empty()) reportGone(target, now);
     return more;
 }
 
@@ -95,7 +95,7 @@ void SegmentFollower::takeEvents() {
         const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
         if (pid == 0) continue;
         ended_.push_back(pid);
-        writers_.erase(pid); // closed, so that it is told once
+        writers_.erase(pid); // closed, so that it is reported once
     }
     alignas(inotify_event) std::array<char, 1 << 14> changes;
     for (ssize_t bytes; changes_.isOpen() && (bytes = ::read(changes_.get(), changes.data(), changes.size())) > 0;) {
@@ -224,7 +224,7 @@ bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     return reached == Reached::End && target.isThrough(file.stream);
 }
 
-/// Where the writer is a process of this machine, the kernel says when it ends.
+/// Where the writer is a process of this machine, the kernel reports its end.
 void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     const auto statement = target.statementOf(file.stream);
     if (!statement || statement->pid <= 0) return;
@@ -243,9 +243,9 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     }
 }
 
-void SegmentFollower::tellGone(StreamTarget& target, TimeNs now) {
+void SegmentFollower::reportGone(StreamTarget& target, TimeNs now) {
     for (const std::int64_t pid : std::exchange(ended_, {})) {
-        // All that it wrote first: any of its files may say that it ended.
+        // All that it wrote first: any of its files may state that it ended.
         for (auto& [place, file] : files_) {
             if (file.pid == pid && !file.finished) readToEnd(file, target, now);
         }

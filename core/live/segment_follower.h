@@ -20,8 +20,8 @@ namespace bubblescope::live {
 /// Files may appear late, be replaced, go on in a next one, or be removed: what was written to them before is read.
 /// Writers never notice.
 ///
-/// Changes are told by the kernel, and besides looked for every second, since other hosts write to shared file systems
-/// unseen. Where a file's process runs on this machine its end is noticed at once. One thread at a time.
+/// The kernel reports changes, and folders are listed every second besides, since other hosts write to shared file
+/// systems unseen. Where a file's process runs on this machine its end is noticed at once. One thread at a time.
 class SegmentFollower {
 public:
     /// Folders that do not exist yet are waited for. Error: Run, in the system's words.
@@ -68,7 +68,7 @@ private:
     Reached readFile(File& file, StreamTarget& target, TimeNs now);
     bool readToEnd(File& file, StreamTarget& target, TimeNs now);
     void watchWriter(File& file, const StreamTarget& target);
-    void tellGone(StreamTarget& target, TimeNs now);
+    void reportGone(StreamTarget& target, TimeNs now);
     void watchFolder(const std::filesystem::path& folder);
 
     std::vector<std::filesystem::path> folders_;
@@ -77,7 +77,7 @@ private:
     std::map<std::filesystem::path, int> watched_;
     std::map<Place, File> files_;
     std::map<std::int64_t, Descriptor> writers_; ///< by process id
-    std::vector<std::int64_t> ended_;            ///< processes that are no more, and that nobody was told of
+    std::vector<std::int64_t> ended_;            ///< processes that have ended, not yet reported
     std::string own_clock_;
     std::string own_pids_;
     std::vector<char> buffer_;

@@ -12,7 +12,7 @@
 
 namespace bubblescope::live {
 
-/// Replicas that somebody looks after; all of them unless said otherwise.
+/// A range of replicas, by default all.
 struct ReplicaRange {
     int first = 0;
     int last = std::numeric_limits<int>::max();
@@ -33,8 +33,8 @@ struct ClosedStep {
     std::int64_t duplicates = 0;      ///< records that came twice
 };
 
-/// Puts together the steps of a run from records that come rank by rank, in any order and with any delay, and says when
-/// a step is complete. A place is a rank of a replica: replica * pp + rank.
+/// Puts together the steps of a run from records that come rank by rank, in any order and with any delay, and
+/// decides when a step is complete. A place is a rank of a replica: replica * pp + rank.
 ///
 /// A rank is done with a step when it has as many ops as the rank had in its last whole step, when it has begun a later
 /// one, or when it has ended. A step is closed when all ranks are done and `settle` has passed, in which transfers come
@@ -54,7 +54,7 @@ public:
         Bad,        ///< its numbers cannot be
     };
 
-    /// `info` must say sizes that can be, see sizesCanBe().
+    /// `info` must have valid sizes, see sizesCanBe().
     /// Nothing is waited for of replicas that are not among `own`, and nothing taken.
     StepAssembler(const RunInfo& info, Limits limits, ReplicaRange own = {});
 

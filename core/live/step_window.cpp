@@ -87,7 +87,7 @@ void StepWindow::addChecks(std::vector<CheckRecord> checks) {
 
 void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
     if (checks.empty()) return;
-    // Whatever a file may say of steps that are at hand.
+    // Bounds what a file may claim of the steps at hand.
     const std::size_t room = kMaxChecks - std::min(kMaxChecks, run_.checks.checks.size());
     checks.resize(std::min(checks.size(), room));
     std::ranges::move(checks, std::back_inserter(run_.checks.checks));

@@ -13,7 +13,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes in which a stream must have said what it is
+constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes in which a stream must state what it is
 constexpr std::string_view kTraceExtension = ".pftrace";
 
 /// What others send decides on the name of a file here, but on no folder.
@@ -71,7 +71,7 @@ void KeptStreams::feed(File& file, const std::string& sender, const std::string&
 Status KeptStreams::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);
-        std::error_code ignored; // perfetto::PacketFile says what is wrong
+        std::error_code ignored; // perfetto::PacketFile reports the error
         std::filesystem::create_directories(path.parent_path(), ignored);
         BUBBLESCOPE_ASSIGN(perfetto::PacketFile made, perfetto::PacketFile::create(path));
         file.file = std::move(made);
@@ -101,12 +101,12 @@ void KeptStreams::removeOld(const std::string& sender, const std::string& name, 
 Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty()) return usageError("a collector needs a token", "give --token-file FILE");
     StreamReceiver receiver(std::move(options));
-    BUBBLESCOPE_ASSIGN(receiver.listener_, net::listenAt(receiver.options_.address));
+    BUBBLESCOPE_ASSIGN(receiver.listener_, net::Listener::open(receiver.options_.address));
     receiver.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event event{};
     event.events = EPOLLIN;
     if (!receiver.events_.isOpen() ||
-        ::epoll_ctl(receiver.events_.get(), EPOLL_CTL_ADD, receiver.listener_.get(), &event) != 0) {
+        ::epoll_ctl(receiver.events_.get(), EPOLL_CTL_ADD, receiver.listener_.descriptor(), &event) != 0) {
         return runError("the collector's socket cannot be watched");
     }
     return receiver;
@@ -114,7 +114,7 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
 
 void StreamReceiver::accept(TimeNs now) {
     while (peers_.size() < kMaxPeers) {
-        Descriptor socket = net::acceptFrom(listener_);
+        net::Socket socket = listener_.accept();
         if (!socket.isOpen()) return;
         std::unique_ptr<net::TlsSession> tls;
         if (options_.tls) {
@@ -124,7 +124,7 @@ void StreamReceiver::accept(TimeNs now) {
         }
         epoll_event event{};
         event.events = EPOLLIN;
-        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event);
+        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
         peers_.push_back({net::Link(std::move(socket), std::move(tls)), ++accepted_, now, false, {}, {}, {}});
     }
 }
@@ -144,7 +144,7 @@ void StreamReceiver::turn(LiveAnalyzer& analyzer, TimeNs now) {
 void StreamReceiver::finish(TimeNs longest) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + longest;
-    listener_ = Descriptor();
+    listener_ = net::Listener();
     for (Peer& peer : peers_)
         peer.link.endAfterSending();
     while (!peers_.empty() && Clock::now() < until) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/descriptor.h"
 #include "core/formats/perfetto/packet_file.h"
 #include "core/live/live_analyzer.h"
 #include "core/net/address.h"
@@ -18,9 +19,9 @@
 
 namespace bubblescope::live {
 
-/// Files of what arrives of jobs that know nothing of us. Their steps show in all of a job's traces together, so a
-/// collector must have these in a folder. As where they were recorded, of a trace in parts the oldest go. One thread at
-/// a time.
+/// Keeps in files what arrives of jobs that do not know Bubblescope. Their steps show in all of a job's traces
+/// together, so a collector must have these in a folder. As where they were recorded, of a trace in parts the oldest
+/// go. One thread at a time.
 class KeptStreams {
 public:
     /// The folder is made with the first file.
@@ -29,9 +30,9 @@ public:
     /// One stream's file.
     class File {
     public:
-        /// What came before it was known what the stream is; bounded, since a stream says so at its beginning.
+        /// What came before it was known what the stream is; bounded, since a stream states that at its beginning.
         std::string beginning;
-        bool unwanted = false; ///< it is of a run that tells its steps itself
+        bool unwanted = false; ///< it is of a run that records its steps itself
         std::optional<perfetto::PacketFile> file;
     };
 
@@ -57,7 +58,7 @@ private:
 };
 
 /// Takes the streams of senders and feeds them to an analyzer, each byte once: a sender that connects again is told how
-/// far its streams arrived. Who does not know the token is told nothing. One thread at a time.
+/// far its streams arrived. A connection without the token gets no answer but the refusal. One thread at a time.
 class StreamReceiver {
 public:
     struct Options {
@@ -65,7 +66,7 @@ public:
         std::string token; ///< not empty
         std::string clock; ///< of this machine's CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
-        /// Where the streams of jobs that know nothing of us are kept, see KeptStreams; empty = nowhere.
+        /// Where the streams of jobs that do not know Bubblescope are kept, see KeptStreams; empty = nowhere.
         std::filesystem::path keep{};
     };
     /// Error: Run, naming the address; Usage, without a token.
@@ -74,7 +75,7 @@ public:
     /// Takes and sends what goes at once. `now` is CLOCK_MONOTONIC.
     void turn(LiveAnalyzer& analyzer, TimeNs now);
 
-    /// Sends what waits, tells the senders that nothing more is taken, and waits until they know, but no longer than
+    /// Sends what waits, ends all connections, and waits until the senders have noticed, but no longer than
     /// this. The last call to make.
     void finish(TimeNs longest);
 
@@ -121,7 +122,7 @@ private:
 
     Options options_;
     std::optional<KeptStreams> kept_;
-    Descriptor listener_;
+    net::Listener listener_;
     Descriptor events_;
     std::list<Peer> peers_;
     std::map<Key, Known> known_;

@@ -11,7 +11,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it says whose it is
+constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states who writes it
 constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others have theirs
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes that wait for the network
 constexpr std::size_t kPiece = std::size_t{1} << 18;     ///< of one message
@@ -37,7 +37,7 @@ std::size_t endOfPackets(std::string_view bytes) {
 
 } // namespace
 
-/// One file. Its beginning is looked into here too, for whose it is.
+/// One file. Its beginning is read here too, for who writes it.
 struct StreamSender::Source final : public RecordSink {
     explicit Source(std::string path) : name(std::move(path)) { begin(); }
 
@@ -58,7 +58,7 @@ struct StreamSender::Source final : public RecordSink {
     void onDigest() override {}
     void onPing(const Ping&) override {}
     void onClocks(const perfetto::ClockReading& clocks) override {
-        // Of two files of one name: when the host began to write them tells which it is.
+        // Of two files of one name: told apart by when the host began to write them.
         if (generation == 0) generation = static_cast<std::uint64_t>(clocks.realtime.count()) | 1U;
     }
     void onLost(const OwnHome&, std::int64_t) override {}
@@ -75,8 +75,8 @@ struct StreamSender::Source final : public RecordSink {
     std::string name;
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
-    bool ended = false;  ///< the file says so
-    bool gone = false;   ///< its writer is no more
+    bool ended = false;  ///< the file states so
+    bool gone = false;   ///< its writer has ended
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
@@ -93,7 +93,7 @@ StreamSender::~StreamSender() = default;
 
 Status StreamSender::turn(TimeNs now) {
     if (refused_) return *refused_;
-    if (!link_ && now >= retry_at_) connect(now);
+    if (!link_) connect(now);
     if (!link_) return {};
     if (welcome_) {
         for (std::size_t stream = 0; stream < sources_.size(); ++stream)
@@ -108,12 +108,30 @@ Status StreamSender::turn(TimeNs now) {
     return refused_ ? Status(*refused_) : Status();
 }
 
+/// Begins to connect, or goes on with it.
 void StreamSender::connect(TimeNs now) {
-    retry_at_ = now + options_.retry;
-    done_ = false;
-    Result<Descriptor> socket = net::connectTo(options_.address);
+    if (!connector_) {
+        if (now < retry_at_) return;
+        retry_at_ = now + options_.retry;
+        done_ = false;
+        connector_.emplace(options_.address);
+    }
+    switch (connector_->turn()) {
+    case net::Connector::Stage::UnderWay: return;
+    case net::Connector::Stage::Connected: beginLink(connector_->take()); break;
+    case net::Connector::Stage::Failed:
+        retry_at_ = now + options_.retry;
+        problem_ = connector_->unknownHost()
+                       ? fmt::format("{}: the address is not known: {}", options_.address.text(), connector_->why())
+                       : connector_->why();
+        break;
+    }
+    connector_.reset();
+}
+
+void StreamSender::beginLink(net::Socket socket) {
     std::unique_ptr<net::TlsSession> tls;
-    if (socket.ok() && options_.tls) {
+    if (options_.tls) {
         auto begun = options_.tls->begin();
         if (!begun.ok()) {
             problem_ = begun.error().text();
@@ -121,15 +139,16 @@ void StreamSender::connect(TimeNs now) {
         }
         tls = std::move(begun).value();
     }
-    if (!socket.ok()) {
-        problem_ = socket.error().text();
-        return;
-    }
-    link_.emplace(std::move(socket).value(), std::move(tls));
+    link_.emplace(std::move(socket), std::move(tls));
     net::Frame hello;
     hello.kind = net::Frame::Kind::Hello;
     hello.text = fmt::format("{}\n{}\n{}", options_.token, options_.name, options_.clock);
     link_->send(hello);
+}
+
+int StreamSender::descriptor() const {
+    if (link_) return link_->descriptor();
+    return connector_ ? connector_->descriptor() : -1;
 }
 
 void StreamSender::disconnect(TimeNs now) {
@@ -154,7 +173,7 @@ void StreamSender::openThere(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // Its end is told behind all that it wrote; of a file that says itself that it has ended, nothing needs to be.
+    // Its end is reported after all that it wrote, and not at all for a file that states it itself.
     if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->why_gone, {});

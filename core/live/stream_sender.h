@@ -12,7 +12,7 @@
 namespace bubblescope::live {
 
 /// Sends the files of a run to a collector. Nothing is held here but what is under way: after a broken connection the
-/// collector says how far each stream arrived, and its file is read again from there. Who writes the files never
+/// collector reports how far each stream arrived, and its file is read again from there. Who writes the files never
 /// notices. One thread at a time.
 class StreamSender final : public StreamTarget {
 public:
@@ -33,12 +33,12 @@ public:
     /// where trying again would not help: the collector refused.
     [[nodiscard]] Status turn(TimeNs now);
 
-    /// To be waited for: readable, or writable too where that is wanted; negative while not connected.
-    [[nodiscard]] int descriptor() const { return link_ ? link_->descriptor() : -1; }
-    [[nodiscard]] bool wantsToWrite() const { return link_ && link_->waiting() > 0; }
+    /// To be waited for: readable, or writable too where that is wanted; negative while there is no connection.
+    [[nodiscard]] int descriptor() const;
+    [[nodiscard]] bool wantsToWrite() const { return connector_ || (link_ && link_->waiting() > 0); }
     [[nodiscard]] bool connected() const { return welcome_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
-    /// Whether all that was fed has arrived, and every stream has ended or its writer is no more. It stays so when the
+    /// Whether all that was fed has arrived, and every stream has ended or its writer has ended. It stays so when the
     /// collector, which knows as well, then closes the connection.
     [[nodiscard]] bool done() const;
 
@@ -58,6 +58,7 @@ private:
     struct Source;
 
     void connect(TimeNs now);
+    void beginLink(net::Socket socket);
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
     void openThere(std::size_t stream);
@@ -66,6 +67,7 @@ private:
     void ping(TimeNs now);
 
     Options options_;
+    std::optional<net::Connector> connector_; ///< while a connection is under way
     std::optional<net::Link> link_;
     bool welcome_ = false;
     bool done_ = false; ///< when the connection ended
@@ -73,7 +75,7 @@ private:
     std::string problem_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
-    int pings_left_ = 0; ///< of a burst, of which the quickest tells most
+    int pings_left_ = 0; ///< of a burst, of which the quickest is the most exact
     std::vector<std::unique_ptr<Source>> sources_;
 };
 

@@ -18,7 +18,7 @@ public:
     using Stream = std::size_t;
 
     virtual ~StreamTarget() = default;
-    /// `name` tells a machine's streams apart.
+    /// `name` is unique among a machine's streams.
     [[nodiscard]] virtual Stream open(const std::string& name) = 0;
     /// `now` counts on a clock that does not go back, the same in all calls.
     virtual void feed(Stream stream, std::string_view bytes, TimeNs now) = 0;
@@ -32,7 +32,7 @@ public:
     /// Nothing will come of this stream any more, since its file went on in the next or was removed. Ends the use of
     /// `stream`, which may be given out again.
     virtual void close(Stream stream) = 0;
-    /// The process that wrote the stream is no more. `why` is for people.
+    /// The process that wrote the stream has ended. `why` is for people.
     virtual void gone(Stream stream, const std::string& why) = 0;
     /// Whose process writes it, once that was heard.
     [[nodiscard]] virtual std::optional<RunStatement> statementOf(Stream stream) const = 0;

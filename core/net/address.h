@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/base/descriptor.h"
 #include "core/base/result.h"
 
 #include <string>
@@ -19,15 +18,5 @@ struct Address {
 /// "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT"; without a host the loopback, so that nobody outside is served unless
 /// told so. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
-
-/// A listening socket that never blocks; `address.port` becomes the real one. Error: Run, naming the address.
-[[nodiscard]] Result<Descriptor> listenAt(Address& address);
-
-/// A connection that never blocks, and may still be under way: writable once that is settled. Error: Run, naming the
-/// address.
-[[nodiscard]] Result<Descriptor> connectTo(const Address& address);
-
-/// The next connection, which never blocks; not open where there is none.
-[[nodiscard]] Descriptor acceptFrom(const Descriptor& listener);
 
 } // namespace bubblescope::net

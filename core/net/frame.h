@@ -18,12 +18,12 @@ struct Frame {
     enum class Kind : std::uint8_t {
         Hello,   ///< sender: `text` is the token, and behind a line end the sender's name
         Welcome, ///< receiver: the token was right
-        Refused, ///< receiver: `text` says why; it then closes
-        Open,    ///< sender: a stream named `text`; `times[0]` tells it from an earlier one of the same name
+        Refused, ///< receiver: `text` has the reason; it then closes
+        Open,    ///< sender: a stream named `text`; `times[0]` differs from that of an earlier one of the same name
         Resume,  ///< receiver: go on at `offset`
         Data,    ///< sender: `text` stands at `offset`; whole packets only
         Ack,     ///< receiver: has all before `offset`
-        Gone,    ///< sender: the process that wrote the stream is no more; `text` says more
+        Gone,    ///< sender: the process that wrote the stream has ended; `text` describes it
         Finish,  ///< sender: nothing will come of the stream behind `offset`
         Ping,    ///< sender: at `times[0]`
         Pong,    ///< receiver: the ping's time, when it came and when this was sent
@@ -55,7 +55,7 @@ private:
     std::size_t taken_ = 0; ///< bytes of pending_ that were given already
 };
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Whether two texts are equal, in a time that does not depend on where they differ.
 [[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
 
 } // namespace bubblescope::net

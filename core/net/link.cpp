@@ -1,10 +1,7 @@
 #include "core/net/link.h"
 
-#include <sys/socket.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope::net {
@@ -32,16 +29,15 @@ void Link::turn(const std::function<void(const Frame&)>& take) {
     if (!over_) sendSome();
     if (!ends_ || told_end_ || over_ || waiting() > 0) return;
     told_end_ = true;
-    if (::shutdown(socket_.get(), SHUT_WR) != 0) over_ = true;
+    if (!socket_.endWriting()) over_ = true;
 }
 
 void Link::sendSome() {
     while (waiting() > 0) {
-        const ssize_t bytes = ::send(socket_.get(), out_.data() + sent_, waiting(), MSG_NOSIGNAL);
-        if (bytes < 0 && errno == EINTR) continue;
-        if (bytes < 0 && (errno == EAGAIN || errno == ENOTCONN)) return;
-        if (bytes < 0) return fail(std::strerror(errno));
-        sent_ += static_cast<std::size_t>(bytes);
+        const Socket::Progress progress = socket_.writeSome(std::string_view(out_).substr(sent_));
+        if (progress.over) return fail(progress.why.message());
+        if (progress.bytes == 0) return;
+        sent_ += progress.bytes;
     }
     out_.clear();
     sent_ = 0;
@@ -52,15 +48,15 @@ void Link::readSome(const std::function<void(const Frame&)>& take) {
     std::array<char, 1 << 16> buffer;
     std::string said;
     for (int i = 0; i < kReadsInTurn && !over_; ++i) {
-        const ssize_t bytes = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
-        if (bytes < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOTCONN)) return;
-        if (bytes < 0) return fail(std::strerror(errno));
-        if (bytes == 0) {
+        const Socket::Progress progress = socket_.readSome(buffer.data(), buffer.size());
+        if (progress.over) {
             over_ = true;
+            if (progress.why) why_ = progress.why.message();
             return;
         }
-        received_ += static_cast<std::size_t>(bytes);
-        const std::string_view came(buffer.data(), static_cast<std::size_t>(bytes));
+        if (progress.bytes == 0) return;
+        received_ += progress.bytes;
+        const std::string_view came(buffer.data(), progress.bytes);
         if (tls_) {
             said.clear();
             const Status read = tls_->receive(came, said);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/base/descriptor.h"
 #include "core/net/frame.h"
+#include "core/net/socket.h"
 #include "core/net/tls.h"
 
 #include <functional>
@@ -14,28 +14,28 @@ namespace bubblescope::net {
 /// A connection that carries frames, encrypted or not. Never waits. One thread at a time.
 class Link {
 public:
-    Link(Descriptor socket, std::unique_ptr<TlsSession> tls) : socket_(std::move(socket)), tls_(std::move(tls)) {}
+    Link(Socket socket, std::unique_ptr<TlsSession> tls) : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
     void send(const Frame& frame);
     /// Sends and reads what goes at once; calls `take` for each frame that is whole. Not to be called again once the
     /// link is over.
     void turn(const std::function<void(const Frame&)>& take);
-    /// No more is sent than what waits already. The link is over when the other end, which is told so behind that,
-    /// closes it: to close it first would take away what is still under way.
+    /// No more is sent than what waits already. The link is over when the other end, which learns of the end behind
+    /// that, closes it: to close it first would take away what is still under way.
     void endAfterSending() { ends_ = true; }
 
     [[nodiscard]] bool over() const { return over_; }
     [[nodiscard]] const std::string& why() const { return why_; } ///< of the end; empty where the other end closed it
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< bytes to be sent
     [[nodiscard]] std::size_t received() const { return received_; }
-    [[nodiscard]] int descriptor() const { return socket_.get(); }
+    [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
 
 private:
     void fail(std::string why);
     void sendSome();
     void readSome(const std::function<void(const Frame&)>& take);
 
-    Descriptor socket_;
+    Socket socket_;
     std::unique_ptr<TlsSession> tls_; ///< null where nothing is encrypted
     FrameReader frames_;
     std::string out_;

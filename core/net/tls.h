@@ -8,14 +8,14 @@
 
 namespace bubblescope::net {
 
-/// One end of an encrypted connection: turns what is said into bytes for the network and back. Knows no socket.
+/// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Knows no socket.
 class TlsSession {
 public:
     virtual ~TlsSession() = default;
-    /// Bytes that came from the other end; what they say is added to `said`. Error: Input, when the connection cannot
-    /// be trusted or is damaged.
+    /// Bytes that came from the other end; the text in them is appended to `said`. Error: Input, when the connection
+    /// cannot be trusted or is damaged.
     [[nodiscard]] virtual Status receive(std::string_view bytes, std::string& said) = 0;
-    /// What is to be said. Kept until the two ends have agreed on keys.
+    /// Text to send. Kept until the two ends have agreed on keys.
     [[nodiscard]] virtual Status say(std::string_view text) = 0;
     /// Bytes for the other end since the last call.
     [[nodiscard]] virtual std::string takeBytes() = 0;

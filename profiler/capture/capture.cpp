@@ -148,7 +148,7 @@ void Capture::loop() {
     }
 }
 
-/// With no lock held: CUPTI has locks of its own.
+/// With no lock held: CUPTI takes its own locks.
 void Capture::flushGpu() {
     cupti::Collector* gpu = nullptr;
     {

@@ -17,8 +17,8 @@
 namespace bubblescope::profiler {
 
 /// The recording of this process: made when the first of NVTX, NCCL and CUDA loads the library, and never taken apart.
-/// A thread of its own writes what comes, several times a second; nothing is created before something came. A fork
-/// begins anew, with a trace of its own, if it records anything.
+/// A separate thread writes the events several times a second; no file is created before the first event. A fork starts
+/// again, with a separate trace, if it records anything.
 class Capture {
 public:
     /// Null where nothing is to be recorded. Never throws.

@@ -109,7 +109,7 @@ std::filesystem::path CaptureFile::nextPath() {
     if (parts_made_ > 0) name += "." + std::to_string(parts_made_);
     // Numbers of processes come round again; what an earlier one wrote stays.
     std::filesystem::path path = info_.dir / (name + ".pftrace");
-    std::error_code ignored; // perfetto::PacketFile says what is wrong
+    std::error_code ignored; // perfetto::PacketFile reports the error
     std::filesystem::create_directories(info_.dir, ignored);
     for (int again = 2; std::filesystem::exists(path, ignored); ++again)
         path = info_.dir / (name + "-" + std::to_string(again) + ".pftrace");

@@ -48,7 +48,7 @@ public:
 
     explicit CaptureFile(CaptureFileInfo info);
 
-    /// Tracks are sorted by `order`. They are told to each part when it first uses them.
+    /// Tracks are sorted by `order`. Each part describes them when it first uses them.
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
 
@@ -63,8 +63,8 @@ public:
     /// Clocks read at one moment: the first before any event, then now and then.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
-    /// Writes what has come since. `on_part` is called when a new part begins in place of one that is full, to tell it
-    /// what goes on. Error: Run, naming the file; nothing is written from then on.
+    /// Writes what has come since. `on_part` is called when a new part begins in place of one that is full, to write
+    /// what is still open. Error: Run, naming the file; nothing is written from then on.
     [[nodiscard]] Status flush(const std::function<void()>& on_part);
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }

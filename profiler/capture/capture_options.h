@@ -13,7 +13,7 @@
 
 namespace bubblescope::profiler {
 
-/// What is recorded of a job that knows nothing of it. Options are told in the environment, since that is what reaches
+/// What is recorded of a job that does not know Bubblescope. Options come in the environment, which reaches
 /// every process of a job.
 struct CaptureOptions {
     enum class Mode : std::uint8_t {
@@ -60,7 +60,7 @@ inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FI
 [[nodiscard]] std::string captureOptionsText(const CaptureOptions& options);
 
 /// From the environment: the file that BUBBLESCOPE_CAPTURE_FILE names, then BUBBLESCOPE_CAPTURE. What is wrong is left
-/// out and told in `problems`: somebody's job runs, and nobody is there to ask.
+/// out and reported in `problems`: somebody's job runs, and nobody is there to ask.
 [[nodiscard]] CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems);
 
 } // namespace bubblescope::profiler

@@ -7,8 +7,8 @@
 
 namespace bubblescope::profiler {
 
-/// When a process is recorded: between two steps, from some time on, for some time. Steps are told by ranges or marks
-/// that begin one: by the number in their name, or else by counting them. One thread at a time.
+/// When a process is recorded: between two steps, from some time on, for some time. Steps are recognised by ranges or
+/// marks that begin one: by the number in their name, or else by counting them. One thread at a time.
 class CaptureWindow {
 public:
     explicit CaptureWindow(const CaptureOptions& options);

@@ -20,7 +20,7 @@
 
 namespace bubblescope::profiler {
 
-/// All that is written into the trace of a process: what its threads told, what CUPTI told, what was lost, and
+/// All that is written into the trace of a process: its threads' events, CUPTI's activities, what was lost, and
 /// messages to the user. One thread at a time.
 class CaptureWriter {
 public:

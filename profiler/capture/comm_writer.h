@@ -14,8 +14,8 @@
 
 namespace bubblescope::profiler {
 
-/// Writes what NCCL told of its operations: category "nccl", a row for each communicator, one for groups, one for the
-/// proxy's work. An operation's slice lasts while NCCL queues it; when its data move its kernel tells, and between
+/// Writes NCCL's operations: category "nccl", a row for each communicator, one for groups, one for the
+/// proxy's work. An operation's slice lasts while NCCL queues it; its kernel shows when the data move, and between
 /// machines the proxy's operations below it (arg "parent"). One thread at a time.
 class CommWriter {
 public:

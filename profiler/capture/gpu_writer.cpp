@@ -175,7 +175,7 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     }
     case Kind::Overhead: return add(row(Row::Overhead, 0, 0), activity, "overhead", overheadName(activity.what), {});
     case Kind::Device: return tellDevice(given);
-    case Kind::Marker: // NVTX tells them itself, and sooner
+    case Kind::Marker: // NVTX reports them itself, and sooner
     case Kind::MarkerData:
     case Kind::External:
     case Kind::Name: return;

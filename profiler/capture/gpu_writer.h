@@ -21,7 +21,7 @@ namespace bubblescope::profiler {
 /// The name of a call, by whether it is the runtime's and its number.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
-/// Writes what CUPTI told, in the categories and with the args that PyTorch's profiler uses, so that readers need to
+/// Writes CUPTI's activities, in the categories and with the args that PyTorch's profiler uses, so that readers need to
 /// know but one way: work of a stream on a row for it, calls on one for their thread. One thread at a time.
 class GpuWriter {
 public:

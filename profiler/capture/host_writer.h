@@ -17,7 +17,7 @@
 
 namespace bubblescope::profiler {
 
-/// Writes what threads told through NVTX: a track for each thread and domain, for ranges that need not nest tracks of
+/// Writes the threads' NVTX events: a track for each thread and domain, for ranges that need not nest tracks of
 /// their own. Category "nvtx"; args are the domain, the category, and a payload or the fields of one. One thread at a
 /// time.
 class HostWriter {
@@ -29,7 +29,7 @@ public:
     /// A thread's records in order. `after_gap`: some before it were lost, so which ranges are open is not known.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
 
-    /// Ranges of the default domain that are over are told, outermost ones that are no steps: ops, for those who name
+    /// Reports ranges of the default domain that have ended, outermost ones that are no steps: ops, for those who name
     /// them so.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }

@@ -13,8 +13,8 @@ namespace bubblescope::profiler {
 
 /// Of the kernels that an op starts, all but the first and the last are of no use for a pipeline: thins them out. An op
 /// is a range of a thread on the host; a kernel belongs to it if its launch lies in it. Ranges, calls and kernels come
-/// in any order and late; an op is settled some time after its end, when its kernels have surely been told. NCCL's
-/// kernels, which are transfers, stay. All times are CLOCK_MONOTONIC. One thread at a time.
+/// in any order and late; an op is settled some time after its end, when all its kernels must have been reported.
+/// NCCL's kernels, which are transfers, stay. All times are CLOCK_MONOTONIC. One thread at a time.
 class OpKernels {
 public:
     using TimeOf = std::function<TimeNs(TimeNs realtime)>;

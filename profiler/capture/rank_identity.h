@@ -16,13 +16,13 @@ namespace bubblescope::profiler {
 using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
 [[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
 
-/// Which process of which job this is, as far as its launcher says.
+/// Which process of which job this is, as far as its launcher's variables show.
 struct RankIdentity {
     std::optional<int> rank; ///< among all of the job
     std::optional<int> size; ///< of the job
     std::optional<int> local_rank;
-    std::string told_by;                           ///< the variable that told the rank
-    std::vector<std::pair<std::string, int>> mesh; ///< places by axis ("pp", 1), where variables such as PP_RANK tell
+    std::string told_by;                           ///< the variable that holds the rank
+    std::vector<std::pair<std::string, int>> mesh; ///< places by axis ("pp", 1), from variables such as PP_RANK
 };
 
 /// Asks the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this

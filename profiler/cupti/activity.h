@@ -10,7 +10,8 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// One of CUPTI's activity records, as far as it is used here. Times are CUPTI's: nanoseconds of CLOCK_REALTIME.
+/// One of CUPTI's activity records, with the fields that are used here. Times are CUPTI's: nanoseconds of
+/// CLOCK_REALTIME.
 struct Activity {
     enum class Kind : std::uint8_t {
         Kernel,
@@ -69,7 +70,7 @@ enum class DecodeStatus : std::uint8_t {
 /// Decodes the record at the begin of `bytes`, which reach to the end of its buffer. Whatever they are, nothing outside
 /// of them is read, and no pointer among them is followed. CUPTI grows records at their ends, so the part that all
 /// versions from CUDA 8 on have in common is read: of kernels that since ActivityKernel3, and what later ones add only
-/// if the buffer's library has it (`version`, as cuptiGetVersion() tells).
+/// if the buffer's library has it (`version`, of cuptiGetVersion()).
 [[nodiscard]] DecodeStatus decodeActivity(std::span<const std::byte> bytes, std::uint32_t version, Activity& out);
 
 /// Kinds by CUPTI's numbers.

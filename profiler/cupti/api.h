@@ -23,8 +23,8 @@ public:
     virtual ~Api() = default;
 
     [[nodiscard]] virtual std::uint32_t version() = 0;
-    /// One tool a process may hold CUPTI. `told`: the holder's name where it is busy, or what failed.
-    [[nodiscard]] virtual Subscription subscribe(std::string& told) = 0;
+    /// One tool a process may hold CUPTI. `reason`: the holder's name where it is busy, or what failed.
+    [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;

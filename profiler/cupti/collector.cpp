@@ -28,10 +28,10 @@ Collector::~Collector() {
     the_collector.compare_exchange_strong(self, nullptr);
 }
 
-bool Collector::start(bool only_launches, std::string& told) {
+bool Collector::start(bool only_launches, std::string& notice) {
     Collector* nobody = nullptr;
     if (!the_collector.compare_exchange_strong(nobody, this)) {
-        told = "kernels are recorded by this library already";
+        notice = "kernels are recorded by this library already";
         return false;
     }
     version_ = api_->version();
@@ -39,14 +39,15 @@ bool Collector::start(bool only_launches, std::string& told) {
     switch (api_->subscribe(reason)) {
     case Api::Subscription::Ours: break;
     case Api::Subscription::Busy:
-        told = "kernels are not recorded: CUPTI is held by " + (reason.empty() ? "another tool" : "'" + reason + "'") +
-               ", and only one may; ranges and NCCL's operations are recorded all the same";
+        notice = "kernels are not recorded: CUPTI is held by " +
+                 (reason.empty() ? "another tool" : "'" + reason + "'") +
+                 ", and only one may; ranges and NCCL's operations are recorded all the same";
         return false;
-    case Api::Subscription::Failed: told = "kernels are not recorded: CUPTI does not start: " + reason; return false;
+    case Api::Subscription::Failed: notice = "kernels are not recorded: CUPTI does not start: " + reason; return false;
     }
     if (!api_->registerCallbacks(request, complete)) {
         api_->unsubscribe();
-        told = "kernels are not recorded: CUPTI takes no buffers";
+        notice = "kernels are not recorded: CUPTI takes no buffers";
         return false;
     }
     on_ = true;
@@ -54,7 +55,7 @@ bool Collector::start(bool only_launches, std::string& told) {
         if (api_->enable(kind))
             enabled_.push_back(kind);
         else
-            told += (told.empty() ? "CUPTI does not record its kinds " : ", ") + std::to_string(kind);
+            notice += (notice.empty() ? "CUPTI does not record its kinds " : ", ") + std::to_string(kind);
     };
     for (const std::uint32_t kind : kLaunches)
         enable(kind);

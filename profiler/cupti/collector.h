@@ -30,8 +30,9 @@ public:
     ~Collector();
 
     /// Starts to record. Where another tool holds CUPTI, nothing of CUPTI's is touched. What the user should know is
-    /// in `told`: why nothing is recorded, or what is missing. `only_launches`: what tells an op's kernels alone.
-    [[nodiscard]] bool start(bool only_launches, std::string& told);
+    /// in `notice`: why nothing is recorded, or what is missing. `only_launches`: only what an op's kernels are found
+    /// by.
+    [[nodiscard]] bool start(bool only_launches, std::string& notice);
     /// Stops, and has CUPTI hand over the rest. The first call counts.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }

@@ -13,7 +13,7 @@ constexpr Code kSuccess = 0;
 constexpr Code kHeldByAnother = 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr int kDriverDomain = 1;
 constexpr int kRuntimeDomain = 2;
-constexpr int kSystemThreadIds = 1; // as gettid() has them, which NVTX's events are told by
+constexpr int kSystemThreadIds = 1; // as gettid() returns them, which NVTX's events carry
 constexpr std::uint32_t kForced = 1;
 
 using Subscriber = void*;
@@ -58,7 +58,7 @@ public:
         return get_version_(&version) == kSuccess ? version : 0;
     }
 
-    Subscription subscribe(std::string& told) override {
+    Subscription subscribe(std::string& reason) override {
         std::array<char, 128> holder{};
         Code code = kSuccess;
         if (subscribe_v2_ != nullptr) {
@@ -69,11 +69,11 @@ public:
             code = subscribe_(&subscriber_, ignoreCallback, nullptr);
         }
         if (code == kHeldByAnother) {
-            told = holder.data();
+            reason = holder.data();
             return Subscription::Busy;
         }
         if (code != kSuccess) {
-            told = textOf(code);
+            reason = textOf(code);
             return Subscription::Failed;
         }
         if (thread_ids_ != nullptr) thread_ids_(kSystemThreadIds);
@@ -101,7 +101,7 @@ public:
             callback_name_(runtime ? kRuntimeDomain : kDriverDomain, number, &name) != kSuccess)
             return {};
         std::string text = name == nullptr ? "" : name;
-        // "cudaLaunchKernel_v7000": the version says nothing to a reader.
+        // "cudaLaunchKernel_v7000": the version means nothing to a reader.
         const std::size_t version = text.rfind("_v");
         if (runtime && version != std::string::npos &&
             text.find_first_not_of("0123456789", version + 2) == std::string::npos)
@@ -116,7 +116,7 @@ private:
         return text != nullptr ? text : "error " + std::to_string(code);
     }
 
-    void* handle_; ///< never closed: CUPTI has threads of its own
+    void* handle_; ///< never closed: CUPTI runs its own threads
     Subscriber subscriber_ = nullptr;
     Code (*get_version_)(std::uint32_t*) = nullptr;
     Code (*subscribe_)(Subscriber*, Callback, void*) = nullptr;

@@ -11,7 +11,7 @@
 
 namespace bubblescope::profiler {
 
-/// Something that a thread of the job told through NVTX or NCCL's profiler interface, at a moment of the TickClock.
+/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, stamped by the TickClock.
 /// Texts and bytes are viewed, not owned.
 struct HostRecord {
     enum class Type : std::uint8_t {
@@ -53,7 +53,7 @@ using HostWords = std::array<std::uint64_t, EventRing::kMaxWords>;
 
 namespace host_record {
 constexpr std::size_t kFixedWords = 6;
-/// Most records are names with a time: one that says nothing else leaves out what would be 0, and so fits one slot with
+/// Most records are names with a time: such a record leaves out the zeros, and so fits one slot with
 /// a name of forty letters.
 constexpr std::size_t kShortWords = 2;
 constexpr std::uint64_t kShort = 0x80; ///< in the byte of the type

@@ -24,7 +24,7 @@ namespace bubblescope::profiler {
 /// lost.
 class HostRecorder {
 public:
-    static constexpr std::size_t kDomains = 64; ///< whose stacks of ranges are told apart
+    static constexpr std::size_t kDomains = 64; ///< with a stack of ranges each
 
     /// `slots` of 64 bytes a thread. `on_thread` is called when a thread records for the first time, by that thread.
     explicit HostRecorder(std::size_t slots, std::function<void()> on_thread = {})
@@ -44,7 +44,7 @@ public:
         record.ticks = clock_.now();
         put(*thread, record);
     }
-    /// Begins a range of which only the name is told: returns how many are around it, or −1 where it cannot be told.
+    /// Begins a range that has only a name: returns how many ranges enclose it, or −1 where that is unknown.
     /// This, and its pop(), is what most jobs do all the time.
     int push(std::string_view name, std::uint16_t domain) noexcept {
         if (name.size() > host_record::kMaxShortText) {
@@ -60,7 +60,7 @@ public:
         if (isOn()) putShort(*thread, HostRecord::Type::Push, name, depth, domain);
         return depth;
     }
-    /// Begins a range: returns how many are around it, or −1 where it cannot be told.
+    /// Begins a range: returns how many enclose it, or −1 where that is unknown.
     int push(HostRecord& record) noexcept {
         if (record.domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -147,7 +147,7 @@ private:
 
     std::size_t slots_;
     std::function<void()> on_thread_;
-    std::uint64_t generation_; ///< tells recorders, and a process from its forks, apart
+    std::uint64_t generation_; ///< differs between recorders, and between a process and its forks
     TickClock clock_;
     std::atomic<bool> on_{true};
     std::atomic<std::int64_t> refused_{0}; ///< threads for which there was no memory

@@ -8,7 +8,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// Of times that are put together from what others say: far beyond any, and such that sums of a few are times still.
+/// Bounds times computed from untrusted input: far beyond any real time, and a few of them add up without overflow.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
 
 TimeNs withinReach(TimeNs begin, double later) {

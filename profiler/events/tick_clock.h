@@ -60,7 +60,7 @@ public:
 
     /// Needs at least one reading.
     [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
-    /// CLOCK_REALTIME may be set while it runs: the reading before that time tells.
+    /// CLOCK_REALTIME may be set while it runs: the last reading before that time applies.
     [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
 
     [[nodiscard]] const ClockReading& last() const { return readings_.back(); }

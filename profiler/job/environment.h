@@ -10,8 +10,8 @@
 
 namespace bubblescope::profiler {
 
-/// The library that jobs load: where BUBBLESCOPE_INJECT_LIBRARY says, beside the program as it was installed, or in its
-/// build folder. Error: Input, with the places that were looked at.
+/// The library that jobs load: at the path in BUBBLESCOPE_INJECT_LIBRARY, beside the program as it was installed, or in
+/// its build folder. Error: Input, with the places that were looked at.
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
 /// The variables that make every process of a job load the library and write into options.dir, which becomes absolute.

@@ -21,7 +21,7 @@ struct CapturedProcess {
     std::string host;
     std::int64_t pid = 0;
     std::string program;
-    perfetto::CaptureCounts counts; ///< as it told them last: a process that was killed may have recorded a little more
+    perfetto::CaptureCounts counts; ///< the last that it reported: a killed process may have recorded a little more
     std::vector<std::string> messages;
 };
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), as far as it is used here. NCCL ships no
+/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), the part that is used here. NCCL ships no
 /// header for it. The library takes the newest version that a plugin exports and itself knows.
 namespace bubblescope::profiler::nccl::abi {
 

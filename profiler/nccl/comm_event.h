@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler::nccl {
 
-/// What NCCL told of an event when it began.
+/// An event of NCCL, as it reported it at its begin.
 struct CommEvent {
     static constexpr std::int32_t kNone = -1;
 
@@ -46,7 +46,7 @@ struct CommRoom {
 /// Bytes of an element of a type as NCCL names it; 0 for one that is not known.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
-/// What NCCL tells of a communicator once. Any thread; takes a lock.
+/// A communicator, which NCCL describes once. Any thread; takes a lock.
 struct Communicator {
     std::string name; ///< often empty
     int nodes = 0;

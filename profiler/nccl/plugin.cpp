@@ -24,7 +24,7 @@ std::string_view nameIn(const std::array<std::string_view, N>& names, std::size_
     return number < N ? names[number] : std::string_view{};
 }
 
-// Version 1 tells numbers where later ones tell names; they are those of NCCL 2.23's nccl.h and device code.
+// Version 1 passes numbers where later ones pass names; they are those of NCCL 2.23's nccl.h and device code.
 constexpr std::array<std::string_view, 8> kFunctions{"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                                      "AllReduce", "SendRecv", "Send",      "Recv"};
 constexpr std::array<std::string_view, 10> kDatatypes{"ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NVTX's binary interface for tools, as far as it is used here, so that no header of NVIDIA's is needed to build. It
+/// NVTX's binary interface for tools, the part that is used here, so that no header of NVIDIA's is needed to build. It
 /// holds for NVTX 3 as a whole: structs grow at their ends only. A test compares it with NVTX's own headers where they
 /// are found.
 namespace bubblescope::profiler::nvtx::abi {

@@ -76,7 +76,7 @@ std::string_view viewOf(const char* text) noexcept {
 }
 
 void setPayload(HostRecord& record, const abi::PayloadData& data) noexcept {
-    if (data.data == nullptr || data.size > HostRecord::kMaxBytes) return; // also where the size is not told
+    if (data.data == nullptr || data.size > HostRecord::kMaxBytes) return; // also where the size is not given
     record.payload = Payload::Schema;
     record.value = data.schema;
     record.bytes = {static_cast<const char*>(data.data), data.size};
@@ -111,7 +111,7 @@ void setPayload(HostRecord& record, const abi::EventAttributes& event) noexcept 
     }
 }
 
-/// Fills in what the attributes say and hands the record on, while texts that were made for it are alive.
+/// Fills in the attributes and passes the record on, while texts that were made for it are alive.
 template <class Use>
 auto withEvent(abi::Handle domain, const abi::EventAttributes* event, const Use& use) noexcept {
     HostRecord record;

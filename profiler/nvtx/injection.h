@@ -6,7 +6,7 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// Where the calls of this process's NVTX go. Each program and library that uses NVTX has a copy of its own of it, and
+/// Where the calls of this process's NVTX go. Each program and library that uses NVTX has its own copy, and
 /// each attaches by itself. Both must live as long as the process.
 void sendEventsTo(HostRecorder& recorder, Names& names);
 

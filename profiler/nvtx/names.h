@@ -19,7 +19,7 @@ namespace bubblescope::profiler::nvtx {
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
-    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< more than can be told apart
+    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< more domains than can be distinguished
 
     /// The same name gives the same domain.
     [[nodiscard]] std::uint16_t domain(std::string_view name);

@@ -17,7 +17,7 @@ struct PayloadField {
     std::variant<std::int64_t, double, std::string> value;
 };
 
-/// How the bytes of payloads are laid out, as programs register it: NCCL for instance says so of its operations' sizes
+/// How the bytes of payloads are laid out, as programs register it: NCCL for instance registers its operations' sizes
 /// and peers.
 class PayloadSchemas {
 public:

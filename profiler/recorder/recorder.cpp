@@ -52,7 +52,7 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderConfig& config) {
         recorder->rings_.push_back(std::make_unique<RecordRing>(config.ring_capacity));
     }
     recorder->failed_.assign(recorder->writers_.size(), false);
-    recorder->told_dropped_.assign(recorder->writers_.size(), 0);
+    recorder->reported_dropped_.assign(recorder->writers_.size(), 0);
     recorder->closed_ = false;
     if (config.flush_interval.count() > 0) {
         try {
@@ -104,9 +104,9 @@ Status Recorder::flush() {
 
 Status Recorder::flushRank(std::size_t place) {
     if (!batch_.empty()) BUBBLESCOPE_TRY(writers_[place].append(batch_));
-    const std::int64_t lost = rings_[place]->dropped() - told_dropped_[place];
+    const std::int64_t lost = rings_[place]->dropped() - reported_dropped_[place];
     if (lost == 0) return {};
-    told_dropped_[place] += lost;
+    reported_dropped_[place] += lost;
     return writers_[place].appendLost(lost);
 }
 
@@ -147,11 +147,11 @@ void Recorder::addCheck(Rank rank, const CheckRecord& check) {
 
 Status Recorder::close() {
     stopThread();
-    [[maybe_unused]] const Status kept = flush(); // status() tells
+    [[maybe_unused]] const Status kept = flush(); // status() has the error
     const std::lock_guard lock(files_mutex_);
     for (std::size_t r = 0; r < writers_.size() && !closed_; ++r) {
         if (failed_[r]) continue;
-        Status appended = writers_[r].appendEnd(told_dropped_[r]);
+        Status appended = writers_[r].appendEnd(reported_dropped_[r]);
         if (!appended.ok()) keepError(std::move(appended).error());
     }
     closed_ = true;

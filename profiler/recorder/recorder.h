@@ -89,13 +89,13 @@ private:
 
     std::mutex files_mutex_; ///< guards what flushing uses
     std::vector<TraceSegmentWriter> writers_;
-    std::vector<bool> failed_;               ///< by place in ranks_
-    std::vector<std::int64_t> told_dropped_; ///< likewise: what the files say was lost
-    bool closed_ = true;                     ///< also before all files are there
+    std::vector<bool> failed_;                   ///< by place in ranks_
+    std::vector<std::int64_t> reported_dropped_; ///< likewise: losses reported in the files
+    bool closed_ = true;                         ///< also before all files are there
     std::vector<SliceRecord> batch_;
     double fullest_ = 0; ///< of the rings at the last flush: how full one was
 
-    mutable std::mutex error_mutex_; ///< of its own, so that status() never waits for a disk
+    mutable std::mutex error_mutex_; ///< separate, so that status() never waits for a disk
     std::optional<Error> first_error_;
 
     std::mutex wake_mutex_;

@@ -231,8 +231,8 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
     if (record.category == SliceRecord::Category::Digest)
         return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
     if (record.category == SliceRecord::Category::Op) {
-        // Replicas, and ranks that share stages, run the same ops: their transfers are told apart as if each had steps
-        // of its own.
+        // Replicas, and ranks that share stages, run the same ops: their transfers get distinct ids, as if each
+        // had separate steps.
         const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),

@@ -25,7 +25,7 @@ struct SegmentName {
 /// Nothing for other names.
 [[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
-/// The trace files of one rank: slices spelled as core/timeline/trace_names.h says, appended batch by
+/// The trace files of one rank: slices with the names of core/timeline/trace_names.h, appended batch by
 /// batch. Each file can be read alone. One thread at a time.
 class TraceSegmentWriter {
 public:

@@ -13,7 +13,7 @@ namespace bubblescope::profiler {
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
 /// A record fills one cache line. So two values of eight bytes and one of four are shared by the categories, each of
-/// which has names of its own for them: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks
+/// which has its names for them: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks
 /// and digests, peer() of transfers, layer() of checks and digests.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
@@ -75,7 +75,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Without the difference that it may tell of; `stage` is the op's.
+    /// Without the difference that it may describe; `stage` is the op's.
     [[nodiscard]] static SliceRecord of(const CheckRecord& check, CheckedTensor tensor, Stage stage) {
         SliceRecord record = named(check.op, check.step, check.layer, tensor, stage);
         record.category = Category::Check;

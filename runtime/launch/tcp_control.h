@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/comm/control_channel.h"
-#include "runtime/launch/socket.h"
+#include "runtime/launch/team_socket.h"
 
 #include <deque>
 #include <optional>
@@ -12,7 +12,7 @@ namespace bubblescope {
 
 /// A connection for control messages, and what is under way on it.
 struct ControlWay {
-    Socket socket; ///< closed where there is none, or none any more
+    TeamSocket socket; ///< closed where there is none, or none any more
     std::string out;
     std::string in;
 };

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// One of several processes that find each other by TCP, as the launcher's variables say.
+/// One of several processes that find each other by TCP, by the launcher's variables.
 struct TcpJob {
     int rank = 0;
     int size = 1;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxHello = 4096;
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
-/// What a process says first. All processes of a job run the same program on machines of one kind.
+/// The first message of a process. All processes of a job run the same program on machines of one kind.
 struct Hello {
     char magic[8] = {'b', 'b', 'l', 's', 'c', 'o', 'p', '1'};
     std::int32_t rank = 0;
@@ -51,10 +51,10 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
 
 /// The hello of a process of this job; nothing where a stranger connects, who is not let in; an error for a process
 /// that should not be there.
-Result<std::optional<Hello>> readHello(Socket& socket, const TcpJob& job, Socket::Deadline deadline) {
+Result<std::optional<Hello>> readHello(TeamSocket& socket, const TcpJob& job, TeamSocket::Deadline deadline) {
     using namespace std::chrono_literals;
-    const Socket::Clock::time_point soon = Socket::Clock::now() + 5s;
-    const Socket::Deadline until = deadline ? std::min(*deadline, soon) : soon;
+    const TeamSocket::Clock::time_point soon = TeamSocket::Clock::now() + 5s;
+    const TeamSocket::Deadline until = deadline ? std::min(*deadline, soon) : soon;
     const auto text = socket.readText(kMaxHello, "somebody", until);
     Hello hello;
     const Hello known;
@@ -78,19 +78,19 @@ Result<std::optional<Hello>> readHello(Socket& socket, const TcpJob& job, Socket
 
 Result<std::unique_ptr<TcpTeam>> TcpTeam::join(const TcpJob& job, std::chrono::nanoseconds patience) {
     std::unique_ptr<TcpTeam> team(new TcpTeam(job.rank, job.size));
-    const auto deadline = Socket::Clock::now() + std::chrono::duration_cast<Socket::Clock::duration>(patience);
+    const auto deadline = TeamSocket::Clock::now() + std::chrono::duration_cast<TeamSocket::Clock::duration>(patience);
     BUBBLESCOPE_TRY(team->isRoot() ? team->acceptAll(job, deadline) : team->connectToRoot(job, deadline));
     return team;
 }
 
-Status TcpTeam::acceptAll(const TcpJob& job, Socket::Clock::time_point deadline) {
+Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadline) {
     talk_.resize(static_cast<std::size_t>(size_));
     control_.resize(static_cast<std::size_t>(size_));
     if (size_ == 1) return {};
     const bool loopback = job.host == "localhost" || job.host.starts_with("127.");
-    BUBBLESCOPE_ASSIGN(Socket listener, Socket::listen(job.port, loopback, 2 * size_));
+    BUBBLESCOPE_ASSIGN(TeamListener listener, TeamListener::open(job.port, loopback));
     for (int missing = 2 * (size_ - 1); missing > 0;) {
-        BUBBLESCOPE_ASSIGN(std::optional<Socket> socket, listener.accept(deadline));
+        BUBBLESCOPE_ASSIGN(std::optional<TeamSocket> socket, listener.accept(deadline));
         if (!socket) {
             std::string ranks;
             for (int r = 1; r < size_; ++r) {
@@ -104,7 +104,7 @@ Status TcpTeam::acceptAll(const TcpJob& job, Socket::Clock::time_point deadline)
         BUBBLESCOPE_ASSIGN(const std::optional<Hello> hello, readHello(*socket, job, deadline));
         if (!hello) continue;
         const auto at = static_cast<std::size_t>(hello->rank);
-        Socket& place = hello->control != 0 ? control_[at].socket : talk_[at];
+        TeamSocket& place = hello->control != 0 ? control_[at].socket : talk_[at];
         if (place.isOpen()) return usageError("two processes say that they are rank " + std::to_string(hello->rank));
         BUBBLESCOPE_TRY(socket->writeText({}, nameOf(hello->rank), deadline));
         place = std::move(*socket);
@@ -113,18 +113,18 @@ Status TcpTeam::acceptAll(const TcpJob& job, Socket::Clock::time_point deadline)
     return {};
 }
 
-Status TcpTeam::connectToRoot(const TcpJob& job, Socket::Clock::time_point deadline) {
+Status TcpTeam::connectToRoot(const TcpJob& job, TeamSocket::Clock::time_point deadline) {
     const std::string root = "rank 0 at " + job.host + ", port " + std::to_string(job.port);
     talk_.resize(1);
     control_.resize(1);
-    for (Socket* const own : {&talk_.front(), &control_.front().socket}) {
+    for (TeamSocket* const own : {&talk_.front(), &control_.front().socket}) {
         Hello hello;
         hello.rank = rank_;
         hello.size = size_;
         hello.control = own == &talk_.front() ? 0 : 1;
         std::string text(sizeof hello, '\0');
         std::memcpy(text.data(), &hello, sizeof hello);
-        BUBBLESCOPE_ASSIGN(Socket socket, Socket::connect(job.host, job.port, deadline));
+        BUBBLESCOPE_ASSIGN(TeamSocket socket, TeamSocket::connect(job.host, job.port, deadline));
         BUBBLESCOPE_TRY(socket.writeText(text + job.token, root, deadline));
         BUBBLESCOPE_ASSIGN(const std::string refused, socket.readText(kMaxHello, root, deadline));
         if (!refused.empty())

@@ -2,9 +2,9 @@
 
 #include "core/base/process_team.h"
 #include "runtime/comm/control_channel.h"
-#include "runtime/launch/socket.h"
 #include "runtime/launch/tcp_control.h"
 #include "runtime/launch/tcp_job.h"
+#include "runtime/launch/team_socket.h"
 
 #include <chrono>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace bubblescope {
 
 /// Processes that are joined by TCP, each with rank 0, which passes on what the others have for each other. Meant for
-/// what a job says before, beside and after its tensors; these take other ways.
+/// what a job exchanges before, beside and after its tensors; these take other ways.
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
     /// Waits until all processes of the job have come. Errors: Run, naming what is missing, at the latest after
@@ -32,13 +32,13 @@ public:
 
 private:
     /// By rank; the others have one, to rank 0.
-    using Sockets = std::vector<Socket>;
+    using Sockets = std::vector<TeamSocket>;
 
     TcpTeam(int rank, int size) : rank_(rank), size_(size) {}
 
-    [[nodiscard]] Status acceptAll(const TcpJob& job, Socket::Clock::time_point deadline);
-    [[nodiscard]] Status connectToRoot(const TcpJob& job, Socket::Clock::time_point deadline);
-    [[nodiscard]] Socket& to(int rank) { return talk_[static_cast<std::size_t>(isRoot() ? rank : 0)]; }
+    [[nodiscard]] Status acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadline);
+    [[nodiscard]] Status connectToRoot(const TcpJob& job, TeamSocket::Clock::time_point deadline);
+    [[nodiscard]] TeamSocket& to(int rank) { return talk_[static_cast<std::size_t>(isRoot() ? rank : 0)]; }
 
     int rank_;
     int size_;

@@ -106,7 +106,7 @@ TEST(TcpTeam, SaysThatTheRootIsMissing) {
 
 TEST(TcpTeam, SaysThatItsPortIsTaken) {
     const int port = freePort();
-    const auto listener = Socket::listen(port, true, 1);
+    const auto listener = TeamListener::open(port, true);
     ASSERT_TRUE(listener.ok()) << listener.error().text();
     const std::string said = joined(jobOf(0, 2, port), 1s, [](TcpTeam&) { return std::string("joined"); });
     EXPECT_NE(said.find("cannot listen on port"), std::string::npos) << said;
@@ -122,7 +122,7 @@ TEST(TcpTeam, KeepsProcessesOfAnotherJobAndStrangersOut) {
             other.token = "another job";
             return joined(other, 5s, work); // too late, it would look for the root as long
         }
-        auto socket = Socket::connect("127.0.0.1", port, Socket::Clock::now() + 10s);
+        auto socket = TeamSocket::connect("127.0.0.1", port, TeamSocket::Clock::now() + 10s);
         if (socket.ok()) (void)socket.value().write("GET / HTTP/1.1\r\n\r\n", 18, "the root");
         return std::string("strange");
     });

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-/// What the traces of recorded jobs say of themselves, in instants of their process: what the library that records them
-/// writes and the reader must know.
+/// What the traces of recorded jobs state about themselves, in instants of their process: what the library that records
+/// them writes and the reader must know.
 namespace bubblescope::perfetto {
 
 inline constexpr std::string_view kCaptureCategory = "capture";
@@ -40,7 +40,7 @@ struct CaptureCounts {
 
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
-/// All counts by name; those from kFirstLoss on say that something is missing.
+/// All counts by name; those from kFirstLoss on mean that something is missing.
 inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 14> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},

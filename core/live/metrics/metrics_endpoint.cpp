@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -32,13 +30,13 @@ std::string answerTo(std::string_view request, const std::function<std::string()
 
 Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
     MetricsEndpoint endpoint;
-    BUBBLESCOPE_ASSIGN(endpoint.listener_, net::listenAt(address));
+    BUBBLESCOPE_ASSIGN(endpoint.listener_, net::Listener::open(address));
     endpoint.address_ = std::move(address);
     endpoint.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event event{};
     event.events = EPOLLIN;
     if (!endpoint.events_.isOpen() ||
-        ::epoll_ctl(endpoint.events_.get(), EPOLL_CTL_ADD, endpoint.listener_.get(), &event) != 0) {
+        ::epoll_ctl(endpoint.events_.get(), EPOLL_CTL_ADD, endpoint.listener_.descriptor(), &event) != 0) {
         return runError("the metrics' socket cannot be watched");
     }
     return endpoint;
@@ -55,11 +53,11 @@ void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::tim
 
 void MetricsEndpoint::take(Clock::time_point now) {
     while (connections_.size() < kMaxConnections) {
-        Descriptor socket = net::acceptFrom(listener_);
+        net::Socket socket = listener_.accept();
         if (!socket.isOpen()) return;
         epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLET;
-        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event);
+        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
         connections_.push_back({std::move(socket), {}, {}, 0, now, false});
     }
     // The oldest has had its time; the next call takes who waits.
@@ -69,21 +67,20 @@ void MetricsEndpoint::take(Clock::time_point now) {
 void MetricsEndpoint::goOn(Connection& connection, const std::function<std::string()>& page) {
     std::array<char, 2048> buffer{};
     while (connection.answer.empty() && !connection.over) {
-        const ssize_t bytes = ::recv(connection.socket.get(), buffer.data(), buffer.size(), 0);
-        if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        connection.over = bytes <= 0;
-        if (connection.over) return;
-        connection.request.append(buffer.data(), static_cast<std::size_t>(bytes));
+        const net::Socket::Progress progress = connection.socket.readSome(buffer.data(), buffer.size());
+        connection.over = progress.over;
+        if (progress.bytes == 0) return;
+        connection.request.append(buffer.data(), progress.bytes);
         if (connection.request.find("\r\n\r\n") != std::string::npos)
             connection.answer = answerTo(connection.request, page);
         connection.over = connection.answer.empty() && connection.request.size() > kLongestRequest;
     }
     while (!connection.over) {
         const std::string_view rest = std::string_view(connection.answer).substr(connection.sent);
-        const ssize_t bytes = ::send(connection.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-        if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        connection.sent += bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
-        connection.over = bytes < 0 || connection.sent == connection.answer.size();
+        const net::Socket::Progress progress = connection.socket.writeSome(rest);
+        if (progress.bytes == 0 && !progress.over) return;
+        connection.sent += progress.bytes;
+        connection.over = progress.over || connection.sent == connection.answer.size();
     }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/net/address.h"
+#include "core/base/descriptor.h"
+#include "core/net/socket.h"
 
 #include <chrono>
 #include <functional>
@@ -27,7 +28,7 @@ public:
 
 private:
     struct Connection {
-        Descriptor socket;
+        net::Socket socket;
         std::string request;
         std::string answer;
         std::size_t sent = 0;
@@ -39,7 +40,7 @@ private:
     void goOn(Connection& connection, const std::function<std::string()>& page);
 
     net::Address address_;
-    Descriptor listener_;
+    net::Listener listener_;
     Descriptor events_;
     std::list<Connection> connections_;
 };

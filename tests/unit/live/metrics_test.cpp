@@ -63,20 +63,19 @@ TEST(Exposition, SaysWhatTheEngineKnowsInPrometheusWords) {
 
 /// What a client gets that asks this.
 std::string ask(MetricsEndpoint& endpoint, const std::string& request) {
-    const Result<Descriptor> socket = net::connectTo(endpoint.address());
-    EXPECT_TRUE(socket.ok());
-    pollfd wait{socket.value().get(), POLLOUT, 0};
-    EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
-    EXPECT_EQ(::send(socket.value().get(), request.data(), request.size(), 0), std::ssize(request));
+    net::Connector connector(endpoint.address());
+    EXPECT_EQ(connector.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
+    net::Socket socket = connector.take();
+    EXPECT_EQ(socket.write(request, net::Clock::now() + 10s), net::Socket::Outcome::Done);
     std::string answer;
     std::array<char, 4096> buffer{};
-    wait.events = POLLIN;
     while (true) {
         endpoint.serve([] { return std::string("the page\n"); });
+        pollfd wait{socket.descriptor(), POLLIN, 0};
         if (::poll(&wait, 1, 10) != 1) continue;
-        const ssize_t bytes = ::recv(socket.value().get(), buffer.data(), buffer.size(), 0);
-        if (bytes <= 0) return answer;
-        answer.append(buffer.data(), static_cast<std::size_t>(bytes));
+        const net::Socket::Progress progress = socket.readSome(buffer.data(), buffer.size());
+        if (progress.over) return answer;
+        answer.append(buffer.data(), progress.bytes);
     }
 }
 

@@ -132,8 +132,8 @@ TEST(Network, NobodyIsServedWithoutTheToken) {
 
 TEST(Network, StrangersDoNotDisturb) {
     Collected collected;
-    const Descriptor stranger = net::connectTo(collected.receiver->address()).value();
-    net::Link link(Descriptor(), nullptr);
+    net::Connector stranger(collected.receiver->address());
+    ASSERT_EQ(stranger.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
     for (int i = 0; i < 100; ++i)
         collected.receiver->turn(collected.analyzer, TimeNs{i});
     EXPECT_EQ(collected.receiver->connections(), 1U);

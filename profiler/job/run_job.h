@@ -1,7 +1,5 @@
 #pragma once
 
-#include "core/base/result.h"
-
 #include <span>
 #include <string>
 #include <utility>
@@ -12,7 +10,7 @@ namespace bubblescope::profiler {
 /// this process go on to it; those of the terminal reach it by themselves. Returns what a shell would: its exit code,
 /// 128 and the signal's number if one ended it, 126 or 127 if it could not be started (with the reason in `why_not`).
 /// Once at a time, from a thread that no other has signals for.
-[[nodiscard]] int runChild(std::span<const std::string> command,
-                           std::span<const std::pair<std::string, std::string>> variables, std::string& why_not);
+[[nodiscard]] int runJob(std::span<const std::string> command,
+                         std::span<const std::pair<std::string, std::string>> variables, std::string& why_not);
 
 } // namespace bubblescope::profiler

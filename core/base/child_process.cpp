@@ -1,0 +1,69 @@
+#include "core/base/child_process.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+// NOLINTNEXTLINE: POSIX's own name
+extern char** environ;
+
+namespace bubblescope {
+namespace {
+
+std::vector<std::string> environmentWith(const std::vector<std::pair<std::string, std::string>>& variables) {
+    std::vector<std::string> all;
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+        const std::string_view known(*at);
+        const bool replaced = std::ranges::any_of(variables, [known](const auto& variable) {
+            return known.starts_with(variable.first) && known.substr(variable.first.size()).starts_with('=');
+        });
+        if (!replaced) all.emplace_back(known);
+    }
+    for (const auto& [name, value] : variables)
+        all.push_back(name + "=" + value);
+    return all;
+}
+
+std::vector<char*> pointersTo(std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (std::string& text : texts)
+        list.push_back(text.data());
+    list.push_back(nullptr);
+    return list;
+}
+
+} // namespace
+
+std::optional<ChildProcess> ChildProcess::start(const Command& command, std::error_code& failed) {
+    std::vector<std::string> words = command.words;
+    std::vector<std::string> environment = environmentWith(command.environment);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    if (command.input >= 0) ::posix_spawn_file_actions_adddup2(&actions, command.input, STDIN_FILENO);
+    if (command.output_to_error) ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    pid_t pid = 0;
+    const std::string& file = command.program.empty() ? command.words.front() : command.program; // a path has a slash
+    const int code =
+        ::posix_spawnp(&pid, file.c_str(), &actions, nullptr, pointersTo(words).data(), pointersTo(environment).data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    failed = std::error_code(code, std::generic_category());
+    return code == 0 ? std::optional(ChildProcess(pid)) : std::nullopt;
+}
+
+int ChildProcess::wait() {
+    constexpr int kSignalled = 128;
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool ChildProcess::hasEnded() {
+    return ::waitpid(pid_, nullptr, WNOHANG) != 0;
+}
+
+} // namespace bubblescope

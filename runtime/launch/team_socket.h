@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/net/socket.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace bubblescope {
+
+/// A connection between two processes of a job: what is sent comes as a whole, or an error says who is at the other
+/// end.
+class TeamSocket {
+public:
+    using Clock = net::Clock;
+    using Deadline = net::Deadline;
+
+    TeamSocket() = default;
+    explicit TeamSocket(net::Socket socket) : socket_(std::move(socket)) {}
+
+    [[nodiscard]] bool isOpen() const { return socket_.isOpen(); }
+    void close() { socket_.close(); }
+
+    /// Tries again and again until the deadline, since the other side may not listen yet.
+    [[nodiscard]] static Result<TeamSocket> connect(const std::string& host, int port, Clock::time_point deadline);
+
+    /// All of it, or an error that names `who`.
+    [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
+    [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
+    /// A text with its length in front, 64 bits in this machine's order.
+    [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
+    [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
+
+    /// Without waiting: how many bytes, 0 for none; nothing when the connection is gone.
+    [[nodiscard]] std::optional<std::size_t> writeSome(const void* data, std::size_t bytes);
+    [[nodiscard]] std::optional<std::size_t> readSome(void* data, std::size_t bytes);
+
+private:
+    net::Socket socket_;
+};
+
+/// Where the first process of a job waits for the others.
+class TeamListener {
+public:
+    /// On all of the host's addresses, or on the loopback alone. Error: Run, in the system's words.
+    [[nodiscard]] static Result<TeamListener> open(int port, bool loopback);
+    /// The next one that connects; nothing at the deadline.
+    [[nodiscard]] Result<std::optional<TeamSocket>> accept(net::Deadline deadline);
+
+private:
+    net::Listener listener_;
+};
+
+} // namespace bubblescope
