@@ -286,6 +286,10 @@ bool ProcessTransport::leave() {
     }
     { const std::lock_guard told(telling_); } // the last one has been
     if (fine && own_clock_) exchangePings();
+    {
+        const std::lock_guard lock(mutex_);
+        leaving_ = fine;
+    }
     // After a good run all have met, so that nobody's tensors are under way when the first one leaves.
     if (fine && barrier(TimeNs{0})) {
         const std::lock_guard lock(mutex_);
@@ -332,15 +336,18 @@ void ProcessTransport::progress() {
             endWith(runError(fmt::format("rank {}: {}", rank_.value, e.what())), true);
         }
     }
-    while (const auto received = control_->receive())
+    while (!all_left_) {
+        const auto received = control_->receive();
+        if (!received) break;
         handle(*received);
+    }
     constexpr int kSignsPerTimeout = 5;
     const TimeNs now = clock_.now();
     watchdog_.hear(rank_, now);
     pingIfDue(now);
     if (now - told_ < std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms)) return;
     tellAlive(now);
-    if (end_.ended()) return;
+    if (end_.ended() || all_left_) return;
     if (auto error = watchdog_.verdict(now)) endWith(std::move(*error), true);
 }
 
@@ -388,6 +395,7 @@ void ProcessTransport::handleArrival(const ControlMessage& message) {
     met_[met.round] = latest_;
     arrived_ = 0;
     latest_ = TimeNs::min();
+    all_left_ = leaving_;
     tellAll(met);
 }
 

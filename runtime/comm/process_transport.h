@@ -136,6 +136,8 @@ private:
     TellPings tell_pings_;
     std::mutex telling_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
+    bool leaving_ = false;  ///< after a good run
+    bool all_left_ = false; ///< root: all have met to leave; what comes now is for the next run's transport
 
     std::condition_variable wake_;
     bool stops_ = false;
