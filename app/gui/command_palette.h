@@ -12,6 +12,14 @@ class QMenuBar;
 
 namespace bubblescope::gui {
 
+/// All keys and mouse actions on one page.
+class ShortcutSheet : public QDialog {
+    Q_OBJECT
+
+public:
+    explicit ShortcutSheet(QWidget* parent = nullptr);
+};
+
 /// All that the menus can do, found by typing some letters of it: each word must be in the action's text or its menus'.
 class CommandPalette : public QDialog {
     Q_OBJECT

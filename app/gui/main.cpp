@@ -1,7 +1,6 @@
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/screenshot.h"
-#include "app/gui/version.h"
 
 #include <QApplication>
 #include <QIcon>

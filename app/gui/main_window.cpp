@@ -1,22 +1,22 @@
 #include "app/gui/main_window.h"
 
+#include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/export_view.h"
 #include "app/gui/help/manual_window.h"
-#include "app/gui/lab/lab_window.h"
 #include "app/gui/language/format.h"
 #include "app/gui/models/demo_files.h"
-#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/recent_files.h"
+#include "app/gui/models/reference_overlay.h"
 #include "app/gui/panels/compare_panel.h"
-#include "app/gui/panels/elided_label.h"
-#include "app/gui/panels/ghost_bar.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/reference_bar.h"
 #include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
+#include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -92,7 +92,7 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     });
     connectLive();
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
-    connect(&notebook_, &Notebook::failed, this, [this](const Error& error) { message_->showError(error); });
+    connect(&note_store_, &NoteStore::failed, this, [this](const Error& error) { message_->showError(error); });
     // Not from within a menu that the rebuilding deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     resize(1280, 800);
@@ -125,17 +125,17 @@ void MainWindow::clear() {
     delete centralWidget()->findChild<QWidget*>(kCentre, Qt::FindDirectChildrenOnly);
     setMenuBar(nullptr); // deletes the old one
     setStatusBar(nullptr);
-    delete lab_;
+    delete explorer_;
     delete ideal_;
     ideal_ = nullptr;
-    lab_ = nullptr;
+    explorer_ = nullptr;
     theme_actions_.clear();
 }
 
 /// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
 void MainWindow::rebuild() {
     keepTab();
-    state_.setGhost(nullptr);
+    state_.setReference(nullptr);
     clear();
     build();
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
@@ -164,10 +164,10 @@ void MainWindow::buildCentre() {
     stack_ = new QStackedWidget(centre);
     welcome_ = new WelcomePanel(stack_);
     timeline_ = new TimelineView(state_, themes_, stack_);
-    timeline_->setNotebook(&notebook_);
+    timeline_->setNoteStore(&note_store_);
     overview_ = new OverviewStrip(state_, themes_, centre);
     search_ = new SearchBar(state_, timeline_);
-    ideal_ = new IdealGhost(state_, this);
+    ideal_ = new IdealOverlay(state_, this);
     stack_->addWidget(welcome_);
     stack_->addWidget(timeline_);
     preview_ = new LoadPreview(themes_, stack_);
@@ -182,7 +182,7 @@ void MainWindow::buildCentre() {
     column->addWidget(buildLiveBar(centre));
     column->addWidget(summary);
     column->addWidget(overview_);
-    column->addWidget(new GhostBar(state_, centre));
+    column->addWidget(new ReferenceBar(state_, centre));
     auto* rows = new RowsBar(state_, centre);
     column->addWidget(rows);
     column->addWidget(stack_, 1);
@@ -238,7 +238,7 @@ void MainWindow::showSession() {
 }
 
 void MainWindow::showCentre() {
-    const bool waiting = live_.active() || (live_.picture() && live_.picture()->info);
+    const bool waiting = live_.active() || (live_.snapshot() && live_.snapshot()->info);
     stack_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
                              : waiting                   ? static_cast<QWidget*>(live_waiting_)
                                                          : welcome_);
@@ -247,9 +247,9 @@ void MainWindow::showCentre() {
 /// A trace that is open stays in view until the next one is there.
 void MainWindow::showPreview() {
     if (state_.session() != nullptr || !job_.running()) return;
-    LoadSketch::Picture picture = sketch_->picture(preview_->columns());
-    if (picture.empty()) return;
-    preview_->setPicture(std::move(picture));
+    LoadSketch::Picture snapshot = sketch_->snapshot(preview_->columns());
+    if (snapshot.empty()) return;
+    preview_->setPicture(std::move(snapshot));
     stack_->setCurrentWidget(preview_);
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/language/language_manager.h"
+#include "app/gui/language/language.h"
+#include "app/gui/live/interaction_monitor.h"
 #include "app/gui/live/live_controller.h"
 #include "app/gui/live/run_process.h"
-#include "app/gui/live/touch_watch.h"
-#include "app/gui/models/notebook.h"
+#include "app/gui/models/notes.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 #include "app/gui/trace_tab.h"
 #include "core/trace/load_sketch.h"
 
@@ -28,8 +28,8 @@ namespace bubblescope::gui {
 
 class BubblePanel;
 class ComparePanel;
-class IdealGhost;
-class LabWindow;
+class IdealOverlay;
+class ScheduleExplorer;
 class LoadIndicator;
 class LoadPreview;
 class ManualWindow;
@@ -76,7 +76,7 @@ public:
     bool showPanel(const QString& name);
 
     /// Opens the schedule lab, or brings it to the front; at first with sizes and times of the run that is open.
-    LabWindow& openLab();
+    ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
     /// Opens the manual, or brings it to the front.
     ManualWindow& openManual();
@@ -88,7 +88,7 @@ public:
     [[nodiscard]] Tour* tour() const;
 
     [[nodiscard]] ViewState& state() { return state_; }
-    [[nodiscard]] Notebook& notebook() { return notebook_; }
+    [[nodiscard]] NoteStore& noteStore() { return note_store_; }
     [[nodiscard]] LiveController& live() { return live_; }
     [[nodiscard]] RunProcess& process() { return process_; }
     [[nodiscard]] ThemeManager& themes() { return themes_; }
@@ -152,7 +152,7 @@ private:
     [[nodiscard]] ComparePanel& comparePanel() { return *compare_; }
     void chooseTheme(ThemeChoice choice);
     void buildLanguageMenu(QMenu& view);
-    void buildTrailActions(QMenu& view);
+    void buildFlowActions(QMenu& view);
     void chooseLanguage(Language language);
     void restoreSettings();
     void showPanels(bool any);
@@ -172,11 +172,11 @@ private:
     ThemeManager themes_;
     LanguageManager languages_;
     ViewState state_;
-    Notebook notebook_{state_};
+    NoteStore note_store_{state_};
     LiveController live_{state_};
     RunProcess process_;
-    TouchWatch touches_;     ///< of panels, which would be made anew under the user's hands
-    bool live_told_ = false; ///< loaded(), of this watch
+    InteractionMonitor interactions_; ///< of panels, which would be made anew under the user's hands
+    bool live_told_ = false;          ///< loaded(), of this watch
     BackgroundJob job_;
     std::shared_ptr<const LoadSketch> sketch_; ///< of the load that is running
     std::deque<TraceRequest> waiting_;         ///< to be loaded after it
@@ -192,8 +192,8 @@ private:
     SearchBar* search_ = nullptr;
     ComparePanel* compare_ = nullptr;
     QWidget* overview_ = nullptr;
-    IdealGhost* ideal_ = nullptr;
-    LabWindow* lab_ = nullptr;
+    IdealOverlay* ideal_ = nullptr;
+    ScheduleExplorer* explorer_ = nullptr;
     ManualWindow* manual_ = nullptr;
     LoadPreview* preview_ = nullptr;
     LoadIndicator* load_ = nullptr;

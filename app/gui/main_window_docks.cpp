@@ -1,8 +1,8 @@
+#include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/help/manual_window.h"
-#include "app/gui/lab/lab_window.h"
 #include "app/gui/live/live_panel.h"
 #include "app/gui/main_window.h"
-#include "app/gui/models/ideal_ghost.h"
+#include "app/gui/models/reference_overlay.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/anomaly_panel.h"
@@ -37,15 +37,15 @@ void MainWindow::showDock(QDockWidget* dock) {
     dock->raise();
 }
 
-LabWindow& MainWindow::openLab() {
-    if (lab_ == nullptr) {
-        lab_ = new LabWindow(themes_, this);
-        if (state_.session()) lab_->startFrom(*state_.session(), state_.step());
+ScheduleExplorer& MainWindow::openExplorer() {
+    if (explorer_ == nullptr) {
+        explorer_ = new ScheduleExplorer(themes_, this);
+        if (state_.session()) explorer_->startFrom(*state_.session(), state_.step());
     }
-    lab_->show();
-    lab_->raise();
-    lab_->activateWindow();
-    return *lab_;
+    explorer_->show();
+    explorer_->raise();
+    explorer_->activateWindow();
+    return *explorer_;
 }
 
 ManualWindow& MainWindow::openManual() {
@@ -84,16 +84,16 @@ void MainWindow::buildDocks() {
     problems_dock_ = below("problemsDock", tr("Problems"), new ProblemsPanel(state_, this));
     compare_ = new ComparePanel(state_, loader_, this);
     connect(compare_, &ComparePanel::fileRequested, this, &MainWindow::chooseComparison);
-    auto* notes = new NotesPanel(state_, notebook_, this);
+    auto* notes = new NotesPanel(state_, note_store_, this);
     QDockWidget* notes_dock = below("notesDock", tr("Notes"), notes);
-    connect(&notebook_, &Notebook::added, notes, [notes, notes_dock](int note) {
+    connect(&note_store_, &NoteStore::added, notes, [notes, notes_dock](int note) {
         showDock(notes_dock);
         notes->edit(note);
     });
     auto* live = new LivePanel(live_, state_, themes_, this);
     connect(live, &LivePanel::note, this, [this](const QString& text) { statusBar()->showMessage(text, 6000); });
     live_dock_ = below("liveDock", tr("Live"), live);
-    touches_.setExcept(live_dock_);
+    interactions_.setExcept(live_dock_);
     const QList<QDockWidget*> others{
         live_dock_,
         anomalies_dock_,

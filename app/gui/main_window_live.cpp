@@ -1,9 +1,9 @@
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live/live_dialog.h"
-#include "app/gui/live/live_text.h"
+#include "app/gui/live/live_models.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
-#include "app/gui/models/ideal_ghost.h"
+#include "app/gui/models/reference_overlay.h"
 #include "app/gui/panels/message_bar.h"
 
 #include <QDateTime>
@@ -34,17 +34,17 @@ void MainWindow::connectLive() {
         message_->showError(error);
         emit failed(error);
     });
-    const auto watch_touches = [this] { touches_.setOn(live_.active() && live_.following()); };
-    connect(&live_, &LiveController::activeChanged, this, watch_touches);
-    connect(&live_, &LiveController::followingChanged, this, watch_touches);
-    connect(&touches_, &TouchWatch::touched, this, [this] { live_.setFollowing(false); });
+    const auto watch_interactions = [this] { interactions_.setOn(live_.active() && live_.following()); };
+    connect(&live_, &LiveController::activeChanged, this, watch_interactions);
+    connect(&live_, &LiveController::followingChanged, this, watch_interactions);
+    connect(&interactions_, &InteractionMonitor::interacted, this, [this] { live_.setFollowing(false); });
     connect(&process_, &RunProcess::ended, this, &MainWindow::tellRunEnded);
 }
 
 QWidget* MainWindow::buildLiveBar(QWidget* parent) {
     auto* bar = new LiveBar(live_, process_, state_, themes_, parent);
     connect(bar, &LiveBar::alertChosen, this, [this] { showDock(live_dock_); });
-    connect(bar, &LiveBar::openRequested, this, [this] { open(recordedFolders(live_.target(), *live_.picture())); });
+    connect(bar, &LiveBar::openRequested, this, [this] { open(recordedFolders(live_.target(), *live_.snapshot())); });
     return bar;
 }
 
@@ -124,25 +124,25 @@ void MainWindow::chooseRun() {
 void MainWindow::showLive() {
     live_waiting_->setText(tr("Waiting for the first step of %1 …").arg(live_.target().name()));
     showCentre();
-    const LiveSnapshotPtr& picture = live_.picture();
-    if (!picture) {
+    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    if (!snapshot) {
         live_dock_->hide();
-    } else if (picture->info && live_dock_->isHidden() && !state_.session()) {
+    } else if (snapshot->info && live_dock_->isHidden() && !state_.session()) {
         showDock(live_dock_); // steps may be long, and ranks are there before
     }
-    if (live_told_ || !picture || picture->more || !state_.session()) return;
+    if (live_told_ || !snapshot || snapshot->more || !state_.session()) return;
     live_told_ = true;
     emit loaded();
 }
 
 void MainWindow::showAlert(const LiveAlert& alert) {
-    if (severityOf(alert) == Severity::Notice || !live_.picture()) return;
-    statusBar()->showMessage(tr("Step %1: %2").arg(alert.step).arg(alertText(alert, *live_.picture())), 8000);
+    if (severityOf(alert) == Severity::Notice || !live_.snapshot()) return;
+    statusBar()->showMessage(tr("Step %1: %2").arg(alert.step).arg(alertText(alert, *live_.snapshot())), 8000);
 }
 
 void MainWindow::tellRunEnded(bool well, const QString& said) {
     if (well) return statusBar()->showMessage(tr("The run has ended"), 6000);
-    if (!live_.picture() || !live_.picture()->info) live_.stop(); // nothing will come
+    if (!live_.snapshot() || !live_.snapshot()->info) live_.stop(); // nothing will come
     const QString what = said.section(QLatin1Char('\n'), 0, 0);
     message_->showError(runError(tr("The run has failed: %1").arg(what).toStdString(),
                                  said.section(QLatin1Char('\n'), 1).toStdString()));

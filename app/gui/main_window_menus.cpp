@@ -1,12 +1,11 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/demo_files.h"
-#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/recent_files.h"
-#include "app/gui/panels/shortcut_sheet.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/options.h"
 #include "app/gui/rows_menu.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/version.h"
 
 #include <QActionGroup>
 #include <QDockWidget>
@@ -85,31 +84,31 @@ void MainWindow::buildViewMenu() {
     add(ThemeChoice::Dark, tr("&Dark"));
     buildLanguageMenu(*view);
     view->addSeparator();
-    QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), ideal_, &IdealGhost::setOn);
+    QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), ideal_, &IdealOverlay::setOn);
     ideal->setCheckable(true);
-    connect(ideal_, &IdealGhost::toggled, ideal, &QAction::setChecked);
+    connect(ideal_, &IdealOverlay::toggled, ideal, &QAction::setChecked);
     fillRowsMenu(*view->addMenu(tr("&Rows")), state_);
-    buildTrailActions(*view);
+    buildFlowActions(*view);
     buildFollowAction(*view);
-    view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openLab(); });
+    view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), this, [this] { openExplorer(); });
     view->addSeparator();
     const QList<QDockWidget*> docks = findChildren<QDockWidget*>();
     for (QDockWidget* dock : docks)
         view->addAction(dock->toggleViewAction());
 }
 
-void MainWindow::buildTrailActions(QMenu& view) {
-    const auto add = [&](Trail trail, const char* name, const QString& text) {
-        QAction* action = view.addAction(text, this, [this, trail](bool on) { state_.showTrail(trail, on); });
+void MainWindow::buildFlowActions(QMenu& view) {
+    const auto add = [&](FlowOverlay flow, const char* name, const QString& text) {
+        QAction* action = view.addAction(text, this, [this, flow](bool on) { state_.showFlow(flow, on); });
         action->setCheckable(true);
         action->setObjectName(QString::fromLatin1(name));
-        const auto follow = [this, action, trail] { action->setChecked(state_.shows(trail)); };
-        connect(&state_, &ViewState::trailsChanged, action, follow);
+        const auto follow = [this, action, flow] { action->setChecked(state_.shows(flow)); };
+        connect(&state_, &ViewState::flowsChanged, action, follow);
         follow();
     };
-    add(Trail::Transfers, "trail-transfers", tr("All &transfers as arrows\tT"));
-    add(Trail::CriticalPath, "trail-path", tr("&Critical path of the step\tP"));
-    add(Trail::Microbatch, "trail-microbatch", tr("&Micro-batch of the selection\tB"));
+    add(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows\tT"));
+    add(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step\tP"));
+    add(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection\tB"));
     view.addSeparator();
 }
 

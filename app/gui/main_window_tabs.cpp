@@ -1,7 +1,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/demo_files.h"
-#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/recent_files.h"
+#include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
@@ -76,7 +76,7 @@ void MainWindow::keepTab() {
     tab.comparison = compare_->keep();
     tab.ideal = ideal_->on();
     // These come back by themselves.
-    if (tab.ideal || tab.comparison.below) tab.view.ghost = nullptr;
+    if (tab.ideal || tab.comparison.below) tab.view.reference = nullptr;
 }
 
 void MainWindow::showTab(int tab) {
@@ -95,7 +95,7 @@ void MainWindow::bringTab() {
     if (tab.live) live_.setParked(false);
     compare_->restore(tab.comparison);
     ideal_->setOn(tab.ideal);
-    if (!tab.paths.isEmpty()) notebook_.open(tab.paths.front().toStdString());
+    if (!tab.paths.isEmpty()) note_store_.open(tab.paths.front().toStdString());
     showTabs();
     if (tab.session) timeline_->setFocus();
 }
@@ -204,7 +204,7 @@ void MainWindow::finishLoad(const TraceRequest& request, Result<SessionPtr> resu
         welcome_->setRecent(RecentFiles::load());
     }
     timeline_->setFocus();
-    notebook_.open(request.paths.front().toStdString());
+    note_store_.open(request.paths.front().toStdString());
     ideal_->setOn(request.ideal);
     if (!request.compare.isEmpty()) compare_->compareWith(request.compare);
     if (!waiting_.empty()) return loadNext();

@@ -1,7 +1,7 @@
 #include "app/gui/options.h"
 
 #include "app/gui/models/demo_files.h"
-#include "app/gui/tour/tour_steps.h"
+#include "app/gui/tour/tour.h"
 
 #include <QCommandLineParser>
 #include <QCoreApplication>
@@ -40,10 +40,10 @@ std::optional<Options::Place> parsePlace(const QString& text) {
     return Options::Place{rank, time.value()};
 }
 
-std::optional<Trail> parseTrail(const QString& text) {
-    if (text == QLatin1String("transfers")) return Trail::Transfers;
-    if (text == QLatin1String("path")) return Trail::CriticalPath;
-    if (text == QLatin1String("microbatch")) return Trail::Microbatch;
+std::optional<FlowOverlay> parseFlowOverlay(const QString& text) {
+    if (text == QLatin1String("transfers")) return FlowOverlay::Transfers;
+    if (text == QLatin1String("path")) return FlowOverlay::CriticalPath;
+    if (text == QLatin1String("microbatch")) return FlowOverlay::Microbatch;
     return std::nullopt;
 }
 
@@ -128,9 +128,9 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
         if (!ok || *out.unfold < 0) return OptionText::tr("--unfold needs a rank");
     }
     for (const QString& name : parser.values(QStringLiteral("trail"))) {
-        const auto trail = parseTrail(name);
-        if (!trail) return OptionText::tr("--trail needs transfers, path or microbatch");
-        out.trails.push_back(*trail);
+        const auto flow = parseFlowOverlay(name);
+        if (!flow) return OptionText::tr("--trail needs transfers, path or microbatch");
+        out.flows.push_back(*flow);
     }
     if (parser.isSet(QStringLiteral("select"))) {
         out.select = parsePlace(parser.value(QStringLiteral("select")));

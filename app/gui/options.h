@@ -1,9 +1,9 @@
 #pragma once
 
-#include "app/gui/language/language_manager.h"
+#include "app/gui/language/language.h"
 #include "app/gui/live/live_feed.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
 
@@ -13,6 +13,8 @@
 #include <optional>
 
 namespace bubblescope::gui {
+
+inline constexpr const char* kVersion = BUBBLESCOPE_VERSION;
 
 /// --panel: the page that is seen before anything is open, and dialogs. A picture of them needs no trace.
 inline constexpr QLatin1StringView kWelcomePanel{"welcome"};
@@ -28,11 +30,11 @@ struct Options {
     QSize size{1280, 800};
     std::optional<ThemeChoice> theme;
     std::optional<Language> language;
-    std::optional<int> step;   ///< the step's own number
-    QString panel;             ///< that is in front, such as "anomalies"; empty = the usual one
-    bool counters = false;     ///< memory and other counters below the ranks
-    bool ideal = false;        ///< the ideal step below the observed one
-    std::vector<Trail> trails; ///< drawn over the ops
+    std::optional<int> step;        ///< the step's own number
+    QString panel;                  ///< that is in front, such as "anomalies"; empty = the usual one
+    bool counters = false;          ///< memory and other counters below the ranks
+    bool ideal = false;             ///< the ideal step below the observed one
+    std::vector<FlowOverlay> flows; ///< drawn over the ops
     struct Place {
         int rank = 0;
         TimeNs time{0}; ///< in the step

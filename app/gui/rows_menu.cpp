@@ -1,6 +1,6 @@
 #include "app/gui/rows_menu.h"
 
-#include "app/gui/models/row_plan.h"
+#include "app/gui/models/rows.h"
 
 #include <QActionGroup>
 #include <QCoreApplication>

@@ -1,7 +1,7 @@
 #include "app/gui/screenshot.h"
 
+#include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/help/manual_window.h"
-#include "app/gui/lab/lab_window.h"
 #include "app/gui/live/live_dialog.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
@@ -19,7 +19,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kPauseMs = 20; ///< between looks whether background jobs are through
-const QString kLab = QStringLiteral("lab");
+const QString kExplorer = QStringLiteral("lab");
 const QString kManual = QStringLiteral("manual");
 
 int fail(const Error& error) {
@@ -91,8 +91,8 @@ Status showAsAsked(MainWindow& window, const Options& options) {
     if (options.step && !showStepNumber(window, *options.step))
         return usageError("the trace has no step " + std::to_string(*options.step),
                           "leave out --step to see the default one");
-    if (options.panel == kLab) {
-        window.openLab();
+    if (options.panel == kExplorer) {
+        window.openExplorer();
     } else if (options.panel == kManual) {
         window.openManual();
     } else if (!options.panel.isEmpty() && !window.showPanel(options.panel)) {
@@ -109,8 +109,8 @@ Status showAsAsked(MainWindow& window, const Options& options) {
     if (options.counters) window.findChild<TimelineView*>(QStringLiteral("timeline"))->run(Command::Counters);
     if (!options.compare.isEmpty()) window.compareWith({options.compare});
     if (options.ideal) window.showIdeal(true);
-    for (const Trail trail : options.trails)
-        window.state().showTrail(trail, true);
+    for (const FlowOverlay flow : options.flows)
+        window.state().showFlow(flow, true);
     if (options.select) BUBBLESCOPE_TRY(selectAt(window, *options.select));
     if (options.tour) window.startTour(*options.tour - 1);
     return {};
@@ -131,7 +131,7 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         [&] {
             const Status shown = showAsAsked(window, options);
             if (!shown.ok()) return QApplication::exit(fail(shown.error()));
-            QWidget& picture = options.panel == kLab      ? static_cast<QWidget&>(window.openLab())
+            QWidget& picture = options.panel == kExplorer ? static_cast<QWidget&>(window.openExplorer())
                                : options.panel == kManual ? static_cast<QWidget&>(window.openManual())
                                                           : window;
             picture.resize(options.size);

@@ -194,7 +194,7 @@ int measure(TimedApplication& application, const Load& load) {
     application.measuring = false;
     stop = true;
     writer.join();
-    const live::LiveCounts counts = window.live().picture()->counts;
+    const live::LiveCounts counts = window.live().snapshot()->counts;
     std::vector<double> all = application.painting;
     all.insert(all.end(), application.others.begin(), application.others.end());
     fmt::print(

@@ -1,6 +1,7 @@
 #include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAccessible>
@@ -125,5 +126,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(AccessibleTest)
+BUBBLESCOPE_GUI_TEST(AccessibleTest, accessible_test);
 #include "accessible_test.moc"

@@ -1,4 +1,5 @@
 #include "app/gui/jobs/background_job.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QSemaphore>
 #include <QSignalSpy>
@@ -144,5 +145,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(BackgroundJobTest)
+BUBBLESCOPE_GUI_TEST(BackgroundJobTest, background_job_test);
 #include "background_job_test.moc"

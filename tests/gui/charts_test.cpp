@@ -1,7 +1,7 @@
 #include "app/gui/charts/bar_chart.h"
-#include "app/gui/charts/mark_labels.h"
 #include "app/gui/charts/step_chart.h"
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/theme/theme.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QApplication>
 #include <QHelpEvent>
@@ -240,5 +240,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(ChartsTest)
+BUBBLESCOPE_GUI_TEST(ChartsTest, charts_test);
 #include "charts_test.moc"

@@ -1,7 +1,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/aadiff_panel.h"
-#include "app/gui/panels/check_results.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QComboBox>
@@ -45,13 +45,6 @@ SessionPtr checkedSession() {
     run.checks.checks.back().verdict = Verdict::Transient;
     run.checks.sort();
     return makeSession(std::move(run), JobControl()).value();
-}
-
-template <class T>
-T& child(QWidget& widget, const char* name) {
-    T* found = widget.findChild<T*>(QString::fromLatin1(name));
-    if (found == nullptr) qFatal("no child %s", name);
-    return *found;
 }
 
 } // namespace
@@ -153,5 +146,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(ChecksTest)
+BUBBLESCOPE_GUI_TEST(ChecksTest, checks_test);
 #include "checks_test.moc"

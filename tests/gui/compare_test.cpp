@@ -1,6 +1,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/comparison.h"
 #include "app/gui/panels/compare_panel.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 
@@ -37,13 +38,6 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl&) {
     if (paths.front().string().find("none") != std::string::npos)
         return inputError(paths.front().string(), "cannot be read", "check its name");
     return runWith(paths.front().string().find("slow") != std::string::npos ? 1.3 : 1.0);
-}
-
-template <class T>
-T& child(QWidget& widget, const char* name) {
-    T* found = widget.findChild<T*>(QString::fromLatin1(name));
-    if (found == nullptr) qFatal("no child %s", name);
-    return *found;
 }
 
 } // namespace
@@ -99,18 +93,18 @@ private slots:
         QSignalSpy compared(&panel, &ComparePanel::compared);
         panel.compareWith({QStringLiteral("slow.pftrace")});
         QVERIFY(compared.wait(20000));
-        QVERIFY(state.ghost() != nullptr);
-        QCOMPARE(state.ghost()->name, QStringLiteral("slow.pftrace"));
-        QCOMPARE(state.ghost()->timeline.begin, state.session()->window(state.step()).begin);
+        QVERIFY(state.reference() != nullptr);
+        QCOMPARE(state.reference()->name, QStringLiteral("slow.pftrace"));
+        QCOMPARE(state.reference()->timeline.begin, state.session()->window(state.step()).begin);
         state.showStep(4);
-        QCOMPARE(state.ghost()->timeline.begin, state.session()->window(4).begin);
+        QCOMPARE(state.reference()->timeline.begin, state.session()->window(4).begin);
         auto& below = child<QCheckBox>(panel, "compareBelow");
         below.setChecked(false);
-        QVERIFY(state.ghost() == nullptr);
+        QVERIFY(state.reference() == nullptr);
         below.setChecked(true);
-        QVERIFY(state.ghost() != nullptr);
+        QVERIFY(state.reference() != nullptr);
         state.setSession(makeSession(runWith(1), JobControl()).value());
-        QVERIFY(!panel.comparison() && state.ghost() == nullptr);
+        QVERIFY(!panel.comparison() && state.reference() == nullptr);
     }
 
     void equalRunsAreNotSaidToDiffer() {
@@ -154,5 +148,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(CompareTest)
+BUBBLESCOPE_GUI_TEST(CompareTest, compare_test);
 #include "compare_test.moc"

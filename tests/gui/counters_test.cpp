@@ -1,6 +1,7 @@
-#include "app/gui/timeline/counter_geometry.h"
+#include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/trace/trace_builder.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QTest>
@@ -108,8 +109,8 @@ private slots:
         QVERIFY(rows.counterTop(1, 1) + RowLayout::kCounterHeight <= rows.rowTop(2));
         QVERIFY(rows.counterTop(0, 0) >= rows.rowTop(0) + rows.rowHeight());
         QVERIFY(!rows.rawAt(rows.counterTop(1, 0) + 5));
-        const RowLayout strips(session->lanes, 300, {.counters = {1, 2, 1, 1}, .height = 8});
-        QCOMPARE(strips.counterCount(1), 0);
+        const RowLayout compact(session->lanes, 300, {.counters = {1, 2, 1, 1}, .height = 8});
+        QCOMPARE(compact.counterCount(1), 0);
     }
 
     void aKeyShowsAndHidesThem() {
@@ -137,5 +138,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(CountersTest)
+BUBBLESCOPE_GUI_TEST(CountersTest, counters_test);
 #include "counters_test.moc"

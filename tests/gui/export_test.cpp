@@ -1,8 +1,9 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/export_view.h"
 #include "app/gui/main_window.h"
-#include "app/gui/panels/table_export.h"
+#include "app/gui/panels/tables.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
@@ -28,13 +29,13 @@ using namespace bubblescope::gui;
 
 namespace {
 
-struct Shown {
+struct ExportedView {
     QTemporaryDir dir;
     ThemeManager themes;
     ViewState state;
     TimelineView view{state, themes};
 
-    Shown() {
+    ExportedView() {
         view.resize(1000, 480);
         view.show();
         state.setSession(sampleSession());
@@ -57,7 +58,7 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void aPngHasTwiceThePixels() {
-        Shown shown;
+        ExportedView shown;
         QVERIFY(exportView(shown.view, shown.path("view.png")).ok());
         const QImage image(shown.path("view.png"));
         QCOMPARE(image.size(), shown.view.viewport()->size() * 2);
@@ -67,7 +68,7 @@ private slots:
     }
 
     void anSvgHoldsEveryOpAndItsLabel() {
-        Shown shown;
+        ExportedView shown;
         QVERIFY(exportView(shown.view, shown.path("view.svg")).ok());
         QXmlStreamReader reader(contents(shown.path("view.svg")));
         std::map<QString, int> elements;
@@ -86,7 +87,7 @@ private slots:
     }
 
     void aPdfIsWritten() {
-        Shown shown;
+        ExportedView shown;
         QVERIFY(exportView(shown.view, shown.path("view.pdf")).ok());
         const QByteArray pdf = contents(shown.path("view.pdf"));
         QVERIFY(pdf.startsWith("%PDF-"));
@@ -94,7 +95,7 @@ private slots:
     }
 
     void whatCannotBeWrittenIsSaid() {
-        Shown shown;
+        ExportedView shown;
         const Status ending = exportView(shown.view, shown.path("view.bmp"));
         QVERIFY(!ending.ok() && ending.error().kind == ErrorKind::Usage);
         const Status place = exportView(shown.view, shown.path("no/such/place.png"));
@@ -151,5 +152,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(ExportTest)
+BUBBLESCOPE_GUI_TEST(ExportTest, export_test);
 #include "export_test.moc"

@@ -1,4 +1,5 @@
-#include "app/gui/panels/fill_when_seen.h"
+#include "app/gui/panels/widgets.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QDockWidget>
 #include <QMainWindow>
@@ -99,5 +100,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(FillWhenSeenTest)
+BUBBLESCOPE_GUI_TEST(FillWhenSeenTest, fill_when_seen_test);
 #include "fill_when_seen_test.moc"

@@ -1,6 +1,7 @@
-#include "app/gui/models/navigation.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/timeline/geometry.h"
-#include "app/gui/timeline/ticks.h"
+#include "app/gui/timeline/time_axis.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QTest>
@@ -317,5 +318,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(GeometryTest)
+BUBBLESCOPE_GUI_TEST(GeometryTest, geometry_test);
 #include "geometry_test.moc"

@@ -1,7 +1,8 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/check_map.h"
-#include "app/gui/panels/check_results.h"
+#include "app/gui/models/checks.h"
+#include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 
 #include <QLabel>
@@ -145,9 +146,9 @@ private slots:
         const Session& session = *window.state().session();
         QCOMPARE(shownChecks(session).size(), static_cast<std::size_t>(session.stepCount()));
         QCOMPARE(session.run.checks.checks.size(), static_cast<std::size_t>(session.stepCount()));
-        QCOMPARE(window.live().picture()->checks.equal, std::int64_t{60});
+        QCOMPARE(window.live().snapshot()->checks.equal, std::int64_t{60});
     }
 };
 
-QTEST_MAIN(LiveChecksTest)
+BUBBLESCOPE_GUI_TEST(LiveChecksTest, live_checks_test);
 #include "live_checks_test.moc"

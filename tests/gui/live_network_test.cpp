@@ -4,6 +4,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/panels/message_bar.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/support/recorded_job.h"
 #include "tests/support/scratch_folder.h"
 
@@ -57,10 +58,10 @@ class LiveNetworkTest : public QObject {
     /// Starts to send what a folder holds to the window's address.
     void send(QProcess& sender, MainWindow& window, const std::string& folder, const std::string& token,
               const QStringList& more = {}) {
-        QTRY_VERIFY(window.live().picture() && !window.live().picture()->address.empty());
+        QTRY_VERIFY(window.live().snapshot() && !window.live().snapshot()->address.empty());
         sender.start(commandLineProgram(),
                      QStringList{QStringLiteral("monitor"), QString::fromStdString(folder), QStringLiteral("--forward"),
-                                 QString::fromStdString(window.live().picture()->address),
+                                 QString::fromStdString(window.live().snapshot()->address),
                                  QStringLiteral("--token-file"), QString::fromStdString(token)} +
                          more);
         QVERIFY(sender.waitForStarted());
@@ -92,9 +93,9 @@ private slots:
         QProcess sender;
         send(sender, window, from.string(), token.string());
         QTRY_VERIFY_WITH_TIMEOUT(window.state().session() != nullptr, 20000);
-        QTRY_VERIFY_WITH_TIMEOUT(window.live().picture()->ended, 20000);
-        QCOMPARE(window.live().picture()->counts.steps, std::int64_t{4});
-        QVERIFY(window.live().picture()->captured);
+        QTRY_VERIFY_WITH_TIMEOUT(window.live().snapshot()->ended, 20000);
+        QCOMPARE(window.live().snapshot()->counts.steps, std::int64_t{4});
+        QVERIFY(window.live().snapshot()->captured);
         QCOMPARE(window.state().session()->run.schedule.name, std::string("1f1b"));
         QTRY_COMPARE_WITH_TIMEOUT(sender.state(), QProcess::NotRunning, 20000);
 
@@ -126,8 +127,8 @@ private slots:
             window.watch(listening(QStringLiteral("only we know")));
             QProcess sender;
             send(sender, window, (scratch.path() / "job").string(), token.string());
-            QTRY_VERIFY_WITH_TIMEOUT(window.live().picture()->ended, 20000);
-            QCOMPARE(window.live().picture()->counts.steps, std::int64_t{3});
+            QTRY_VERIFY_WITH_TIMEOUT(window.live().snapshot()->ended, 20000);
+            QCOMPARE(window.live().snapshot()->counts.steps, std::int64_t{3});
             QVERIFY(filesIn(temporary.path()) > 0);
             QVERIFY(childIn<QToolButton>(window, "liveOpen").isHidden());
             sender.kill();
@@ -183,12 +184,12 @@ private slots:
         QProcess sender;
         send(sender, window, (scratch.path() / "job").string(), token.string(),
              {QStringLiteral("--trust"), certificate});
-        QTRY_VERIFY_WITH_TIMEOUT(window.live().picture()->ended, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(window.live().snapshot()->ended, 20000);
         std::size_t written = 0;
         for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank)
             written += job.bytes(rank).size();
-        QCOMPARE(window.live().picture()->counts.bytes, static_cast<std::int64_t>(written));
-        QCOMPARE(window.live().picture()->counts.steps, std::int64_t{3});
+        QCOMPARE(window.live().snapshot()->counts.bytes, static_cast<std::int64_t>(written));
+        QCOMPARE(window.live().snapshot()->counts.steps, std::int64_t{3});
         QTRY_COMPARE_WITH_TIMEOUT(sender.state(), QProcess::NotRunning, 20000);
         QCOMPARE(sender.exitCode(), 0);
         plain.kill();
@@ -252,5 +253,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(LiveNetworkTest)
+BUBBLESCOPE_GUI_TEST(LiveNetworkTest, live_network_test);
 #include "live_network_test.moc"

@@ -1,9 +1,10 @@
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live/live_dialog.h"
-#include "app/gui/live/live_text.h"
+#include "app/gui/live/live_models.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/panels/message_bar.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/support/scratch_folder.h"
 
 #include <QAction>
@@ -67,7 +68,7 @@ private slots:
         window.show();
         QSignalSpy ended(&window.process(), &RunProcess::ended);
         window.runSchedule(smallPlan(QString::fromStdString(scratch.file("run")), 100'000));
-        QTRY_VERIFY(window.live().picture() && window.live().picture()->steps.size() >= 5);
+        QTRY_VERIFY(window.live().snapshot() && window.live().snapshot()->steps.size() >= 5);
         QVERIFY(window.state().session() != nullptr);
         auto& stop = childOf<QToolButton>(window, "liveStopRun");
         QVERIFY(stop.isVisible());
@@ -80,10 +81,10 @@ private slots:
         QVERIFY(ended.front().front().toBool());
         QVERIFY(stop.isHidden());
         QTRY_COMPARE(childOf<QLabel>(window, "liveStatus").text(), QStringLiteral("Run ended"));
-        const LiveSnapshot& picture = *window.live().picture();
-        QCOMPARE(lostRecords(picture.counts), std::int64_t{0});
-        QCOMPARE(picture.counts.incomplete, std::int64_t{0}); // the last step, too, is whole
-        const std::int64_t steps = picture.counts.steps;
+        const LiveSnapshot& snapshot = *window.live().snapshot();
+        QCOMPARE(lostRecords(snapshot.counts), std::int64_t{0});
+        QCOMPARE(snapshot.counts.incomplete, std::int64_t{0}); // the last step, too, is whole
+        const std::int64_t steps = snapshot.counts.steps;
 
         // The whole recording is opened in place of the watch.
         QSignalSpy loaded(&window, &MainWindow::loaded);
@@ -128,15 +129,15 @@ private slots:
         target.listen = QStringLiteral("127.0.0.1:0");
         target.token = QStringLiteral("only we know");
         window.watch(target);
-        QTRY_VERIFY(window.live().picture() && !window.live().picture()->address.empty());
+        QTRY_VERIFY(window.live().snapshot() && !window.live().snapshot()->address.empty());
         QProcess sender;
         sender.start(commandLineProgram(), {QStringLiteral("monitor"), folder, QStringLiteral("--forward"),
-                                            QString::fromStdString(window.live().picture()->address),
+                                            QString::fromStdString(window.live().snapshot()->address),
                                             QStringLiteral("--token-file"), QString::fromStdString(token.string())});
         QTRY_COMPARE_WITH_TIMEOUT(sender.state(), QProcess::NotRunning, 20000);
         QCOMPARE(sender.exitCode(), 0);
-        QTRY_VERIFY(window.live().picture()->ended);
-        QCOMPARE(window.live().picture()->counts.steps, std::int64_t{4});
+        QTRY_VERIFY(window.live().snapshot()->ended);
+        QCOMPARE(window.live().snapshot()->counts.steps, std::int64_t{4});
         QVERIFY(window.state().session() != nullptr);
         QVERIFY(childOf<QToolButton>(window, "liveOpen").isHidden()); // there are no files here
     }
@@ -214,5 +215,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(LiveRunTest)
+BUBBLESCOPE_GUI_TEST(LiveRunTest, live_run_test);
 #include "live_run_test.moc"

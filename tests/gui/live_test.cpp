@@ -1,10 +1,9 @@
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live/live_models.h"
 #include "app/gui/live/live_panel.h"
-#include "app/gui/live/live_strip.h"
-#include "app/gui/live/live_text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/panels/message_bar.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 
@@ -46,8 +45,8 @@ struct Watched {
         return *found;
     }
     [[nodiscard]] int stepsSeen() {
-        const LiveSnapshotPtr& picture = window.live().picture();
-        return picture ? static_cast<int>(picture->steps.size()) : 0;
+        const LiveSnapshotPtr& snapshot = window.live().snapshot();
+        return snapshot ? static_cast<int>(snapshot->steps.size()) : 0;
     }
     /// The number of the newest step in view; −1 without one.
     [[nodiscard]] int newest() {
@@ -73,16 +72,16 @@ test::JitteredRun slowRank(int rank, int from) {
 }
 
 LiveSnapshotPtr alertsOf(int first, int count) {
-    auto picture = std::make_shared<LiveSnapshot>();
+    auto snapshot = std::make_shared<LiveSnapshot>();
     for (int i = first; i < first + count; ++i) {
         LiveAlert alert;
         alert.kind = LiveAlert::Kind::Mismatch;
         alert.number = i;
         alert.step = i;
         alert.text = "check " + std::to_string(i);
-        picture->alerts.push_back(std::move(alert));
+        snapshot->alerts.push_back(std::move(alert));
     }
-    return picture;
+    return snapshot;
 }
 
 } // namespace
@@ -110,7 +109,7 @@ private slots:
         QVERIFY(watched.window.findChild<QWidget*>(QStringLiteral("timeline"))->isVisible());
         QVERIFY(watched.child<QDockWidget>("liveDock").isVisible());
         const SessionPtr& session = watched.window.state().session();
-        QCOMPARE(session->analysis(5).wall, watched.window.live().picture()->steps.back().wall);
+        QCOMPARE(session->analysis(5).wall, watched.window.live().snapshot()->steps.back().wall);
         QCOMPARE(session->report.diagnoses.size(), session->run.steps.size());
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Recording")));
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("none lost")));
@@ -215,7 +214,7 @@ private slots:
         QTRY_COMPARE(watched.stepsSeen(), 10);
         auto& table = watched.child<QTableView>("liveAlerts");
         const auto stragglers = [&] {
-            const auto& alerts = watched.window.live().picture()->alerts;
+            const auto& alerts = watched.window.live().snapshot()->alerts;
             return std::ranges::count_if(alerts, [](const LiveAlert& alert) {
                 return alert.anomaly && alert.anomaly->kind == AnomalyKind::Straggler && alert.anomaly->rank == Rank{2};
             });
@@ -272,7 +271,7 @@ private slots:
         const auto state = [&] { return table.model()->index(3, LiveRankModel::StateColumn).data().toString(); };
         QCOMPARE(state(), QStringLiteral("running"));
         watched.run.writeStep(1);
-        QTRY_COMPARE(watched.window.live().picture()->ranks.front().step, 3); // heard, and waited for from now on
+        QTRY_COMPARE(watched.window.live().snapshot()->ranks.front().step, 3); // heard, and waited for from now on
         watched.run.wait(std::chrono::seconds(6));
         QTRY_COMPARE(state(), QStringLiteral("late"));
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Rank 3 is late")));
@@ -282,7 +281,7 @@ private slots:
         QVERIFY(child.waitForFinished());
         QTRY_COMPARE(state(), QStringLiteral("gone"));
         QTRY_COMPARE(watched.stepsSeen(), 4);
-        const live::LiveStep& last = watched.window.live().picture()->steps.back();
+        const live::LiveStep& last = watched.window.live().snapshot()->steps.back();
         QVERIFY(!last.complete); // unknown, and no bubble
         QCOMPARE(watched.newest(), 2);
         QVERIFY(watched.window.findChild<LiveStrip*>()->grab().toImage().width() > 0);
@@ -406,10 +405,10 @@ private slots:
         alerts.show(nullptr);
         QCOMPARE(alerts.rowCount(), 0);
 
-        auto picture = std::make_shared<LiveSnapshot>();
-        picture->ranks.resize(3);
-        ranks.show(picture);
-        auto later = std::make_shared<LiveSnapshot>(*picture);
+        auto snapshot = std::make_shared<LiveSnapshot>();
+        snapshot->ranks.resize(3);
+        ranks.show(snapshot);
+        auto later = std::make_shared<LiveSnapshot>(*snapshot);
         later->ranks[1].state = live::RankState::Gone;
         ranks.show(later);
         QCOMPARE(ranks.index(1, LiveRankModel::StateColumn).data().toString(), QStringLiteral("gone"));
@@ -419,5 +418,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(LiveTest)
+BUBBLESCOPE_GUI_TEST(LiveTest, live_test);
 #include "live_test.moc"

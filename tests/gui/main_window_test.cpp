@@ -1,12 +1,13 @@
+#include "app/gui/command_palette.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/message_bar.h"
-#include "app/gui/panels/shortcut_sheet.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
@@ -455,5 +456,5 @@ private:
     QTemporaryDir settings_;
 };
 
-QTEST_MAIN(MainWindowTest)
+BUBBLESCOPE_GUI_TEST(MainWindowTest, main_window_test);
 #include "main_window_test.moc"

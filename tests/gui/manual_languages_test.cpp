@@ -1,5 +1,6 @@
 #include "app/gui/help/manual_window.h"
 #include "app/gui/main_window.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/page_structure.h"
 
 #include <QDir>
@@ -231,5 +232,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(ManualLanguagesTest)
+BUBBLESCOPE_GUI_TEST(ManualLanguagesTest, manual_languages_test);
 #include "manual_languages_test.moc"

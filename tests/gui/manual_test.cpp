@@ -1,6 +1,7 @@
 #include "app/gui/help/drawing.h"
 #include "app/gui/help/manual_window.h"
 #include "app/gui/main_window.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QAction>
 #include <QDir>
@@ -179,5 +180,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(ManualTest)
+BUBBLESCOPE_GUI_TEST(ManualTest, manual_test);
 #include "manual_test.moc"

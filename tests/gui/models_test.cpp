@@ -1,8 +1,9 @@
 #include "app/gui/language/format.h"
 #include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/item_text.h"
-#include "app/gui/models/navigation.h"
-#include "app/gui/models/problems_model.h"
+#include "app/gui/models/session_queries.h"
+#include "app/gui/panels/problems_panel.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAbstractItemModelTester>
@@ -250,5 +251,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(ModelsTest)
+BUBBLESCOPE_GUI_TEST(ModelsTest, models_test);
 #include "models_test.moc"

@@ -1,10 +1,11 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/notes_model.h"
+#include "app/gui/models/notes.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/notes_panel.h"
-#include "app/gui/timeline/note_flags.h"
+#include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAbstractItemModelTester>
@@ -24,20 +25,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A timeline with a notebook on a sample session whose trace lies in a folder of its own.
-struct Desk {
+/// A timeline with a note_store on a sample session whose trace lies in a folder of its own.
+struct NotesDesk {
     QTemporaryDir folder;
     ThemeManager themes;
     ViewState state;
-    Notebook notebook{state};
+    NoteStore note_store{state};
     TimelineView view{state, themes};
 
-    Desk() {
-        view.setNotebook(&notebook);
+    NotesDesk() {
+        view.setNoteStore(&note_store);
         view.resize(1000, 480);
         view.show();
         state.setSession(sampleSession());
-        notebook.open(trace());
+        note_store.open(trace());
         view.setFocus();
     }
     [[nodiscard]] std::filesystem::path trace() const { return folder.filePath("run.pftrace").toStdString(); }
@@ -58,7 +59,7 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void aNoteIsOfTheSelectionTheMeasuredOrTheMiddle() {
-        Desk desk;
+        NotesDesk desk;
         const ItemRef item{ItemKind::Op, 1, 2, 4};
         desk.state.select(item);
         QTest::keyClick(&desk.view, Qt::Key_M);
@@ -67,66 +68,66 @@ private slots:
 
         desk.state.measure({desk.at(1ms), desk.at(3ms)});
         QTest::keyClick(&desk.view, Qt::Key_M);
-        QCOMPARE(desk.notebook.current(), 0); // by time, and the measured stretch lies before
+        QCOMPARE(desk.note_store.current(), 0); // by time, and the measured stretch lies before
         QCOMPARE(desk.saved().front(), (Note{desk.at(1ms), desk.at(3ms), std::nullopt, ""}));
 
         QTest::keyClick(&desk.view, Qt::Key_Escape);
         QTest::keyClick(&desk.view, Qt::Key_M);
         const TimeRange view = desk.state.range().range();
-        const Note middle = desk.notebook.notes()[static_cast<std::size_t>(desk.notebook.current())];
+        const Note middle = desk.note_store.notes()[static_cast<std::size_t>(desk.note_store.current())];
         QCOMPARE(middle.begin, view.begin + view.length() / 2);
         QCOMPARE(middle.end, middle.begin);
         QCOMPARE(desk.saved().size(), std::size_t{3});
     }
 
     void notesComeBackWithTheTrace() {
-        Desk desk;
-        desk.notebook.addHere();
-        desk.notebook.setText(0, QStringLiteral("慢 chunk"));
+        NotesDesk desk;
+        desk.note_store.addHere();
+        desk.note_store.setText(0, QStringLiteral("慢 chunk"));
         desk.state.setSession(sampleSession());
-        QVERIFY(desk.notebook.notes().empty());
+        QVERIFY(desk.note_store.notes().empty());
         QCOMPARE(desk.saved().size(), std::size_t{1}); // closing is no deletion
-        desk.notebook.open(desk.trace());
-        QCOMPARE(desk.notebook.notes().front().text, std::string("慢 chunk"));
+        desk.note_store.open(desk.trace());
+        QCOMPARE(desk.note_store.notes().front().text, std::string("慢 chunk"));
         emit desk.state.sessionChanged(); // as when the language changes
-        QCOMPARE(desk.notebook.notes().size(), std::size_t{1});
+        QCOMPARE(desk.note_store.notes().size(), std::size_t{1});
     }
 
     void deletionCanBeUndoneOnce() {
-        Desk desk;
-        desk.notebook.addHere();
-        desk.notebook.setText(0, QStringLiteral("keep me"));
-        QVERIFY(!desk.notebook.canRestore());
-        desk.notebook.remove(0);
+        NotesDesk desk;
+        desk.note_store.addHere();
+        desk.note_store.setText(0, QStringLiteral("keep me"));
+        QVERIFY(!desk.note_store.canRestore());
+        desk.note_store.remove(0);
         QVERIFY(desk.saved().empty());
         QVERIFY(!QFile::exists(QString::fromStdString(notesFileOf(desk.trace()).string())));
-        desk.notebook.restore();
+        desk.note_store.restore();
         QCOMPARE(desk.saved().front().text, std::string("keep me"));
-        QVERIFY(!desk.notebook.canRestore());
+        QVERIFY(!desk.note_store.canRestore());
     }
 
     void aBadFileIsReportedAndLeftAlone() {
-        Desk desk;
+        NotesDesk desk;
         QFile file(QString::fromStdString(notesFileOf(desk.trace()).string()));
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write("{\"notes\": [ {");
         file.close();
-        QSignalSpy failed(&desk.notebook, &Notebook::failed);
-        desk.notebook.open(desk.trace());
+        QSignalSpy failed(&desk.note_store, &NoteStore::failed);
+        desk.note_store.open(desk.trace());
         QCOMPARE(failed.count(), 1);
-        desk.notebook.addHere(); // stays in memory, and it is said that it is not saved
+        desk.note_store.addHere(); // stays in memory, and it is said that it is not saved
         QCOMPARE(failed.count(), 2);
         QVERIFY(failed.last().first().value<Error>().message.find("not saved") != std::string::npos);
-        QCOMPARE(desk.notebook.notes().size(), std::size_t{1});
+        QCOMPARE(desk.note_store.notes().size(), std::size_t{1});
         QVERIFY(file.open(QIODevice::ReadOnly));
         QCOMPARE(file.readAll(), QByteArray("{\"notes\": [ {"));
     }
 
     void keysGoFromNoteToNote() {
-        Desk desk;
+        NotesDesk desk;
         for (const TimeNs time : {TimeNs(2ms), TimeNs(40ms), TimeNs(90ms)}) {
             desk.state.measure({desk.at(time), desk.at(time + 1ms)});
-            desk.notebook.addHere();
+            desk.note_store.addHere();
         }
         desk.state.measure({});
         desk.state.range().show({desk.at(0ms), desk.at(20ms)});
@@ -135,29 +136,29 @@ private slots:
             return range.begin + range.length() / 2;
         };
         QTest::keyClick(&desk.view, Qt::Key_J); // from the last one around to the first
-        QCOMPARE(desk.notebook.current(), 0);
+        QCOMPARE(desk.note_store.current(), 0);
         QTest::keyClick(&desk.view, Qt::Key_J);
-        QCOMPARE(desk.notebook.current(), 1);
+        QCOMPARE(desk.note_store.current(), 1);
         QVERIFY(std::chrono::abs(middle() - desk.at(40ms + 500us)) < 10us);
         QCOMPARE(desk.state.range().range().length(), TimeNs(20ms)); // the zoom stays
         QTest::keyClick(&desk.view, Qt::Key_K);
         QTest::keyClick(&desk.view, Qt::Key_K);
-        QCOMPARE(desk.notebook.current(), 2);
+        QCOMPARE(desk.note_store.current(), 2);
     }
 
     void aClickOnAFlagGoesThere() {
-        Desk desk;
+        NotesDesk desk;
         desk.state.measure({desk.at(50ms), desk.at(51ms)});
-        desk.notebook.addHere();
-        desk.notebook.addHere();
+        desk.note_store.addHere();
+        desk.note_store.addHere();
         desk.state.measure({});
-        desk.notebook.goTo(0);
+        desk.note_store.goTo(0);
         const TimeRange range = desk.state.range().range();
         desk.state.range().show({range.begin - 10ms, range.end - 10ms});
         const TimeScale scale{desk.state.range().range(),
                               static_cast<double>(desk.view.viewport()->width() - kHeaderWidth)};
         const int x = kHeaderWidth + static_cast<int>(scale.x(desk.at(50ms))) + 2;
-        QSignalSpy gone(&desk.notebook, &Notebook::currentChanged);
+        QSignalSpy gone(&desk.note_store, &NoteStore::currentChanged);
         QTest::mouseClick(desk.view.viewport(), Qt::LeftButton, {}, {x, kStepBandHeight + 6});
         QCOMPARE(gone.count(), 1);
         QTest::mouseClick(desk.view.viewport(), Qt::LeftButton, {}, {x + 200, kStepBandHeight + 6});
@@ -189,28 +190,28 @@ private slots:
     }
 
     void theModelIsSound() {
-        Desk desk;
-        NotesModel model(desk.state, desk.notebook);
+        NotesDesk desk;
+        NotesModel model(desk.state, desk.note_store);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        desk.notebook.addHere();
+        desk.note_store.addHere();
         desk.state.select({ItemKind::Op, 1, 3, 0});
-        desk.notebook.addHere();
+        desk.note_store.addHere();
         QCOMPARE(model.rowCount(), 2);
-        const int row = desk.notebook.current();
+        const int row = desk.note_store.current();
         const QModelIndex text = model.index(row, NotesModel::NoteText);
         QVERIFY(model.setData(text, QStringLiteral("starts late"), Qt::EditRole));
         QCOMPARE(text.data().toString(), QStringLiteral("starts late"));
         QVERIFY(!model.setData(model.index(row, NotesModel::When), QStringLiteral("now"), Qt::EditRole));
         QVERIFY(model.index(row, NotesModel::Where).data().toString().contains(QLatin1Char('3')));
         QVERIFY(model.index(row, NotesModel::When).data().toString().contains(QLatin1String("step 1")));
-        desk.notebook.remove(0);
+        desk.note_store.remove(0);
         desk.state.setSession(nullptr);
         QCOMPARE(model.rowCount(), 0);
     }
 
     void thePanelWritesGoesAndDeletes() {
-        Desk desk;
-        NotesPanel panel(desk.state, desk.notebook);
+        NotesDesk desk;
+        NotesPanel panel(desk.state, desk.note_store);
         panel.resize(700, 300);
         panel.show();
         auto* table = panel.findChild<QTableView*>(QStringLiteral("notesTable"));
@@ -224,7 +225,7 @@ private slots:
         QTest::keyClick(editor, Qt::Key_Return);
         QTRY_COMPARE(desk.saved().front().text, std::string("look here"));
         desk.state.range().show({desk.at(0ms), desk.at(1ms)});
-        QSignalSpy gone(&desk.notebook, &Notebook::currentChanged);
+        QSignalSpy gone(&desk.note_store, &NoteStore::currentChanged);
         QTest::keyClick(table, Qt::Key_Return);
         QCOMPARE(gone.count(), 1);
         QTest::keyClick(table, Qt::Key_Delete);
@@ -268,5 +269,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(NotesTest)
+BUBBLESCOPE_GUI_TEST(NotesTest, notes_test);
 #include "notes_test.moc"

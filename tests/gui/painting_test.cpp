@@ -1,6 +1,6 @@
-#include "app/gui/timeline/label_cache.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QImage>
@@ -139,5 +139,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(PaintingTest)
+BUBBLESCOPE_GUI_TEST(PaintingTest, painting_test);
 #include "painting_test.moc"

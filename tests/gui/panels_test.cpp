@@ -1,10 +1,11 @@
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/charts/step_chart.h"
-#include "app/gui/models/anomaly_target.h"
+#include "app/gui/models/anomaly_model.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/anomaly_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 
@@ -42,7 +43,7 @@ int rowOf(const Session& session, AnomalyKind kind) {
     return static_cast<int>(find(session, kind) - session.report.anomalies.data());
 }
 
-struct Setup {
+struct PanelsSetup {
     ThemeManager themes;
     ViewState state;
 };
@@ -79,7 +80,7 @@ private slots:
     }
 
     void anomalyPanelTellsTheChosenOneAndGoesThere() {
-        Setup stage;
+        PanelsSetup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         panel.resize(900, 250);
         panel.show();
@@ -97,7 +98,7 @@ private slots:
     }
 
     void sortingKeepsTheRightOneChosen() {
-        Setup stage;
+        PanelsSetup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         stage.state.setSession(session_);
         panel.table().sortByColumn(AnomalyModel::SeverityColumn, Qt::AscendingOrder);
@@ -108,7 +109,7 @@ private slots:
     }
 
     void aRunWithoutAnomaliesSaysSo() {
-        Setup stage;
+        PanelsSetup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         panel.show();
         stage.state.setSession(sampleSession());
@@ -144,7 +145,7 @@ private slots:
     }
 
     void stepsPanelShowsChangesAndSteps() {
-        Setup stage;
+        PanelsSetup stage;
         StepsPanel panel(stage.state, stage.themes);
         panel.resize(700, 220);
         panel.show();
@@ -163,7 +164,7 @@ private slots:
     }
 
     void accountingSumsToTheWall() {
-        Setup stage;
+        PanelsSetup stage;
         AccountingPanel panel(stage.state, stage.themes);
         stage.state.setSession(session_);
         QCOMPARE(panel.chart().bars().size(), 4U);
@@ -178,7 +179,7 @@ private slots:
     }
 
     void aPieceIsMarkedOnTheTimeline() {
-        Setup stage;
+        PanelsSetup stage;
         AccountingPanel panel(stage.state, stage.themes);
         TimelineView timeline(stage.state, stage.themes);
         timeline.resize(900, 400);
@@ -199,7 +200,7 @@ private slots:
     }
 
     void aPieceOfAStepGoesToThatStep() {
-        Setup stage;
+        PanelsSetup stage;
         AccountingPanel panel(stage.state, stage.themes);
         panel.resize(800, 700);
         panel.show();
@@ -219,5 +220,5 @@ private:
     SessionPtr session_;
 };
 
-QTEST_MAIN(PanelsTest)
+BUBBLESCOPE_GUI_TEST(PanelsTest, panels_test);
 #include "panels_test.moc"

@@ -1,13 +1,14 @@
-#include "app/gui/models/ideal_ghost.h"
 #include "app/gui/models/item_text.h"
-#include "app/gui/models/navigation.h"
+#include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/search.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/panels/search_bar.h"
-#include "app/gui/timeline/ghost_geometry.h"
+#include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QLineEdit>
@@ -30,12 +31,12 @@ SessionPtr tracedSession() {
     return sampleSession(spec);
 }
 
-struct Setup {
+struct RawSetup {
     ThemeManager themes;
     ViewState state;
     TimelineView view{state, themes};
 
-    explicit Setup(SessionPtr session = tracedSession()) {
+    explicit RawSetup(SessionPtr session = tracedSession()) {
         view.resize(1000, 500);
         view.show();
         state.setSession(std::move(session));
@@ -50,7 +51,7 @@ GeometryInput inputFor(const Session& session, const RowLayout& rows, TimeRange 
 
 } // namespace
 
-/// What lies below a rank's ops: raw lanes and the ghost; the overview; the search.
+/// What lies below a rank's ops: raw lanes and the reference; the overview; the search.
 class RawLanesTest : public QObject {
     Q_OBJECT
 
@@ -85,8 +86,8 @@ private slots:
         QVERIFY(!rows.rawAt(rows.rowTop(2) + 3));
         QCOMPARE(rows.rowAt(rows.rawTop(1, 1) + 3), 1);
         QCOMPARE(rows.rowAt(rows.contentHeight()), -1);
-        QVERIFY(rows.ghost().height == 0);
-        QVERIFY(RowLayout(session->lanes, 400, {true, {}}).ghost().height > 0);
+        QVERIFY(rows.reference().height == 0);
+        QVERIFY(RowLayout(session->lanes, 400, {true, {}}).reference().height > 0);
     }
 
     void slicesAreDrawnWhereTheyRan() {
@@ -163,7 +164,7 @@ private slots:
     }
 
     void aSliceCanBeHitAndLeadsBackToItsOp() {
-        Setup setup;
+        RawSetup setup;
         const Session& session = *setup.state.session();
         setup.state.showStep(0);
         setup.view.setUnfolded(0, true);
@@ -184,7 +185,7 @@ private slots:
     }
 
     void foldsByKeyAndByClick() {
-        Setup setup;
+        RawSetup setup;
         const QImage folded = setup.view.viewport()->grab().toImage();
         QTest::mouseClick(setup.view.viewport(), Qt::LeftButton, {}, {10, kRulerHeight + 30});
         QVERIFY(setup.view.unfolded(0));
@@ -201,28 +202,28 @@ private slots:
     void theIdealLiesBelowTheObserved() {
         SampleSpec spec;
         spec.comm = TimeNs{1'000'000};
-        Setup setup(sampleSession(spec));
-        IdealGhost ideal(setup.state);
-        QSignalSpy changed(&setup.state, &ViewState::ghostChanged);
+        RawSetup setup(sampleSession(spec));
+        IdealOverlay ideal(setup.state);
+        QSignalSpy changed(&setup.state, &ViewState::referenceChanged);
         ideal.setOn(true);
         QVERIFY(changed.wait());
-        const Ghost& ghost = *setup.state.ghost();
-        QCOMPARE(ghost.step, setup.state.step());
-        const TimeRange window = setup.state.session()->window(ghost.step);
-        QCOMPARE(ghost.timeline.begin, window.begin);
-        QCOMPARE(ghost.timeline.wall(), TimeNs{(8 + 3) * 15'000'000}); // (m + p − 1)·(t_f + t_b)
-        QVERIFY(ghost.timeline.end < window.end);
+        const ReferenceOverlay& reference = *setup.state.reference();
+        QCOMPARE(reference.step, setup.state.step());
+        const TimeRange window = setup.state.session()->window(reference.step);
+        QCOMPARE(reference.timeline.begin, window.begin);
+        QCOMPARE(reference.timeline.wall(), TimeNs{(8 + 3) * 15'000'000}); // (m + p − 1)·(t_f + t_b)
+        QVERIFY(reference.timeline.end < window.end);
 
         const RowLayout rows(setup.state.session()->lanes, 500, {true, {}});
-        const auto shapes = buildGhostShapes(inputFor(*setup.state.session(), rows, window), ghost);
+        const auto shapes = buildReferenceShapes(inputFor(*setup.state.session(), rows, window), reference);
         QCOMPARE(shapes.size(), 4U * 16U);
-        QVERIFY(shapes.front().rect.top() >= rows.ghost().top);
+        QVERIFY(shapes.front().rect.top() >= rows.reference().top);
 
         setup.state.showStep(0); // follows the step
         QVERIFY(changed.wait());
-        QCOMPARE(setup.state.ghost()->step, 0);
+        QCOMPARE(setup.state.reference()->step, 0);
         ideal.setOn(false);
-        QVERIFY(!setup.state.ghost());
+        QVERIFY(!setup.state.reference());
     }
 
     void overviewKnowsBusyIdleAndBetween() {
@@ -296,7 +297,7 @@ private slots:
     }
 
     void theSearchBarGoesThere() {
-        Setup setup;
+        RawSetup setup;
         SearchBar bar(setup.state, &setup.view);
         QSignalSpy searched(&bar, &SearchBar::searched);
         QObject::connect(&setup.view, &TimelineView::searchRequested, &bar, &SearchBar::open);
@@ -316,5 +317,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(RawLanesTest)
+BUBBLESCOPE_GUI_TEST(RawLanesTest, raw_lanes_test);
 #include "raw_lanes_test.moc"

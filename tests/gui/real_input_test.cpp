@@ -4,6 +4,7 @@
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QApplication>
@@ -73,11 +74,11 @@ private:
 };
 
 /// The app's window with the sample open, in front of the keyboard.
-struct Desk {
+struct InputDesk {
     MainWindow window{loadSample, false};
     ViewState& state = window.state();
 
-    Desk() {
+    InputDesk() {
         window.resize(1400, 860);
         window.move(0, 0);
         window.show();
@@ -115,7 +116,7 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void pointerSelectsAndKeysGoOnFromThere() {
-        Desk desk;
+        InputDesk desk;
         const ItemRef first{ItemKind::Op, 1, 0, 0};
         Hands::click(desk.canvas(), desk.placeOf(first));
         QTRY_COMPARE(desk.state.selection(), first);
@@ -128,7 +129,7 @@ private slots:
     }
 
     void wheelAndDragMoveTheView() {
-        Desk desk;
+        InputDesk desk;
         const TimeRange before = desk.range();
         const ItemRef item{ItemKind::Op, 1, 1, 3};
         const QPoint at = desk.placeOf(item);
@@ -149,7 +150,7 @@ private slots:
     }
 
     void shiftAndDragMeasure() {
-        Desk desk;
+        InputDesk desk;
         const QPoint from = desk.placeOf({ItemKind::Op, 1, 0, 1});
         const QPoint to = desk.placeOf({ItemKind::Op, 1, 0, 3});
         Hands::hold("shift", true);
@@ -161,7 +162,7 @@ private slots:
     }
 
     void doubleClickZoomsToABubbleAndBackspaceGoesBack() {
-        Desk desk;
+        InputDesk desk;
         const TimeRange before = desk.range();
         const ItemRef bubble{ItemKind::Bubble, 1, 3, 1};
         Hands::click(desk.canvas(), desk.placeOf(bubble), 1, 2);
@@ -171,7 +172,7 @@ private slots:
     }
 
     void restingPointerExplainsWhatIsBelow() {
-        Desk desk;
+        InputDesk desk;
         const QPoint forward = desk.placeOf({ItemKind::Op, 1, 2, 1}); // F1
         Hands::moveTo(desk.canvas(), forward - QPoint(3, 0));
         Hands::moveTo(desk.canvas(), forward);
@@ -180,7 +181,7 @@ private slots:
     }
 
     void searchIsTypedAndChosen() {
-        Desk desk;
+        InputDesk desk;
         Hands::click(desk.canvas(), desk.placeOf({ItemKind::Op, 1, 1, 0}));
         Hands::press("slash");
         auto& search = desk.child<SearchBar>();
@@ -198,7 +199,7 @@ private slots:
     }
 
     void paletteRunsWhatIsTyped() {
-        Desk desk;
+        InputDesk desk;
         QVERIFY(desk.window.themes().choice() != ThemeChoice::Dark);
         Hands::press("ctrl+shift+p");
         CommandPalette* palette = nullptr;
@@ -211,7 +212,7 @@ private slots:
     }
 
     void menusOpenByKeyAndByPointer() {
-        Desk desk;
+        InputDesk desk;
         Hands::press("alt+f");
         QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
         Hands::press("Escape");
@@ -224,7 +225,7 @@ private slots:
     }
 
     void tablesSortByTheirHeadersAndSelectByTheirRows() {
-        Desk desk;
+        InputDesk desk;
         QTableView& table = desk.child<BubblePanel>().table();
         for (QWidget* dock = &table; dock != nullptr; dock = dock->parentWidget())
             if (dock->inherits("QDockWidget")) dock->raise();
@@ -240,7 +241,7 @@ private slots:
     }
 
     void overviewIsDragged() {
-        Desk desk;
+        InputDesk desk;
         auto& strip = desk.child<OverviewStrip>();
         const TimeRange before = desk.range();
         const int middle = strip.height() / 2;
@@ -267,7 +268,7 @@ bool startDisplay(QProcess& server) {
     return true;
 }
 
-int main(int argc, char** argv) {
+static int runOnOwnDisplay(int argc, char** argv) {
     for (const char* program : {"Xvfb", "xdotool"}) {
         if (QStandardPaths::findExecutable(QString::fromLatin1(program)).isEmpty()) {
             std::printf("skipped: no %s (Debian: xvfb xdotool)\n", program);
@@ -290,5 +291,7 @@ int main(int argc, char** argv) {
     server.waitForFinished(5000);
     return failed;
 }
+
+static const GuiTestEntry entry_of_real_input_test{"real_input_test", runOnOwnDisplay};
 
 #include "real_input_test.moc"

@@ -1,8 +1,8 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/row_plan.h"
-#include "app/gui/models/row_text.h"
+#include "app/gui/models/rows.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAccessible>
@@ -366,7 +366,7 @@ private slots:
     void captionsLieBelowTheLastRow() {
         RowBench s(sampleSession(), 300);
         s.view.setRowHeight(110);
-        s.state.showTrail(Trail::CriticalPath, true);
+        s.state.showFlow(FlowOverlay::CriticalPath, true);
         QScrollBar* bar = s.view.verticalScrollBar();
         bar->setValue(bar->maximum());
         QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
@@ -427,5 +427,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(RowsTest)
+BUBBLESCOPE_GUI_TEST(RowsTest, rows_test);
 #include "rows_test.moc"

@@ -3,6 +3,8 @@
 #include "app/gui/models/session.h"
 #include "core/schedule/families/registry.h"
 
+#include <QWidget>
+
 namespace bubblescope::gui {
 
 /// A run of simulated steps, one after the other with a gap, as a loader would deliver it.
@@ -18,5 +20,13 @@ struct SampleSpec {
 
 [[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
+
+/// The widget of that object name inside another one; ends the test where there is none.
+template <class T>
+T& child(const QWidget& widget, const char* name) {
+    T* found = widget.findChild<T*>(QString::fromLatin1(name));
+    if (found == nullptr) qFatal("no child %s", name);
+    return *found;
+}
 
 } // namespace bubblescope::gui

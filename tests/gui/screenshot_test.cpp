@@ -1,4 +1,5 @@
 #include "core/formats/perfetto/writer.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 
@@ -187,5 +188,5 @@ private:
     QTemporaryDir dir_;
 };
 
-QTEST_GUILESS_MAIN(ScreenshotTest)
+BUBBLESCOPE_GUI_TEST(ScreenshotTest, screenshot_test);
 #include "screenshot_test.moc"

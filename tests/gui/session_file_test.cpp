@@ -1,4 +1,5 @@
 #include "app/gui/models/session_file.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -21,8 +22,8 @@ SavedSession sampleSaved(const fs::path& folder) {
     one.view.range = {TimeNs{-5}, TimeNs{7'000'000'000}};
     one.view.step = 3;
     one.view.selection = {ItemKind::Bubble, 3, 1, 2};
-    one.view.ghost_share = 0.5;
-    one.view.trails[1] = true;
+    one.view.reference_blend = 0.5;
+    one.view.flows[1] = true;
     one.view.measured = {TimeNs{10}, TimeNs{20}};
     one.view.rows.pinned = {3, 1};
     one.view.rows.filter = "0-7 dp=1";
@@ -79,8 +80,8 @@ private slots:
             QCOMPARE(b.view.range, a.view.range);
             QCOMPARE(b.view.step, a.view.step);
             QCOMPARE(b.view.selection, a.view.selection);
-            QCOMPARE(b.view.ghost_share, a.view.ghost_share);
-            QVERIFY(b.view.trails == a.view.trails);
+            QCOMPARE(b.view.reference_blend, a.view.reference_blend);
+            QVERIFY(b.view.flows == a.view.flows);
             QCOMPARE(b.view.measured, a.view.measured);
             QVERIFY(b.view.rows == a.view.rows);
         }
@@ -165,5 +166,5 @@ private:
     QTemporaryDir dir_;
 };
 
-QTEST_GUILESS_MAIN(SessionFileTest)
+BUBBLESCOPE_GUI_TEST(SessionFileTest, session_file_test);
 #include "session_file_test.moc"

@@ -3,6 +3,7 @@
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
@@ -80,7 +81,7 @@ private slots:
         RowChoice rows;
         rows.setPinned(5, true);
         state.setRows(rows);
-        state.showTrail(Trail::CriticalPath, true);
+        state.showFlow(FlowOverlay::CriticalPath, true);
         const TimeRange range = state.range().range();
         QVERIFY(QTest::qWaitForWindowActive(&w.window)); // shortcuts belong to the active window
         QTest::keyClick(&w.window, Qt::Key_Tab, Qt::ControlModifier);
@@ -88,7 +89,7 @@ private slots:
         QCOMPARE(w.ranks(), 4U);
         QVERIFY(!state.selection());
         QVERIFY(state.rows() == RowChoice());
-        QVERIFY(!state.shows(Trail::CriticalPath));
+        QVERIFY(!state.shows(FlowOverlay::CriticalPath));
         QTest::mouseClick(&bar, Qt::LeftButton, {}, bar.tabRect(1).center());
         QCOMPARE(w.ranks(), 6U);
         w.trigger("nextTab");
@@ -97,7 +98,7 @@ private slots:
         QCOMPARE(state.selection(), (ItemRef{ItemKind::Op, 2, 5, 3}));
         QCOMPARE(state.step(), 2);
         QVERIFY(state.rows() == rows);
-        QVERIFY(state.shows(Trail::CriticalPath));
+        QVERIFY(state.shows(FlowOverlay::CriticalPath));
         QCOMPARE(w.window.findChild<TimelineView*>()->rows().lineAt(0), 5);
         w.trigger("previousTab");
         QCOMPARE(w.ranks(), 6U);
@@ -162,20 +163,20 @@ private slots:
         w.window.compareWith({QStringLiteral("6.json")});
         QVERIFY(compared.wait());
         const ComparisonPtr comparison = panel().comparison();
-        QVERIFY(w.window.state().ghost());
+        QVERIFY(w.window.state().reference());
         w.open({QStringLiteral("8.json")});
         QVERIFY(!panel().comparison());
-        QVERIFY(!w.window.state().ghost());
+        QVERIFY(!w.window.state().reference());
         w.trigger("nextTab");
         QCOMPARE(panel().comparison(), comparison);
-        QVERIFY(w.window.state().ghost());
+        QVERIFY(w.window.state().reference());
         QVERIFY(w.child<QCheckBox>("compareBelow").isChecked());
         // A change of language makes all panels anew.
         QPointer<ComparePanel> before = &panel();
         w.trigger("language-zh_CN");
         QTRY_VERIFY(before.isNull());
         QCOMPARE(panel().comparison(), comparison);
-        QVERIFY(w.window.state().ghost());
+        QVERIFY(w.window.state().reference());
         QCOMPARE(w.window.tabCount(), 2);
         QTRY_VERIFY(w.child<QTabBar>("traceTabs").isVisible());
         w.trigger("language-en");
@@ -238,5 +239,5 @@ private:
     QTemporaryDir dir_;
 };
 
-QTEST_MAIN(TabsTest)
+BUBBLESCOPE_GUI_TEST(TabsTest, tabs_test);
 #include "tabs_test.moc"

@@ -1,5 +1,6 @@
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QScrollBar>
@@ -251,5 +252,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TimelineViewTest)
+BUBBLESCOPE_GUI_TEST(TimelineViewTest, timeline_view_test);
 #include "timeline_view_test.moc"

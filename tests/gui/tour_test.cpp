@@ -1,14 +1,14 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/anomaly_target.h"
+#include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/panels/anomaly_panel.h"
-#include "app/gui/panels/demo_card.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/tour/tour.h"
 #include "core/recognise/run.h"
+#include "tests/gui/gui_tests.h"
 
 #include <QAction>
 #include <QDir>
@@ -184,7 +184,7 @@ private slots:
             QCoreApplication::processEvents();
             QTRY_VERIFY(tour.target() != nullptr && tour.target()->isVisible());
             QRect target(tour.target()->mapTo(&window, QPoint()), tour.target()->size());
-            QTRY_VERIFY(tour.spot().place().contains(target.intersected(window.rect())));
+            QTRY_VERIFY(tour.spotlight().place().contains(target.intersected(window.rect())));
             QVERIFY(window.rect().contains(tour.geometry()));
             // What is small is not covered by what is said of it.
             if (target.height() < window.height() / 3) QVERIFY(!tour.geometry().intersects(target));
@@ -243,7 +243,7 @@ private slots:
         const QString english = tour.text();
         window.resize(900, 700);
         QTRY_VERIFY(window.rect().contains(tour.geometry()));
-        QTRY_COMPARE(tour.spot().size(), window.size());
+        QTRY_COMPARE(tour.spotlight().size(), window.size());
         window.languages().choose(Language::Chinese);
         QTRY_VERIFY(tour.text() != english);
         QCOMPARE(tour.step(), 2);
@@ -343,5 +343,5 @@ private:
     QTemporaryDir settings_;
 };
 
-QTEST_MAIN(TourTest)
+BUBBLESCOPE_GUI_TEST(TourTest, tour_test);
 #include "tour_test.moc"

@@ -1,4 +1,4 @@
-#include "app/gui/language/language_manager.h"
+#include "app/gui/language/language.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/anomaly_model.h"
@@ -8,6 +8,7 @@
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
 #include "core/schedule/schedule.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 
@@ -425,5 +426,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TranslationTest)
+BUBBLESCOPE_GUI_TEST(TranslationTest, translation_test);
 #include "translation_test.moc"

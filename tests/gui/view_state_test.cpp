@@ -1,4 +1,5 @@
 #include "app/gui/models/view_state.h"
+#include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QSignalSpy>
@@ -152,5 +153,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(ViewStateTest)
+BUBBLESCOPE_GUI_TEST(ViewStateTest, view_state_test);
 #include "view_state_test.moc"

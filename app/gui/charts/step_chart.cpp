@@ -1,7 +1,7 @@
 #include "app/gui/charts/step_chart.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/theme/theme.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -11,8 +11,106 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <optional>
 
 namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kFromMark = 4;
+constexpr double kBetween = 8;
+constexpr double kLeastWords = 48; ///< that say something when they are elided
+
+/// The room around `x` that no label has, with space kept between.
+struct FreeRoom {
+    double left = 0;
+    double right = 0;
+};
+
+/// Nothing where a label already stands over `x`.
+std::optional<FreeRoom> roomAround(double x, const std::vector<MarkLabel>& placed, double left, double right) {
+    FreeRoom room{left, right};
+    for (const MarkLabel& label : placed) {
+        const double end = label.left + label.width;
+        if (label.left <= x && x <= end) return std::nullopt;
+        if (end < x) room.left = std::max(room.left, end + kBetween);
+        if (label.left > x) room.right = std::min(room.right, label.left - kBetween);
+    }
+    return room;
+}
+
+} // namespace
+
+std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right) {
+    std::vector<std::size_t> order(marks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+        if (marks[a].importance != marks[b].importance) return marks[a].importance > marks[b].importance;
+        return marks[a].x > marks[b].x;
+    });
+    std::vector<MarkLabel> placed;
+    for (const std::size_t mark : order) {
+        const auto& [x, width, importance] = marks[mark];
+        const std::optional<FreeRoom> room = roomAround(x, placed, left, right);
+        if (!room) continue;
+        const double after = room->right - (x + kFromMark);
+        const double before = x - kFromMark - room->left;
+        if (width <= after) {
+            placed.push_back({mark, x + kFromMark, width});
+        } else if (width <= before) {
+            placed.push_back({mark, x - kFromMark - width, width});
+        } else if (after >= kLeastWords) {
+            placed.push_back({mark, x + kFromMark, after});
+        }
+    }
+    std::ranges::sort(placed, {}, &MarkLabel::left);
+    return placed;
+}
+
+StepLayout::StepLayout(const std::vector<StepCurve>& curves, const QRectF& area, double gap) {
+    if (curves.empty()) return;
+    steps_ = curves.front().values.size();
+    const auto count = static_cast<double>(curves.size());
+    const double height = std::max(10.0, (area.height() - gap * count) / count);
+    double top = area.top() + gap;
+    for (const StepCurve& curve : curves) {
+        plots_.emplace_back(area.left(), top, area.width(), height);
+        axes_.push_back(robustAxis(curve.values, curve.from_zero));
+        top += height + gap;
+    }
+}
+
+double StepLayout::pitch() const {
+    return plots_.empty() || steps_ == 0 ? 1 : plots_.front().width() / static_cast<double>(steps_);
+}
+
+double StepLayout::x(std::size_t step) const {
+    return plots_.front().left() + (static_cast<double>(step) + 0.5) * pitch();
+}
+
+double StepLayout::y(std::size_t curve, double value) const {
+    const QRectF& plot = plots_[curve];
+    return plot.bottom() - std::clamp(axes_[curve].share(value), 0.0, 1.0) * plot.height();
+}
+
+bool StepLayout::outside(std::size_t curve, double value) const {
+    return value < axes_[curve].low || value > axes_[curve].high;
+}
+
+std::vector<QPointF> StepLayout::line(std::size_t curve, const std::vector<double>& values) const {
+    std::vector<QPointF> points;
+    points.reserve(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        points.emplace_back(x(i), y(curve, values[i]));
+    return points;
+}
+
+int StepLayout::stepAt(double x) const {
+    if (plots_.empty() || steps_ == 0) return -1;
+    const auto step = static_cast<int>(std::floor((x - plots_.front().left()) / pitch()));
+    return std::clamp(step, 0, static_cast<int>(steps_) - 1);
+}
 
 namespace {
 

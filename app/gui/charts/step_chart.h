@@ -1,19 +1,73 @@
 #pragma once
 
-#include "app/gui/charts/mark_labels.h"
-#include "app/gui/charts/step_layout.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/charts/axis.h"
+#include "app/gui/theme/theme.h"
 #include "core/analysis/anomalies/anomaly.h"
 
+#include <QPointF>
+#include <QRectF>
 #include <QString>
 #include <QStringList>
 #include <QWidget>
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
 
 namespace bubblescope::gui {
+
+/// A line across a chart that wants words beside it; lengths are logical pixels.
+struct MarkPlace {
+    double x = 0;
+    double width = 0;   ///< of its words
+    int importance = 0; ///< more goes first
+};
+
+/// Where words stand, beside their mark.
+struct MarkLabel {
+    std::size_t mark = 0;
+    double left = 0;
+    double width = 0; ///< less than the words want where these are to be elided
+};
+
+/// Finds room for words between `left` and `right` so that none touch: those that matter more first, of equals the
+/// latest. Each stands to the right of its mark, else to its left, else on the right as much of it as fits; where that
+/// would say nothing it is left out. The result goes from left to right.
+[[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
+
+/// One curve over steps: a plot of its own, all plots share the horizontal axis.
+struct StepCurve {
+    std::vector<double> values; ///< one a step; NaN where it is not known
+    bool from_zero = true;
+};
+
+/// Where the curves of a step chart lie, in logical pixels. Pure geometry.
+class StepLayout {
+public:
+    StepLayout() = default;
+    /// Curves share the height below each other, with `gap` between for what is written there.
+    StepLayout(const std::vector<StepCurve>& curves, const QRectF& area, double gap);
+
+    [[nodiscard]] std::size_t curves() const { return plots_.size(); }
+    [[nodiscard]] const QRectF& plot(std::size_t curve) const { return plots_[curve]; }
+    [[nodiscard]] const Axis& axis(std::size_t curve) const { return axes_[curve]; }
+    [[nodiscard]] double x(std::size_t step) const;
+    /// Held at the plot's edge for values outside the axis.
+    [[nodiscard]] double y(std::size_t curve, double value) const;
+    [[nodiscard]] bool outside(std::size_t curve, double value) const;
+    /// A point a step; of unknown values with a y that is none.
+    [[nodiscard]] std::vector<QPointF> line(std::size_t curve, const std::vector<double>& values) const;
+    /// The step nearest to a horizontal place.
+    [[nodiscard]] int stepAt(double x) const;
+    /// Distance between two steps.
+    [[nodiscard]] double pitch() const;
+
+private:
+    std::vector<QRectF> plots_;
+    std::vector<Axis> axes_;
+    std::size_t steps_ = 0;
+};
 
 /// Curves over the steps of a run, one below the other. A click chooses a step, a drag chooses several.
 class StepChart : public QWidget {

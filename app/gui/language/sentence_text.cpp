@@ -1,7 +1,7 @@
 #include "app/gui/language/sentence_text.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/language/translator.h"
+#include "app/gui/language/language.h"
 
 #include <QCoreApplication>
 #include <QRegularExpression>

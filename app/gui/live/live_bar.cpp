@@ -1,10 +1,10 @@
 #include "app/gui/live/live_bar.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/live/live_text.h"
+#include "app/gui/live/live_models.h"
 #include "app/gui/live/run_process.h"
-#include "app/gui/panels/steady_text.h"
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/panels/widgets.h"
+#include "app/gui/theme/theme.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -124,33 +124,33 @@ void LiveBar::elideAlert() {
 }
 
 void LiveBar::refresh() {
-    const LiveSnapshotPtr& picture = live_.picture();
-    const bool any = picture && picture->info;
+    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    const bool any = snapshot && snapshot->info;
     setVisible(live_.active() || any || process_.running());
-    const LiveState state = liveState(picture.get(), live_.active());
+    const LiveState state = liveState(snapshot.get(), live_.active());
     setSteadyText(*status_, liveStateText(state));
     name_->setText(live_.target().name());
     name_->setToolTip(live_.target().folders.join(QLatin1Char('\n')));
-    setSteadyText(*ranks_, any ? ranksText(*picture) : QString());
-    setSteadyText(*records_, any ? recordsText(*picture) : QString());
-    records_->setToolTip(picture ? recordsDetails(*picture) : QString());
-    const bool lost = any && lostRecords(picture->counts) > 0;
+    setSteadyText(*ranks_, any ? ranksText(*snapshot) : QString());
+    setSteadyText(*records_, any ? recordsText(*snapshot) : QString());
+    records_->setToolTip(snapshot ? recordsDetails(*snapshot) : QString());
+    const bool lost = any && lostRecords(snapshot->counts) > 0;
     QPalette colours = themes_.theme().palette;
     colours.setColor(QPalette::WindowText,
                      lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
     records_->setPalette(colours);
     if (!any) {
-        latest_ = picture && !picture->problems.empty() ? fromUtf8(picture->problems.front())
-                  : live_.active()                      ? tr("Nothing was recorded yet")
-                                                        : QString();
+        latest_ = snapshot && !snapshot->problems.empty() ? fromUtf8(snapshot->problems.front())
+                  : live_.active()                        ? tr("Nothing was recorded yet")
+                                                          : QString();
     } else {
-        latest_ = picture->alerts.empty() ? QString() : alertText(picture->alerts.back(), *picture);
+        latest_ = snapshot->alerts.empty() ? QString() : alertText(snapshot->alerts.back(), *snapshot);
     }
     alert_->setToolTip(latest_);
     elideAlert();
     refreshFollow();
     stop_->setVisible(live_.active());
-    open_->setVisible(any && !recordedFolders(live_.target(), *picture).isEmpty());
+    open_->setVisible(any && !recordedFolders(live_.target(), *snapshot).isEmpty());
     stop_run_->setVisible(process_.running());
     stop_run_->setText(process_.stopping() ? tr("Stop at once") : tr("Stop the run"));
     lamp_->setToolTip(status_->text());
@@ -178,7 +178,7 @@ void LiveBar::paintEvent(QPaintEvent* event) {
     QPainter painter(this);
     painter.fillRect(rect(), themes_.theme().header);
     drawLamp(painter, QRectF(lamp_->geometry()).adjusted(1, 1, -1, -1),
-             liveState(live_.picture().get(), live_.active()), themes_.theme());
+             liveState(live_.snapshot().get(), live_.active()), themes_.theme());
     painter.fillRect(0, height() - 1, width(), 1, themes_.theme().line);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/live/live_controller.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 
 #include <QFrame>
 

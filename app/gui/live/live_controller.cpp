@@ -9,14 +9,14 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kTogetherMs = 60; ///< at most some fifteen pictures a second
+constexpr int kTogetherMs = 60; ///< at most some fifteen snapshots a second
 constexpr int kIdleMs = 200;    ///< steps are closed, and files of other hosts looked at
 constexpr int kShownSteps = 2;  ///< in view at first
 constexpr double kEndPadding = 0.015;
 
 struct Opened {
     Result<std::shared_ptr<LiveFeed>> feed;
-    LiveSnapshotPtr picture;
+    LiveSnapshotPtr snapshot;
 };
 
 } // namespace
@@ -42,7 +42,7 @@ LiveController::~LiveController() {
 void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
     end();
     target_ = target;
-    picture_.reset();
+    snapshot_.reset();
     shown_.reset();
     next_alert_ = 0;
     span_ = TimeNs{0};
@@ -54,7 +54,7 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
     job_.start(
         [target, clock = std::move(clock)](JobControl& control) {
             Opened opened{LiveFeed::open(target, clock), {}};
-            if (opened.feed.ok()) opened.picture = opened.feed.value()->turn(control);
+            if (opened.feed.ok()) opened.snapshot = opened.feed.value()->turn(control);
             return opened;
         },
         [this](Opened opened) {
@@ -74,7 +74,7 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
             };
             notify(files_, feed_->filesDescriptor());
             notify(streams_, feed_->streamsDescriptor());
-            take(std::move(opened.picture));
+            take(std::move(opened.snapshot));
         });
     emit activeChanged(true);
     emit followingChanged(true);
@@ -83,10 +83,10 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
 
 /// Somebody opened something else.
 void LiveController::watchSession() {
-    if (showing_ || parked_ || state_.session() == shown_.lock() || (!active_ && !picture_)) return;
+    if (showing_ || parked_ || state_.session() == shown_.lock() || (!active_ && !snapshot_)) return;
     const bool was_active = active_;
     end();
-    picture_.reset();
+    snapshot_.reset();
     if (was_active) emit activeChanged(false);
     emit changed();
 }
@@ -115,7 +115,7 @@ void LiveController::end() {
 
 void LiveController::rest() {
     if (!active_) return;
-    if (picture_->more) return turn();
+    if (snapshot_->more) return turn();
     pause_.start();
 }
 
@@ -131,15 +131,15 @@ void LiveController::turn() {
     idle_.stop();
     if (!active_ || job_.running()) return;
     job_.start([feed = feed_](JobControl& control) { return feed->turn(control); },
-               [this](LiveSnapshotPtr picture) { take(std::move(picture)); });
+               [this](LiveSnapshotPtr snapshot) { take(std::move(snapshot)); });
 }
 
-void LiveController::take(LiveSnapshotPtr picture) {
-    LiveSnapshotPtr before = std::exchange(picture_, std::move(picture));
+void LiveController::take(LiveSnapshotPtr snapshot) {
+    LiveSnapshotPtr before = std::exchange(snapshot_, std::move(snapshot));
     SessionPtr seen = state_.session();
     if (following_ && !parked_) show(false);
     emit changed();
-    for (const LiveAlert& alert : picture_->alerts) {
+    for (const LiveAlert& alert : snapshot_->alerts) {
         if (alert.number < next_alert_) continue;
         next_alert_ = alert.number + 1;
         emit alerted(alert);
@@ -158,7 +158,7 @@ TimeRange LiveController::followed(const Session& session) const {
 
 /// `again`: also where the session is in view, since the view may have moved.
 void LiveController::show(bool again) {
-    const SessionPtr session = picture_->session;
+    const SessionPtr session = snapshot_->session;
     if (!session || (!again && session == shown_.lock())) return;
     showing_ = true;
     shown_ = session;
@@ -177,19 +177,19 @@ void LiveController::watchRange() {
 void LiveController::setFollowing(bool following) {
     if (following == following_) return;
     following_ = following;
-    if (following && active_ && picture_ && !parked_) show(true);
+    if (following && active_ && snapshot_ && !parked_) show(true);
     emit followingChanged(following);
 }
 
 void LiveController::setParked(bool parked) {
     if (parked == parked_) return;
     parked_ = parked;
-    if (!parked && following_ && active_ && picture_) show(true);
+    if (!parked && following_ && active_ && snapshot_) show(true);
 }
 
 std::int64_t LiveController::stepsBehind() const {
-    if (!picture_ || picture_->steps.empty() || !state_.session()) return 0;
-    return std::max(0, picture_->steps.back().index - state_.session()->step(state_.session()->stepCount() - 1).index);
+    if (!snapshot_ || snapshot_->steps.empty() || !state_.session()) return 0;
+    return std::max(0, snapshot_->steps.back().index - state_.session()->step(state_.session()->stepCount() - 1).index);
 }
 
 bool LiveController::showStep(int number) {
@@ -201,8 +201,8 @@ bool LiveController::showStep(int number) {
     };
     if (parked_) return false;
     int at = place(state_.session());
-    if (at < 0 && picture_ && place(picture_->session) >= 0) {
-        // In the latest picture, though not in the one that is frozen.
+    if (at < 0 && snapshot_ && place(snapshot_->session) >= 0) {
+        // In the latest snapshot, though not in the one that is frozen.
         setFollowing(true);
         at = place(state_.session());
     }

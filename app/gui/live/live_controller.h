@@ -13,9 +13,9 @@
 
 namespace bubblescope::gui {
 
-/// Watches a run for the views: has a worker read what came whenever something did, and hands its pictures on, one at a
-/// time. While it follows, the views' session is the latest one, with the newest step at the right. Whoever moves the
-/// view away from there, or selects something, freezes it: the session stays as it is, and the pictures go on.
+/// Watches a run for the views: has a worker read what came whenever something did, and hands its snapshots on, one at
+/// a time. While it follows, the views' session is the latest one, with the newest step at the right. Whoever moves the
+/// view away from there, or selects something, freezes it: the session stays as it is, and the snapshots go on.
 ///
 /// Lives on the GUI thread, which waits for nothing here. The watch ends when another session is opened.
 class LiveController : public QObject {
@@ -34,10 +34,11 @@ public:
     [[nodiscard]] bool active() const { return active_; }
     [[nodiscard]] const LiveTarget& target() const { return target_; }
     /// The latest; null before the first one. That of the last watch stays until something else is opened.
-    [[nodiscard]] const LiveSnapshotPtr& picture() const { return picture_; }
+    [[nodiscard]] const LiveSnapshotPtr& snapshot() const { return snapshot_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);
-    /// While it is parked another session is in view, which does not end the watch, and pictures stay out of the views.
+    /// While it is parked another session is in view, which does not end the watch, and snapshots stay out of the
+    /// views.
     void setParked(bool parked);
     /// How many steps are newer than those in view.
     [[nodiscard]] std::int64_t stepsBehind() const;
@@ -47,14 +48,14 @@ public:
 signals:
     void activeChanged(bool active);
     void followingChanged(bool following);
-    /// There is another picture().
+    /// There is another snapshot().
     void changed();
     void alerted(const bubblescope::gui::LiveAlert& alert);
     void failed(const bubblescope::Error& error);
 
 private:
     void turn();
-    void take(LiveSnapshotPtr picture);
+    void take(LiveSnapshotPtr snapshot);
     void rest();
     void wake();
     void show(bool again);
@@ -71,14 +72,14 @@ private:
     QTimer pause_; ///< many ranks write all the time: what they wrote meanwhile is read together
     QTimer idle_;
     LiveTarget target_;
-    LiveSnapshotPtr picture_;
+    LiveSnapshotPtr snapshot_;
     std::weak_ptr<const Session> shown_; ///< that the views have from here
     std::int64_t next_alert_ = 0;        ///< that was not told
     TimeNs span_{0};                     ///< that is in view while following; 0 = what fits
     bool active_ = false;
     bool following_ = true;
     bool parked_ = false;
-    bool showing_ = false; ///< the views move since a new picture is put in
+    bool showing_ = false; ///< the views move since a new snapshot is put in
 };
 
 } // namespace bubblescope::gui

@@ -1,17 +1,97 @@
 #include "app/gui/live/live_feed.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/live/live_session.h"
+#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/base/process_info.h"
-
-#include <sys/resource.h>
 
 #include <QFileInfo>
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <sys/resource.h>
 
 namespace bubblescope::gui {
+
+namespace {
+
+std::size_t opsOf(const StepTimeline& step) {
+    std::size_t ops = 0;
+    for (const auto& rank : step.ranks)
+        ops += rank.size();
+    return ops;
+}
+
+constexpr int kMaxMissing = 4; ///< steps of which not all was recorded may lie between those that are shown
+
+/// The window keeps a run's first steps as well; an axis with hours between them and the last would show neither.
+std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_ops) {
+    std::size_t from = steps.size() - 1;
+    std::size_t ops = opsOf(steps[from]);
+    while (from > 0) {
+        const StepTimeline& before = steps[from - 1];
+        ops += opsOf(before);
+        const bool same = before.index == steps[from].index;
+        if (!same && (steps[from].index - before.index > 1 + kMaxMissing || ops > most_ops)) break;
+        --from;
+    }
+    return from;
+}
+
+/// The checks that ran in the steps that are shown, and what they found.
+void tellChecks(const live::StepWindow& window, Run& shown, RunReport& report) {
+    for (const CheckRecord& check : window.run().checks.checks) {
+        if (check.step >= shown.steps.front().index) shown.checks.checks.push_back(check);
+    }
+    if (shown.checks.checks.empty()) return;
+    shown.checks.devices = window.run().checks.devices;
+    report.coverage = coverageOf(shown.checks, shown.steps, shown.info ? std::max(1, shown.info->tp) : 1);
+    Anomalies found;
+    findAadiffFaults({shown, report.steps, report.typical_step, report.clocks, {}, {}, {}, {}, &*report.coverage},
+                     found);
+    // What the last steps did not cover earlier ones may have.
+    std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.kind == AnomalyKind::AadiffUnchecked; });
+    std::ranges::move(found, std::back_inserter(report.anomalies));
+}
+
+template <class T>
+std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
+    return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
+}
+
+} // namespace
+
+Result<SessionPtr> liveSession(const live::StepWindow& window, const std::vector<live::LiveAnomaly>& anomalies,
+                               std::size_t most_ops, const JobControl& control) {
+    const Run& run = window.run();
+    if (run.steps.empty()) return SessionPtr();
+    const std::size_t from = firstShown(run.steps, most_ops);
+    auto session = std::make_shared<Session>();
+    Run& shown = session->run;
+    shown.format = run.format;
+    shown.annotation = run.annotation;
+    shown.info = run.info;
+    shown.schedule = run.schedule;
+    shown.departure = run.departure;
+    shown.closest = run.closest;
+    shown.closest_order = run.closest_order;
+    shown.explanation = run.explanation;
+    shown.steps = tail(run.steps, from);
+    shown.span = shown.steps.back().end - shown.steps.front().begin;
+    RunReport& report = session->report;
+    report.steps = tail(window.analyses(), from);
+    report.diagnoses = tail(window.diagnoses(), from);
+    report.stages = stageTimes(shown.steps);
+    report.clocks = window.clocks();
+    report.typical_step = typicalStep(report.steps);
+    for (const live::LiveAnomaly& found : anomalies)
+        report.anomalies.push_back(found.anomaly);
+    tellChecks(window, session->run, report);
+    session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);
+    session->overview = Overview(session->lanes);
+    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, session->lanes, control));
+    return SessionPtr(std::move(session));
+}
 
 namespace {
 
@@ -73,9 +153,9 @@ QString LiveTarget::name() const {
     return names.join(QStringLiteral(", "));
 }
 
-QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& picture) {
+QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& snapshot) {
     QStringList folders = target.folders;
-    if (picture.captured && !target.listen.isEmpty() && !target.keep.isEmpty()) folders << target.keep;
+    if (snapshot.captured && !target.listen.isEmpty() && !target.keep.isEmpty()) folders << target.keep;
     return folders;
 }
 
@@ -122,7 +202,7 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
 
 /// A part of what there is; true if there is more.
 bool LiveFeed::read(const JobControl& control) {
-    constexpr TimeNs kLongest{std::chrono::milliseconds(100)}; // until the next picture is made
+    constexpr TimeNs kLongest{std::chrono::milliseconds(100)}; // until the next snapshot is made
     const TimeNs began = worked();
     bool more = true;
     while (more && !control.stopRequested() && worked() - began < kLongest)
@@ -134,29 +214,29 @@ bool LiveFeed::read(const JobControl& control) {
 
 LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
     const std::scoped_lock lock(busy_);
-    auto picture = std::make_shared<LiveSnapshot>();
-    picture->more = read(control);
+    auto snapshot = std::make_shared<LiveSnapshot>();
+    snapshot->more = read(control);
     for (live::LiveEvent& event : analyzer_.advance(clock_()))
         take(std::move(event));
     refreshSession(control);
-    picture->info = analyzer_.info();
-    picture->steps.assign(analyzer_.steps().begin(), analyzer_.steps().end());
-    picture->ranks = analyzer_.ranks();
-    picture->alerts.assign(alerts_.begin(), alerts_.end());
-    picture->counts = analyzer_.counts();
-    picture->checks = analyzer_.checks();
-    picture->heard = {analyzer_.latency().quantile(0.5), analyzer_.latency().quantile(0.99)};
-    picture->ended = analyzer_.runEnded();
+    snapshot->info = analyzer_.info();
+    snapshot->steps.assign(analyzer_.steps().begin(), analyzer_.steps().end());
+    snapshot->ranks = analyzer_.ranks();
+    snapshot->alerts.assign(alerts_.begin(), alerts_.end());
+    snapshot->counts = analyzer_.counts();
+    snapshot->checks = analyzer_.checks();
+    snapshot->heard = {analyzer_.latency().quantile(0.5), analyzer_.latency().quantile(0.99)};
+    snapshot->ended = analyzer_.runEnded();
     if (receiver_) {
-        picture->address = receiver_->address().text();
-        picture->senders = receiver_->connections();
+        snapshot->address = receiver_->address().text();
+        snapshot->senders = receiver_->connections();
     }
-    picture->captured = analyzer_.captured();
-    picture->problems = follower_.problems();
-    if (receiver_ && !receiver_->keepProblem().empty()) picture->problems.push_back(receiver_->keepProblem());
-    if (analyzer_.captured() && !captured_.problem().empty()) picture->problems.push_back(captured_.problem());
-    picture->session = session_;
-    return picture;
+    snapshot->captured = analyzer_.captured();
+    snapshot->problems = follower_.problems();
+    if (receiver_ && !receiver_->keepProblem().empty()) snapshot->problems.push_back(receiver_->keepProblem());
+    if (analyzer_.captured() && !captured_.problem().empty()) snapshot->problems.push_back(captured_.problem());
+    snapshot->session = session_;
+    return snapshot;
 }
 
 void LiveFeed::take(live::LiveEvent event) {

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "app/gui/live/live_snapshot.h"
+#include "app/gui/models/session.h"
 #include "core/base/job.h"
 #include "core/live/captured_run.h"
 #include "core/live/live_analyzer.h"
+#include "core/live/live_view.h"
 #include "core/live/scratch_files.h"
 #include "core/live/segment_follower.h"
+#include "core/live/step_window.h"
 #include "core/live/stream_receiver.h"
 
 #include <QStringList>
@@ -15,8 +17,59 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace bubblescope::gui {
+
+/// Something that happened in a run that is watched, worth a look.
+struct LiveAlert {
+    enum class Kind : std::uint8_t {
+        Anomaly,  ///< `anomaly`
+        Mismatch, ///< of a check: `text` says which
+        RankLate, ///< `rank`
+        RankGone, ///< `rank`
+    };
+    Kind kind = Kind::Anomaly;
+    std::int64_t number = 0; ///< counts all alerts of the watch, from 0
+    int step = 0;            ///< after which it was told
+    std::optional<Anomaly> anomaly;
+    live::LiveRank rank;
+    std::string text;
+};
+
+/// How soon ops were heard after their end; zero where that cannot be told.
+struct HeardAfter {
+    TimeNs half{0};
+    TimeNs most{0}; ///< of 99 %
+};
+
+/// A look at a run that goes on. Plain values of bounded size, made on a worker thread, immutable afterwards.
+struct LiveSnapshot {
+    std::optional<RunInfo> info;       ///< none before the first record
+    std::vector<live::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMaxSteps
+    std::vector<live::LiveRank> ranks; ///< by replica, then rank
+    std::vector<LiveAlert> alerts;     ///< the latest last, at most LiveFeed::kMaxAlerts
+    live::LiveCounts counts;
+    live::CheckCounts checks;
+    HeardAfter heard;
+    bool ended = false;                ///< all ranks have ended or are gone
+    bool captured = false;             ///< it is a recorded job that knows nothing of us
+    std::string address;               ///< that is listened at; empty = none
+    std::size_t senders = 0;           ///< connected to it
+    std::vector<std::string> problems; ///< files that cannot be read, and the like
+    /// The last steps in full. Null before the first whole one, and where only sums of steps come.
+    SessionPtr session;
+    bool more = false; ///< there is more to read at once
+};
+
+using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;
+
+/// The last steps of a run that goes on, as views show a loaded one: those behind the last large gap in their
+/// numbers, and no more than hold `most_ops`, but for the newest. Null where there is none. Errors: Cancelled.
+[[nodiscard]] Result<SessionPtr> liveSession(const live::StepWindow& window,
+                                             const std::vector<live::LiveAnomaly>& anomalies, std::size_t most_ops,
+                                             const JobControl& control);
 
 /// What is to be watched: folders that a run records into, now or later, an address that hosts send to, or both.
 struct LiveTarget {
@@ -34,15 +87,15 @@ struct LiveTarget {
 };
 
 /// Where what was watched lies in files that stay; none where it came over the network and was not kept.
-[[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& picture);
+[[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& snapshot);
 
-/// Reads what a run writes and makes pictures of it, with the analyzer that `monitor` has. Each call does a bounded
+/// Reads what a run writes and makes snapshots of it, with the analyzer that `monitor` has. Each call does a bounded
 /// part of the work and waits for nothing but the end of another. From any thread.
 class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
-    /// In a picture's session: a worker copies them, and the views go through them.
+    /// In a snapshot's session: a worker copies them, and the views go through them.
     static constexpr std::size_t kMostOps = 400'000;
 
     /// A clock that does not go back; a test's own in place of CLOCK_MONOTONIC.

@@ -2,18 +2,159 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/live/live_text.h"
 #include "app/gui/models/anomaly_model.h"
 
+#include <QCoreApplication>
 #include <QLocale>
+#include <QStringList>
 
 #include <algorithm>
+#include <array>
 
 namespace bubblescope::gui {
 
-void LiveAlertModel::show(LiveSnapshotPtr picture) {
+namespace {
+
+using live::LiveRank;
+using live::RankState;
+
+struct LiveWords {
+    Q_DECLARE_TR_FUNCTIONS(Live)
+};
+
+QString number(std::int64_t count) {
+    return QLocale().toString(static_cast<qlonglong>(count));
+}
+
+} // namespace
+
+LiveState liveState(const LiveSnapshot* snapshot, bool active) {
+    const bool ended = snapshot != nullptr && snapshot->ended;
+    if (!active && !ended) return LiveState::Stopped;
+    if (snapshot == nullptr || !snapshot->info) return LiveState::Waiting;
+    if (!ended) return LiveState::Recording;
+    const auto gone = [](const LiveRank& rank) { return rank.state == RankState::Gone; };
+    return std::ranges::any_of(snapshot->ranks, gone) ? LiveState::Failed : LiveState::Ended;
+}
+
+QString liveStateText(LiveState state) {
+    switch (state) {
+    case LiveState::Waiting: return LiveWords::tr("Waiting");
+    case LiveState::Recording: return LiveWords::tr("Recording");
+    case LiveState::Ended: return LiveWords::tr("Run ended");
+    case LiveState::Failed: return LiveWords::tr("Run broke off");
+    case LiveState::Stopped: break;
+    }
+    return LiveWords::tr("Not watched");
+}
+
+QString rankStateText(RankState state) {
+    switch (state) {
+    case RankState::Awaited: return LiveWords::tr("awaited");
+    case RankState::Running: return LiveWords::tr("running");
+    case RankState::Late: return LiveWords::tr("late");
+    case RankState::Gone: return LiveWords::tr("gone");
+    case RankState::Ended: break;
+    }
+    return LiveWords::tr("ended");
+}
+
+QString liveRankText(const LiveRank& rank, const LiveSnapshot& snapshot) {
+    if (snapshot.info && snapshot.info->dp > 1)
+        return LiveWords::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
+    return LiveWords::tr("rank %1").arg(rank.rank.value);
+}
+
+QString ranksText(const LiveSnapshot& snapshot) {
+    QStringList parts;
+    for (const RankState state :
+         {RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone, RankState::Ended}) {
+        const auto count = std::ranges::count(snapshot.ranks, state, &LiveRank::state);
+        if (count > 0) parts << LiveWords::tr("%1 %2").arg(count).arg(rankStateText(state));
+    }
+    return parts.join(LiveWords::tr(", "));
+}
+
+std::int64_t lostRecords(const live::LiveCounts& counts) {
+    return counts.dropped + counts.unheard + counts.damaged + counts.late + counts.bad;
+}
+
+QString recordsText(const LiveSnapshot& snapshot) {
+    const std::int64_t lost = lostRecords(snapshot.counts);
+    const QString records = number(snapshot.counts.slices);
+    return lost == 0 ? LiveWords::tr("%1 records, none lost").arg(records)
+                     : LiveWords::tr("%1 records, %2 lost").arg(records, number(lost));
+}
+
+QString recordsDetails(const LiveSnapshot& snapshot) {
+    const live::LiveCounts& counts = snapshot.counts;
+    QStringList lines{LiveWords::tr("Steps: %1, of which %2 without all records")
+                          .arg(number(counts.steps), number(counts.incomplete))};
+    const auto tell = [&lines](std::int64_t count, const QString& what) {
+        if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
+    };
+    tell(counts.dropped, LiveWords::tr("Lost by the ranks themselves"));
+    tell(counts.unheard, LiveWords::tr("Written and never heard"));
+    tell(counts.damaged, LiveWords::tr("Damaged"));
+    tell(counts.torn, LiveWords::tr("Places where a file was torn"));
+    tell(counts.late, LiveWords::tr("Too late for their step"));
+    tell(counts.duplicates, LiveWords::tr("Came twice, used once"));
+    tell(counts.bad, LiveWords::tr("With numbers that cannot be"));
+    if (snapshot.heard.most > TimeNs{0})
+        lines << LiveWords::tr("An op is heard %1 after its end, 99 % of them within %2")
+                     .arg(shortTime(snapshot.heard.half), shortTime(snapshot.heard.most));
+    if (snapshot.checks.planned() > 0)
+        lines << LiveWords::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
+                     .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
+                          number(snapshot.checks.mismatch));
+    if (!snapshot.address.empty())
+        lines << LiveWords::tr("Listening at %1; senders connected: %2")
+                     .arg(fromUtf8(snapshot.address))
+                     .arg(snapshot.senders);
+    for (const std::string& problem : snapshot.problems)
+        lines << fromUtf8(problem);
+    return lines.join(QLatin1Char('\n'));
+}
+
+Severity severityOf(const LiveAlert& alert) {
+    if (alert.kind == LiveAlert::Kind::Anomaly) return alert.anomaly->severity;
+    return alert.kind == LiveAlert::Kind::RankLate ? Severity::Warning : Severity::Serious;
+}
+
+int beganAt(const LiveAlert& alert) {
+    return alert.anomaly && alert.anomaly->step ? *alert.anomaly->step : alert.step;
+}
+
+QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
+    switch (alert.kind) {
+    case LiveAlert::Kind::Mismatch: return LiveWords::tr("check does not agree");
+    case LiveAlert::Kind::RankLate:
+    case LiveAlert::Kind::RankGone:
+        return LiveWords::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
+    case LiveAlert::Kind::Anomaly: break;
+    }
+    const QString kind = anomalyKindText(alert.anomaly->kind);
+    if (!alert.anomaly->rank) return kind;
+    return LiveWords::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
+}
+
+QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
+    switch (alert.kind) {
+    case LiveAlert::Kind::Anomaly: return sentence(translated(alert.anomaly->message));
+    case LiveAlert::Kind::Mismatch: return sentence(fromUtf8(alert.text));
+    case LiveAlert::Kind::RankLate: break;
+    case LiveAlert::Kind::RankGone: break;
+    }
+    QString text = sentence(liveRankText(alert.rank, snapshot));
+    const QString state = rankStateText(alert.rank.state);
+    text = alert.rank.step < 0 ? LiveWords::tr("%1 is %2").arg(text, state)
+                               : LiveWords::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
+    return alert.rank.why.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.why));
+}
+
+void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
     const std::vector<LiveAlert> none;
-    const std::vector<LiveAlert>& now = picture ? picture->alerts : none;
+    const std::vector<LiveAlert>& now = snapshot ? snapshot->alerts : none;
     // Numbers rise by one, so that what went is at the old end and what is new at the other.
     const std::int64_t first = now.empty() ? 0 : now.front().number;
     const std::int64_t last_known = alerts_.empty() ? -1 : alerts_.back().number;
@@ -21,12 +162,12 @@ void LiveAlertModel::show(LiveSnapshotPtr picture) {
                          now.back().number >= last_known;
     if (!goes_on) {
         if (now.empty() && alerts_.empty()) {
-            picture_ = std::move(picture);
+            snapshot_ = std::move(snapshot);
             return;
         }
         beginResetModel();
         alerts_ = now;
-        picture_ = std::move(picture);
+        snapshot_ = std::move(snapshot);
         endResetModel();
         return;
     }
@@ -40,10 +181,10 @@ void LiveAlertModel::show(LiveSnapshotPtr picture) {
     if (fresh > 0) {
         beginInsertRows({}, 0, fresh - 1);
         alerts_.insert(alerts_.end(), now.end() - fresh, now.end());
-        picture_ = picture;
+        snapshot_ = snapshot;
         endInsertRows();
     }
-    picture_ = std::move(picture);
+    snapshot_ = std::move(snapshot);
 }
 
 const LiveAlert& LiveAlertModel::at(int row) const {
@@ -71,7 +212,7 @@ QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
     case SeverityColumn: return severityText(severityOf(alert));
     default: break;
     }
-    const QString text = alertText(alert, *picture_);
+    const QString text = alertText(alert, *snapshot_);
     if (role == Qt::DisplayRole || !alert.anomaly) return text;
     return text + QLatin1Char('\n') + translated(alert.anomaly->suggestion);
 }
@@ -86,21 +227,21 @@ QVariant LiveAlertModel::headerData(int section, Qt::Orientation orientation, in
     }
 }
 
-void LiveRankModel::show(LiveSnapshotPtr picture) {
-    const std::size_t before = picture_ ? picture_->ranks.size() : 0;
-    const std::size_t after = picture ? picture->ranks.size() : 0;
+void LiveRankModel::show(LiveSnapshotPtr snapshot) {
+    const std::size_t before = snapshot_ ? snapshot_->ranks.size() : 0;
+    const std::size_t after = snapshot ? snapshot->ranks.size() : 0;
     if (before != after) {
         beginResetModel();
-        picture_ = std::move(picture);
+        snapshot_ = std::move(snapshot);
         endResetModel();
         return;
     }
-    picture_ = std::move(picture);
+    snapshot_ = std::move(snapshot);
     if (after > 0) emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
 }
 
 int LiveRankModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() || !picture_ ? 0 : static_cast<int>(picture_->ranks.size());
+    return parent.isValid() || !snapshot_ ? 0 : static_cast<int>(snapshot_->ranks.size());
 }
 
 int LiveRankModel::columnCount(const QModelIndex& parent) const {
@@ -118,7 +259,7 @@ QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
     }
     if (role != Qt::DisplayRole) return {};
     switch (index.column()) {
-    case RankColumn: return liveRankText(rank, *picture_);
+    case RankColumn: return liveRankText(rank, *snapshot_);
     case StateColumn: return rankStateText(rank.state);
     case StepColumn: return rank.step < 0 ? QVariant() : QVariant(rank.step);
     case RecordsColumn: return QLocale().toString(static_cast<qlonglong>(rank.records));

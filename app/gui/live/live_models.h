@@ -1,10 +1,43 @@
 #pragma once
 
-#include "app/gui/live/live_snapshot.h"
+#include "app/gui/live/live_feed.h"
 
 #include <QAbstractTableModel>
+#include <QString>
 
 namespace bubblescope::gui {
+
+/// What a watch is at, from what its last snapshot says.
+enum class LiveState : std::uint8_t {
+    Waiting,   ///< for the first record
+    Recording, ///< the run goes on
+    Ended,     ///< all ranks have ended
+    Failed,    ///< likewise, and some of them are gone
+    Stopped,   ///< nobody watches any more
+};
+
+/// `snapshot` may be null.
+[[nodiscard]] LiveState liveState(const LiveSnapshot* snapshot, bool active);
+[[nodiscard]] QString liveStateText(LiveState state);
+[[nodiscard]] QString rankStateText(live::RankState state);
+/// "rank 2", or "replica 1, rank 2" where the run has several.
+[[nodiscard]] QString liveRankText(const live::LiveRank& rank, const LiveSnapshot& snapshot);
+/// "3 running, 1 gone".
+[[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
+
+/// Records that were written, or should have been, and that no step has.
+[[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
+/// "12,345 records, none lost".
+[[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);
+/// A line for each thing that was counted.
+[[nodiscard]] QString recordsDetails(const LiveSnapshot& snapshot);
+
+[[nodiscard]] Severity severityOf(const LiveAlert& alert);
+[[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
+/// A few words: "straggler, rank 2".
+[[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
+/// The step at which what it tells of began, as far as that is known; it may be told some steps later.
+[[nodiscard]] int beganAt(const LiveAlert& alert);
 
 /// What happened in a watched run, the latest first.
 class LiveAlertModel : public QAbstractTableModel {
@@ -17,7 +50,7 @@ public:
     explicit LiveAlertModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
     /// Rows that are there stay: only what is new is told as inserted, what is forgotten as removed.
-    void show(LiveSnapshotPtr picture);
+    void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveAlert& at(int row) const;
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -26,7 +59,7 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
-    LiveSnapshotPtr picture_;
+    LiveSnapshotPtr snapshot_;
     std::vector<LiveAlert> alerts_; ///< those of the rows, the oldest first
 };
 
@@ -40,8 +73,8 @@ public:
 
     explicit LiveRankModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    void show(LiveSnapshotPtr picture);
-    [[nodiscard]] const live::LiveRank& at(int row) const { return picture_->ranks[static_cast<std::size_t>(row)]; }
+    void show(LiveSnapshotPtr snapshot);
+    [[nodiscard]] const live::LiveRank& at(int row) const { return snapshot_->ranks[static_cast<std::size_t>(row)]; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -49,7 +82,7 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
-    LiveSnapshotPtr picture_;
+    LiveSnapshotPtr snapshot_;
 };
 
 } // namespace bubblescope::gui

@@ -1,12 +1,10 @@
 #include "app/gui/live/live_panel.h"
 
 #include "app/gui/live/live_models.h"
-#include "app/gui/live/live_strip.h"
-#include "app/gui/live/live_text.h"
-#include "app/gui/models/anomaly_target.h"
-#include "app/gui/panels/fill_when_seen.h"
-#include "app/gui/panels/table_style.h"
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/models/anomaly_model.h"
+#include "app/gui/panels/tables.h"
+#include "app/gui/panels/widgets.h"
+#include "app/gui/theme/theme.h"
 
 #include <QHeaderView>
 #include <QSplitter>
@@ -15,7 +13,97 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+
 namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// The worst alert that began at each step names it; all of them are told.
+std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
+    std::map<int, std::vector<const LiveAlert*>> by_step;
+    for (const LiveAlert& alert : snapshot.alerts)
+        by_step[beganAt(alert)].push_back(&alert);
+    std::vector<StepChart::Mark> marks;
+    for (std::size_t place = 0; place < snapshot.steps.size(); ++place) {
+        const auto found = by_step.find(snapshot.steps[place].index);
+        if (found == by_step.end()) continue;
+        auto& alerts = found->second;
+        std::ranges::stable_sort(alerts, std::greater(), [](const LiveAlert* alert) { return severityOf(*alert); });
+        StepChart::Mark mark;
+        mark.step = static_cast<int>(place);
+        mark.text = shortAlertText(*alerts.front(), snapshot);
+        if (alerts.size() > 1) mark.text += QStringLiteral(" +%1").arg(alerts.size() - 1);
+        mark.severity = severityOf(*alerts.front());
+        mark.bad = mark.severity != Severity::Notice;
+        for (const LiveAlert* alert : alerts)
+            mark.all << alertText(*alert, snapshot);
+        marks.push_back(std::move(mark));
+    }
+    return marks;
+}
+
+} // namespace
+
+LiveStrip::LiveStrip(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
+    : StepChart(themes, parent), live_(live), state_(state), fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+    setObjectName(QStringLiteral("liveStrip"));
+    setAccessibleName(tr("Steps of the run as they come"));
+    connect(&live_, &LiveController::changed, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::stepChanged, this, [this] {
+        if (!fill_->due()) markCurrent();
+    });
+    connect(this, &StepChart::stepChosen, this, &LiveStrip::choose);
+    connect(this, &StepChart::rangeChosen, this, [this](int, int last) { choose(last); });
+    refresh();
+}
+
+void LiveStrip::refresh() {
+    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    if (!snapshot || snapshot->steps.empty()) {
+        shown_ = snapshot;
+        return setCurves({}, {}, {});
+    }
+    // Most snapshots bring records and no step.
+    const bool same = shown_ && shown_->steps.size() == snapshot->steps.size() &&
+                      shown_->steps.back().index == snapshot->steps.back().index &&
+                      shown_->steps.back().wall == snapshot->steps.back().wall &&
+                      shown_->alerts.size() == snapshot->alerts.size();
+    shown_ = snapshot;
+    if (same) return;
+    Curve walls = timeCurve();
+    Curve rates = bubbleRateCurve();
+    std::vector<int> numbers;
+    for (const live::LiveStep& step : snapshot->steps) {
+        numbers.push_back(step.index);
+        // What is not known is no step without bubbles.
+        walls.data.values.push_back(step.complete ? static_cast<double>(step.wall.count()) : kUnknown);
+        rates.data.values.push_back(step.complete ? step.bubble_rate : kUnknown);
+        rates.expected.push_back(step.complete ? step.expected_rate.value_or(kUnknown) : kUnknown);
+    }
+    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), marksOf(*snapshot));
+    markCurrent();
+}
+
+void LiveStrip::markCurrent() {
+    if (!shown_ || !state_.session() || state_.step() < 0) return setCurrent(-1);
+    const auto& steps = shown_->steps;
+    const auto at =
+        std::ranges::lower_bound(steps, state_.session()->step(state_.step()).index, {}, &live::LiveStep::index);
+    const bool there = at != steps.end() && at->index == state_.session()->step(state_.step()).index;
+    setCurrent(there ? static_cast<int>(at - steps.begin()) : -1);
+}
+
+void LiveStrip::choose(int place) {
+    if (!shown_ || place >= static_cast<int>(shown_->steps.size())) return;
+    const int number = shown_->steps[static_cast<std::size_t>(place)].index;
+    if (!live_.showStep(number)) emit stepGone(number);
+}
 
 namespace {
 
@@ -108,11 +196,12 @@ QTableView* LivePanel::addTable(const char* name, const QString& accessible) {
 }
 
 void LivePanel::refresh() {
-    const LiveSnapshotPtr& picture = live_.picture();
-    alerts_->show(picture);
-    ranks_->show(picture);
+    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    alerts_->show(snapshot);
+    ranks_->show(snapshot);
     tabs_->setTabText(0, tr("Alerts: %1").arg(alerts_->rowCount()));
-    tabs_->setTabText(1, picture && !picture->ranks.empty() ? tr("Ranks: %1").arg(ranksText(*picture)) : tr("Ranks"));
+    tabs_->setTabText(1,
+                      snapshot && !snapshot->ranks.empty() ? tr("Ranks: %1").arg(ranksText(*snapshot)) : tr("Ranks"));
 }
 
 void LivePanel::goToAlert(int row) {

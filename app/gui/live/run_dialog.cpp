@@ -1,7 +1,7 @@
 #include "app/gui/live/run_dialog.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/panels/form_fields.h"
+#include "app/gui/panels/widgets.h"
 #include "core/graph/simulate.h"
 
 #include <QComboBox>

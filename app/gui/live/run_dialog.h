@@ -2,7 +2,7 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/live/run_process.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 
 #include <QDialog>
 

@@ -1,9 +1,61 @@
 #pragma once
 
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+
 #include <compare>
 #include <cstdint>
 
 namespace bubblescope::gui {
+
+/// A half-open piece of the trace's time axis.
+struct TimeRange {
+    TimeNs begin{0};
+    TimeNs end{0};
+
+    [[nodiscard]] TimeNs length() const { return end - begin; }
+    [[nodiscard]] bool contains(TimeNs time) const { return begin <= time && time < end; }
+    friend constexpr bool operator==(const TimeRange&, const TimeRange&) = default;
+};
+
+/// The part of the range that both share, in time; 0 when they do not touch.
+[[nodiscard]] inline TimeNs overlap(const TimeRange& a, const TimeRange& b) {
+    const TimeNs begin = a.begin > b.begin ? a.begin : b.begin;
+    const TimeNs end = a.end < b.end ? a.end : b.end;
+    return end > begin ? end - begin : TimeNs{0};
+}
+
+/// The range with `share` of its length added on either side.
+[[nodiscard]] inline TimeRange padded(const TimeRange& range, double share) {
+    const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * share)};
+    return {range.begin - pad, range.end + pad};
+}
+
+/// What a colour stands for on the timeline.
+enum class Role : std::uint8_t {
+    Forward,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Optimizer,
+    Bubble,
+    Send,
+    Receive,
+    Wait,
+    Check, ///< replayed work inside a bubble
+};
+inline constexpr std::size_t kRoleCount = 10;
+
+[[nodiscard]] constexpr Role roleOf(OpKind kind) {
+    switch (kind) {
+    case OpKind::Forward: return Role::Forward;
+    case OpKind::Backward: return Role::Backward;
+    case OpKind::BackwardInput: return Role::BackwardInput;
+    case OpKind::BackwardWeight: return Role::BackwardWeight;
+    case OpKind::Optimizer: break;
+    }
+    return Role::Optimizer;
+}
 
 enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check };
 

@@ -2,8 +2,8 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/navigation.h"
-#include "app/gui/models/trails.h"
+#include "app/gui/models/flow_overlay.h"
+#include "app/gui/models/session_queries.h"
 #include "core/aadiff/mismatch.h"
 
 #include <QCoreApplication>

@@ -1,6 +1,9 @@
 #include "app/gui/models/lanes.h"
 
+#include "core/analysis/rank_tracks.h"
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace bubblescope::gui {
@@ -172,6 +175,116 @@ void Lanes::add(int line, LaneKind kind, Span span) {
     used_[k] = true;
     extent_.begin = std::min(extent_.begin, span.start);
     extent_.end = std::max(extent_.end, span.end);
+}
+
+Overview::Overview(const Lanes& lanes) : extent_(lanes.extent()) {
+    if (lanes.lineCount() == 0 || extent_.length() <= TimeNs{0}) return;
+    pieces_.resize(kPieces);
+    const double weight = 1.0 / static_cast<double>(lanes.lineCount());
+    for (std::size_t line = 0; line < lanes.lineCount(); ++line) {
+        add(lanes.lane(line, LaneKind::Compute), &Piece::busy, weight);
+        add(lanes.lane(line, LaneKind::Bubble), &Piece::bubble, weight);
+    }
+}
+
+void Overview::add(const Lane& lane, float Piece::*share, double weight) {
+    const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kPieces);
+    const auto place = [&](TimeNs time) { return static_cast<double>((time - extent_.begin).count()) / length; };
+    TimeNs covered = TimeNs::min(); // spans of one line may overlap: pairs
+    for (const Span& span : lane.spans()) {
+        const double from = place(std::max(span.start, covered));
+        const double to = place(span.end);
+        covered = std::max(covered, span.end);
+        if (to <= from) continue;
+        const auto first = static_cast<std::size_t>(std::max(0.0, from));
+        const auto last = std::min(kPieces - 1, static_cast<std::size_t>(std::max(0.0, to)));
+        for (std::size_t i = first; i <= last; ++i) {
+            const double left = std::max(from, static_cast<double>(i));
+            const double right = std::min(to, static_cast<double>(i + 1));
+            pieces_[i].*share += static_cast<float>(std::max(0.0, right - left) * weight);
+        }
+    }
+}
+
+Overview::Piece Overview::mean(double from, double to) const {
+    Piece sum;
+    if (pieces_.empty()) return sum;
+    const auto count = static_cast<double>(kPieces);
+    const auto first = static_cast<std::size_t>(std::clamp(std::floor(from * count), 0.0, count - 1));
+    const auto end = std::clamp(static_cast<std::size_t>(std::max(0.0, std::ceil(to * count))), first + 1, kPieces);
+    for (std::size_t i = first; i < end; ++i) {
+        sum.busy += pieces_[i].busy;
+        sum.bubble += pieces_[i].bubble;
+    }
+    const auto pieces = static_cast<float>(end - first);
+    return {sum.busy / pieces, sum.bubble / pieces};
+}
+
+namespace {
+
+QString text(const Trace& trace, StringId id) {
+    const std::string_view view = trace.text(id);
+    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
+}
+
+bool isDevice(const Trace& trace, const Track& track) {
+    if (track.first_slice == track.end_slice) return false;
+    const std::string_view category = trace.category(track.first_slice);
+    return category == "kernel" || category.starts_with("gpu_");
+}
+
+QString nameOf(const Trace& trace, const Track& track) {
+    QString name = text(trace, track.thread_name).simplified();
+    if (name.isEmpty()) name = text(trace, track.process_name).simplified();
+    if (name.isEmpty()) name = QStringLiteral("%1 / %2").arg(track.pid).arg(track.tid);
+    return name;
+}
+
+} // namespace
+
+TimeRange RawLane::own(const TimeRange& range) const {
+    return {clock.fromReference(range.begin), clock.fromReference(range.end)};
+}
+
+TimeRange RawLane::shown(const TimeRange& range) const {
+    return {clock.toReference(range.begin), clock.toReference(range.end)};
+}
+
+Result<RawLanes> RawLanes::build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
+                                 const JobControl& control) {
+    RawLanes out;
+    if (run.trace == nullptr) return out;
+    BUBBLESCOPE_ASSIGN(Pyramid pyramid, Pyramid::build(run.trace, control));
+    out.pyramid_ = std::make_shared<const Pyramid>(std::move(pyramid));
+    out.lines_.resize(lanes.lineCount());
+    for (const RankTracks& rank : rankTracks(run, clocks)) {
+        const int line = lanes.lineOfReplica(rank.replica, rank.rank.value);
+        if (line < 0) continue;
+        for (const TrackId id : rank.tracks) {
+            const Track& track = run.trace->tracks()[id];
+            out.lines_[static_cast<std::size_t>(line)].push_back(
+                {id, nameOf(*run.trace, track), isDevice(*run.trace, track), rank.clock});
+        }
+    }
+    for (auto& line : out.lines_) {
+        std::ranges::stable_sort(line, [](const RawLane& a, const RawLane& b) { return a.device > b.device; });
+    }
+    return out;
+}
+
+const std::vector<RawLane>& RawLanes::of(int line) const {
+    static const std::vector<RawLane> none;
+    const auto at = static_cast<std::size_t>(line);
+    return line < 0 || at >= lines_.size() ? none : lines_[at];
+}
+
+int RawLanes::devicesOf(int line) const {
+    return static_cast<int>(std::ranges::count(of(line), true, &RawLane::device));
+}
+
+const RawLane* RawLanes::laneOf(int line, TrackId track) const {
+    const auto found = std::ranges::find(of(line), track, &RawLane::track);
+    return found == of(line).end() ? nullptr : &*found;
 }
 
 } // namespace bubblescope::gui

@@ -1,12 +1,17 @@
 #pragma once
 
 #include "app/gui/models/item.h"
-#include "app/gui/models/role.h"
-#include "app/gui/models/time_range.h"
+#include "core/analysis/clocks/run_clocks.h"
+#include "core/base/job.h"
+#include "core/recognise/run.h"
 #include "core/theory/analysis.h"
+#include "core/trace/pyramid.h"
+
+#include <QString>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -112,5 +117,65 @@ private:
     default: return ItemKind::Comm;
     }
 }
+
+/// How busy all ranks together are over a whole run, in equal pieces of its time. Immutable.
+class Overview {
+public:
+    static constexpr std::size_t kPieces = 2048;
+
+    Overview() = default;
+    /// Linear in ops and bubbles.
+    explicit Overview(const Lanes& lanes);
+
+    struct Piece {
+        float busy = 0;   ///< share of the ranks' time that ops fill
+        float bubble = 0; ///< share that lies in bubbles of steps; the rest is between steps
+    };
+    [[nodiscard]] const TimeRange& extent() const { return extent_; }
+    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
+    /// Mean over the part [from, to) of the run, 0 to 1.
+    [[nodiscard]] Piece mean(double from, double to) const;
+
+private:
+    void add(const Lane& lane, float Piece::*share, double weight);
+
+    TimeRange extent_;
+    std::vector<Piece> pieces_;
+};
+
+/// A row of the trace below a rank's ops: a host thread, a stream of the device, a lane of transfers.
+struct RawLane {
+    TrackId track = 0;
+    QString name;
+    bool device = false;
+    ClockFit clock; ///< its slices' times are by this clock, the views' are the reference's
+
+    /// A stretch of the views' time by the lane's clock, and back.
+    [[nodiscard]] TimeRange own(const TimeRange& range) const;
+    [[nodiscard]] TimeRange shown(const TimeRange& range) const;
+};
+
+/// The raw rows of all ranks with what it takes to draw them at any zoom. Immutable.
+class RawLanes {
+public:
+    RawLanes() = default;
+    /// `lanes` say which line is whose. Errors: Cancelled. Empty where the run has no trace.
+    [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
+                                                const JobControl& control);
+
+    /// Of a line; devices first, then by name.
+    [[nodiscard]] const std::vector<RawLane>& of(int line) const;
+    /// How many of them are a device's.
+    [[nodiscard]] int devicesOf(int line) const;
+    [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
+    /// Only where any().
+    [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
+    /// The lane of a slice on a line; null for a slice of another one.
+    [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
+
+private:
+    std::vector<std::vector<RawLane>> lines_;
+    std::shared_ptr<const Pyramid> pyramid_;
+};
 
 } // namespace bubblescope::gui

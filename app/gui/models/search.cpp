@@ -3,7 +3,6 @@
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/models/anomaly_target.h"
 
 #include <QCoreApplication>
 

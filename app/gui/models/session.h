@@ -2,8 +2,6 @@
 
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
-#include "app/gui/models/overview.h"
-#include "app/gui/models/raw_lanes.h"
 #include "core/analysis/report.h"
 #include "core/recognise/run.h"
 

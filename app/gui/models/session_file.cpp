@@ -22,7 +22,7 @@ constexpr std::string_view kFormat = "bubblescope-session";
 constexpr int kVersion = 1;
 constexpr const char* kWayOut = "save the session anew (File > Save session), or mend the file by hand";
 constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
-constexpr std::array<std::string_view, kTrailCount> kTrailNames{"transfers", "path", "microbatch"};
+constexpr std::array<std::string_view, kFlowOverlayCount> kFlowOverlayNames{"transfers", "path", "microbatch"};
 
 /// A value in the file, which knows its place. What is asked of it and is not there is the first error.
 class Place {
@@ -154,9 +154,9 @@ ViewSnapshot viewIn(const Place& place) {
     const Place selected = place.at("selected");
     view.selection = {static_cast<ItemKind>(selected.at("kind").choice(kItemKindNames)), selected.at("step").small(0),
                       selected.at("rank").small(0), selected.at("index").small(0)};
-    view.ghost_share = place.at("ghost_share").share();
-    for (const Place& trail : place.at("trails").list())
-        view.trails[trail.choice(kTrailNames)] = true;
+    view.reference_blend = place.at("ghost_share").share();
+    for (const Place& flow : place.at("trails").list())
+        view.flows[flow.choice(kFlowOverlayNames)] = true;
     view.measured = rangeIn(place.at("measured_ns"));
     view.rows = rowsIn(place.at("rows"));
     return view;
@@ -177,11 +177,11 @@ SessionJson toJson(const RowChoice& rows) {
 SessionJson toJson(const ViewSnapshot& view) {
     SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
                      {"step", view.step},
-                     {"ghost_share", view.ghost_share},
+                     {"ghost_share", view.reference_blend},
                      {"trails", SessionJson::array()},
                      {"rows", toJson(view.rows)}};
-    for (std::size_t trail = 0; trail < kTrailCount; ++trail) {
-        if (view.trails[trail]) json["trails"].push_back(kTrailNames[trail]);
+    for (std::size_t flow = 0; flow < kFlowOverlayCount; ++flow) {
+        if (view.flows[flow]) json["trails"].push_back(kFlowOverlayNames[flow]);
     }
     if (view.selection)
         json["selected"] = {{"kind", kItemKindNames[static_cast<std::size_t>(view.selection.kind)]},

@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 struct SavedTrace {
     std::vector<std::filesystem::path> files;   ///< opened together
     std::vector<std::filesystem::path> compare; ///< set beside it; empty = nothing was
-    ViewSnapshot view;                          ///< without ghost and highlights, which are made anew
+    ViewSnapshot view;                          ///< without reference and highlights, which are made anew
     bool ideal = false;                         ///< whether the ideal step was shown
 };
 

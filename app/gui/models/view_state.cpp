@@ -1,8 +1,104 @@
 #include "app/gui/models/view_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bubblescope::gui {
+
+namespace {
+
+constexpr std::size_t kHistoryDepth = 200;
+
+TimeNs share(TimeNs length, double fraction) {
+    return TimeNs{std::llround(static_cast<double>(length.count()) * fraction)};
+}
+
+} // namespace
+
+void VisibleRange::setLimits(const TimeRange& limits) {
+    limits_ = limits;
+    if (limits_.length() < kShortest) limits_.end = limits_.begin + kShortest;
+    history_.clear();
+    in_gesture_ = false;
+    range_ = limits_;
+    emit historyChanged();
+    emit changed();
+}
+
+void VisibleRange::reset(const TimeRange& range) {
+    history_.clear();
+    in_gesture_ = false;
+    emit historyChanged();
+    apply(clamped(range));
+}
+
+void VisibleRange::follow(const TimeRange& limits, const TimeRange& range) {
+    limits_ = limits;
+    if (limits_.length() < kShortest) limits_.end = limits_.begin + kShortest;
+    in_gesture_ = false;
+    apply(clamped(range));
+}
+
+void VisibleRange::show(const TimeRange& range) {
+    const TimeRange target = clamped(range);
+    if (target == range_) return;
+    in_gesture_ = false;
+    remember();
+    apply(target);
+}
+
+void VisibleRange::zoomAt(double fraction, double factor) {
+    const TimeNs length = range_.length();
+    const TimeNs new_length = std::clamp(share(length, factor), kShortest, limits_.length());
+    const TimeNs anchor = range_.begin + share(length, fraction);
+    const TimeNs begin = anchor - share(new_length, fraction);
+    const TimeRange target = clamped({begin, begin + new_length});
+    if (target == range_) return;
+    if (!in_gesture_) remember();
+    in_gesture_ = true;
+    apply(target);
+}
+
+void VisibleRange::panBy(double fraction) {
+    const TimeNs shift = share(range_.length(), fraction);
+    const TimeRange target = clamped({range_.begin + shift, range_.end + shift});
+    if (target == range_) return;
+    if (!in_gesture_) remember();
+    in_gesture_ = true;
+    apply(target);
+}
+
+void VisibleRange::back() {
+    if (history_.empty()) return;
+    const TimeRange target = clamped(history_.back().range);
+    history_.pop_back();
+    in_gesture_ = false;
+    apply(target);
+    emit historyChanged();
+}
+
+TimeRange VisibleRange::clamped(TimeRange range) const {
+    if (range.length() < kShortest) {
+        const TimeNs middle = range.begin + range.length() / 2;
+        range = {middle - kShortest / 2, middle - kShortest / 2 + kShortest};
+    }
+    if (range.length() >= limits_.length()) return limits_;
+    if (range.begin < limits_.begin) return {limits_.begin, limits_.begin + range.length()};
+    if (range.end > limits_.end) return {limits_.end - range.length(), limits_.end};
+    return range;
+}
+
+void VisibleRange::remember() {
+    if (history_.size() == kHistoryDepth) history_.erase(history_.begin());
+    history_.push_back({range_, nextStamp()});
+    emit historyChanged();
+}
+
+void VisibleRange::apply(const TimeRange& range) {
+    if (range == range_) return;
+    range_ = range;
+    emit changed();
+}
 
 namespace {
 
@@ -21,7 +117,7 @@ void ViewState::setSession(SessionPtr session) {
     selection_ = {};
     step_ = -1;
     highlight({}, {});
-    setGhost(nullptr);
+    setReference(nullptr);
     measure({});
     resetRows();
     if (session_) {
@@ -68,8 +164,8 @@ void ViewState::undo() {
 }
 
 ViewSnapshot ViewState::snapshot() const {
-    return {range_.range(), step_,        selection_, highlights_, highlight_caption_,
-            ghost_,         ghost_share_, trails_,    measured_,   rows_};
+    return {range_.range(),   step_,  selection_, highlights_, highlight_caption_, reference_,
+            reference_blend_, flows_, measured_,  rows_};
 }
 
 bool ViewState::holds(const ItemRef& item) const {
@@ -100,10 +196,10 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
     if (holds(snapshot.selection)) select(snapshot.selection);
     highlight(snapshot.highlights, snapshot.highlight_caption);
-    if (!snapshot.ghost || snapshot.ghost->step < session_->stepCount()) setGhost(snapshot.ghost);
-    setGhostShare(snapshot.ghost_share);
-    for (std::size_t trail = 0; trail < kTrailCount; ++trail)
-        showTrail(static_cast<Trail>(trail), snapshot.trails[trail]);
+    if (!snapshot.reference || snapshot.reference->step < session_->stepCount()) setReference(snapshot.reference);
+    setReferenceBlend(snapshot.reference_blend);
+    for (std::size_t flow = 0; flow < kFlowOverlayCount; ++flow)
+        showFlow(static_cast<FlowOverlay>(flow), snapshot.flows[flow]);
     measure(snapshot.measured);
     if (rows_ == snapshot.rows) return;
     rows_ = snapshot.rows;
@@ -137,7 +233,7 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     session_ = std::move(session);
     step_ = session_->stepCount() - 1;
     highlight({}, {});
-    setGhost(nullptr);
+    setReference(nullptr);
     // Views find the new session in the new range: neither is told of before both are there.
     {
         const QSignalBlocker quiet(range_);
@@ -180,32 +276,33 @@ void ViewState::highlight(std::vector<Highlight> stretches, const QString& capti
     emit highlightsChanged();
 }
 
-void ViewState::setGhost(GhostPtr ghost) {
-    if (ghost == ghost_) return;
-    ghost_ = std::move(ghost);
-    moveGhost();
-    emit ghostChanged();
+void ViewState::setReference(ReferenceOverlayPtr reference) {
+    if (reference == reference_) return;
+    reference_ = std::move(reference);
+    moveReference();
+    emit referenceChanged();
 }
 
-void ViewState::setGhostShare(double share) {
+void ViewState::setReferenceBlend(double share) {
     share = std::clamp(share, 0.0, 1.0);
-    if (share == ghost_share_) return;
-    ghost_share_ = share;
-    moveGhost();
-    emit ghostMoved();
+    if (share == reference_blend_) return;
+    reference_blend_ = share;
+    moveReference();
+    emit referenceMoved();
 }
 
-void ViewState::moveGhost() {
-    const bool there = !ghost_ || !session_ || ghost_share_ >= 1 || ghost_->step >= session_->stepCount();
-    shown_ghost_ =
-        there ? ghost_ : std::make_shared<const Ghost>(ghost_->partWay(session_->step(ghost_->step), ghost_share_));
+void ViewState::moveReference() {
+    const bool there = !reference_ || !session_ || reference_blend_ >= 1 || reference_->step >= session_->stepCount();
+    shown_reference_ = there ? reference_
+                             : std::make_shared<const ReferenceOverlay>(
+                                   reference_->partWay(session_->step(reference_->step), reference_blend_));
 }
 
-void ViewState::showTrail(Trail trail, bool on) {
-    bool& shown = trails_[static_cast<std::size_t>(trail)];
+void ViewState::showFlow(FlowOverlay flow, bool on) {
+    bool& shown = flows_[static_cast<std::size_t>(flow)];
     if (shown == on) return;
     shown = on;
-    emit trailsChanged();
+    emit flowsChanged();
 }
 
 void ViewState::measure(const TimeRange& range) {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "app/gui/models/ghost.h"
-#include "app/gui/models/row_choice.h"
+#include "app/gui/models/item.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/models/rows.h"
 #include "app/gui/models/session.h"
-#include "app/gui/models/visible_range.h"
 
 #include <QObject>
 #include <QString>
@@ -14,6 +14,64 @@
 
 namespace bubblescope::gui {
 
+/// The only owner of what part of the time axis is shown. Keeps within limits, remembers where it was.
+/// Lives on the GUI thread.
+class VisibleRange : public QObject {
+    Q_OBJECT
+
+public:
+    /// Zooming in stops here: pixels finer than a tenth of a nanosecond show nothing new.
+    static constexpr TimeNs kShortest{100};
+
+    explicit VisibleRange(QObject* parent = nullptr) : QObject(parent) {}
+
+    [[nodiscard]] const TimeRange& range() const { return range_; }
+    [[nodiscard]] const TimeRange& limits() const { return limits_; }
+    [[nodiscard]] bool canGoBack() const { return !history_.empty(); }
+    /// When the last entry of the history was made, by the count that nextStamp() goes on with; 0 without one. Tells
+    /// whoever keeps a history beside this one which change came last.
+    [[nodiscard]] std::uint64_t lastStamp() const { return history_.empty() ? 0 : history_.back().stamp; }
+    [[nodiscard]] std::uint64_t nextStamp() { return ++stamp_; }
+
+    /// A new trace: shows all of it and forgets the past.
+    void setLimits(const TimeRange& limits);
+    /// Shows `range`, as far as the limits allow, without a trace in the history (the initial view).
+    void reset(const TimeRange& range);
+    /// A trace that grew: shows `range` of it. What is undone afterwards leads no farther than the new limits.
+    void follow(const TimeRange& limits, const TimeRange& range);
+    /// Jumps to `range`; back() returns.
+    void show(const TimeRange& range);
+    void showAll() { show(limits_); }
+    /// Scales the range by `factor` (below 1 zooms in). The time at `fraction` of the range stays where it
+    /// is unless a limit pushes it.
+    void zoomAt(double fraction, double factor);
+    /// Moves by a share of the range's length; positive goes to later times.
+    void panBy(double share);
+    /// Wheel and drag come in many small moves; all of them up to this call are one entry of the history.
+    void endGesture() { in_gesture_ = false; }
+    /// Previous zoom.
+    void back();
+
+signals:
+    void changed();
+    void historyChanged();
+
+private:
+    [[nodiscard]] TimeRange clamped(TimeRange range) const;
+    void remember();
+    void apply(const TimeRange& range);
+
+    TimeRange limits_;
+    TimeRange range_;
+    struct Entry {
+        TimeRange range;
+        std::uint64_t stamp = 0;
+    };
+    std::vector<Entry> history_;
+    std::uint64_t stamp_ = 0;
+    bool in_gesture_ = false;
+};
+
 /// A stretch of a rank's row that a panel wants seen.
 struct Highlight {
     int rank = 0;
@@ -23,12 +81,12 @@ struct Highlight {
 };
 
 /// Lines over the ops that are drawn on demand.
-enum class Trail : std::uint8_t {
+enum class FlowOverlay : std::uint8_t {
     Transfers,    ///< all of the step, from send to receive
     CriticalPath, ///< of the step
     Microbatch,   ///< the way of the selected op's micro-batch through all ranks
 };
-inline constexpr std::size_t kTrailCount = 3;
+inline constexpr std::size_t kFlowOverlayCount = 3;
 
 /// What a view shows of a session, to be put back later: on another tab, or from a file.
 struct ViewSnapshot {
@@ -37,9 +95,9 @@ struct ViewSnapshot {
     ItemRef selection;
     std::vector<Highlight> highlights;
     QString highlight_caption;
-    GhostPtr ghost;
-    double ghost_share = 1;
-    std::array<bool, kTrailCount> trails{};
+    ReferenceOverlayPtr reference;
+    double reference_blend = 1;
+    std::array<bool, kFlowOverlayCount> flows{};
     TimeRange measured;
     RowChoice rows;
 };
@@ -79,14 +137,14 @@ public:
     [[nodiscard]] const std::vector<Highlight>& highlights() const { return highlights_; }
     [[nodiscard]] const QString& highlightCaption() const { return highlight_caption_; }
     /// Another timeline to draw below the ops; null for none. Gone with the session.
-    void setGhost(GhostPtr ghost);
-    [[nodiscard]] const GhostPtr& ghost() const { return ghost_; }
-    /// How far the ghost has gone from the observed step (0) to its own times (1), and the ghost there.
-    void setGhostShare(double share);
-    [[nodiscard]] double ghostShare() const { return ghost_share_; }
-    [[nodiscard]] const GhostPtr& shownGhost() const { return shown_ghost_; }
-    void showTrail(Trail trail, bool on);
-    [[nodiscard]] bool shows(Trail trail) const { return trails_[static_cast<std::size_t>(trail)]; }
+    void setReference(ReferenceOverlayPtr reference);
+    [[nodiscard]] const ReferenceOverlayPtr& reference() const { return reference_; }
+    /// How far the reference has gone from the observed step (0) to its own times (1), and the reference there.
+    void setReferenceBlend(double share);
+    [[nodiscard]] double referenceBlend() const { return reference_blend_; }
+    [[nodiscard]] const ReferenceOverlayPtr& shownReference() const { return shown_reference_; }
+    void showFlow(FlowOverlay flow, bool on);
+    [[nodiscard]] bool shows(FlowOverlay flow) const { return flows_[static_cast<std::size_t>(flow)]; }
     /// A stretch of time that is measured; an empty one ends it.
     void measure(const TimeRange& range);
     [[nodiscard]] const TimeRange& measured() const { return measured_; }
@@ -105,9 +163,9 @@ signals:
     void stepChanged();
     void selectionChanged();
     void highlightsChanged();
-    void ghostChanged();
-    void ghostMoved();
-    void trailsChanged();
+    void referenceChanged();
+    void referenceMoved();
+    void flowsChanged();
     void measuredChanged();
     void rowsChanged();
     /// A view that shows ranks should bring this one into sight.
@@ -115,7 +173,7 @@ signals:
 
 private:
     void setStep(int step);
-    void moveGhost();
+    void moveReference();
     [[nodiscard]] TimeRange limits() const;
     [[nodiscard]] ItemRef sameItem(const Session& later) const;
     void followRange();
@@ -128,10 +186,10 @@ private:
     ItemRef selection_;
     std::vector<Highlight> highlights_;
     QString highlight_caption_;
-    GhostPtr ghost_;
-    GhostPtr shown_ghost_;
-    double ghost_share_ = 1;
-    std::array<bool, kTrailCount> trails_{};
+    ReferenceOverlayPtr reference_;
+    ReferenceOverlayPtr shown_reference_;
+    double reference_blend_ = 1;
+    std::array<bool, kFlowOverlayCount> flows_{};
     TimeRange measured_;
     struct PastRows {
         RowChoice rows;

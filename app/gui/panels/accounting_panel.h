@@ -1,12 +1,13 @@
 #pragma once
 
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 #include "core/analysis/account_pieces.h"
 
 #include <QWidget>
 
 #include <optional>
+#include <vector>
 
 class QComboBox;
 class QLabel;
@@ -15,6 +16,29 @@ namespace bubblescope::gui {
 
 class BarChart;
 class FillWhenSeen;
+
+/// The colours of an accounting's pieces, in as many lines as the width needs.
+class PieceLegend : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit PieceLegend(ThemeManager& themes, QWidget* parent = nullptr);
+
+    void setPieces(const std::vector<AccountPiece>& pieces);
+    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+    [[nodiscard]] int heightForWidth(int width) const override;
+    [[nodiscard]] QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    /// Top left corners of the entries; the last one is that of the end.
+    [[nodiscard]] std::vector<QPoint> places(int width) const;
+
+    ThemeManager& themes_;
+    std::vector<AccountPiece> pieces_;
+};
 
 /// Where the ranks' time went: a bar a rank in the current step, or a bar a step for one rank or all. A click on a
 /// piece marks on the timeline where it lies.

@@ -2,10 +2,10 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/anomaly_target.h"
-#include "app/gui/panels/fill_when_seen.h"
-#include "app/gui/panels/table_style.h"
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/models/anomaly_model.h"
+#include "app/gui/panels/tables.h"
+#include "app/gui/panels/widgets.h"
+#include "app/gui/theme/theme.h"
 
 #include <QHeaderView>
 #include <QLabel>

@@ -2,8 +2,8 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/panels/fill_when_seen.h"
-#include "app/gui/panels/table_style.h"
+#include "app/gui/panels/tables.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>

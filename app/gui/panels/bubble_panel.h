@@ -2,7 +2,7 @@
 
 #include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 
 #include <QWidget>
 

@@ -2,7 +2,7 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/panels/table_style.h"
+#include "app/gui/panels/tables.h"
 
 #include <QCheckBox>
 #include <QDropEvent>
@@ -65,10 +65,10 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     column->addWidget(table_, 1);
 
     connect(&state_, &ViewState::sessionChanged, this, &ComparePanel::clear);
-    connect(&state_, &ViewState::stepChanged, this, &ComparePanel::updateGhost);
-    // Another ghost takes its place.
-    connect(&state_, &ViewState::ghostChanged, this, [this] {
-        if (comparison_ && (!state_.ghost() || state_.ghost()->name != comparison_->after_name))
+    connect(&state_, &ViewState::stepChanged, this, &ComparePanel::updateReference);
+    // Another reference takes its place.
+    connect(&state_, &ViewState::referenceChanged, this, [this] {
+        if (comparison_ && (!state_.reference() || state_.reference()->name != comparison_->after_name))
             below_->setChecked(false);
     });
     connect(choose_, &QPushButton::clicked, this, &ComparePanel::fileRequested);
@@ -137,7 +137,7 @@ void ComparePanel::take(ComparisonPtr comparison, bool below) {
     headline_->setToolTip(headline_->text() + QLatin1Char('\n') + notes());
     below_->setEnabled(true);
     below_->setChecked(below);
-    updateGhost();
+    updateReference();
 }
 
 QString ComparePanel::headline() const {
@@ -165,16 +165,17 @@ QString ComparePanel::notes() const {
 }
 
 void ComparePanel::showOther(bool on) {
-    if (on) return updateGhost();
-    if (comparison_ && state_.ghost() && state_.ghost()->name == comparison_->after_name) state_.setGhost(nullptr);
+    if (on) return updateReference();
+    if (comparison_ && state_.reference() && state_.reference()->name == comparison_->after_name)
+        state_.setReference(nullptr);
 }
 
-void ComparePanel::updateGhost() {
+void ComparePanel::updateReference() {
     if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
     const StepTimeline& other = comparison_->after->steps[static_cast<std::size_t>(comparison_->typical_after)];
-    state_.setGhost(std::make_shared<const Ghost>(
-        Ghost::make(comparison_->after_name, tr("The other run's step of median length."), state_.step(), other,
-                    state_.session()->window(state_.step()).begin)));
+    state_.setReference(std::make_shared<const ReferenceOverlay>(
+        ReferenceOverlay::make(comparison_->after_name, tr("The other run's step of median length."), state_.step(),
+                               other, state_.session()->window(state_.step()).begin)));
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {

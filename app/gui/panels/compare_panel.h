@@ -2,7 +2,7 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/comparison.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 
 #include <QStringList>
 #include <QWidget>
@@ -51,7 +51,7 @@ private:
     void take(ComparisonPtr comparison, bool below);
     void clear();
     void showOther(bool on);
-    void updateGhost();
+    void updateReference();
     void goTo(const QModelIndex& index);
     [[nodiscard]] QString headline() const;
     [[nodiscard]] QString notes() const;

@@ -1,6 +1,6 @@
 #include "app/gui/panels/notes_panel.h"
 
-#include "app/gui/panels/table_style.h"
+#include "app/gui/panels/tables.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -12,8 +12,8 @@
 
 namespace bubblescope::gui {
 
-NotesPanel::NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent)
-    : QWidget(parent), state_(state), notebook_(notebook), model_(new NotesModel(state, notebook, this)),
+NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
+    : QWidget(parent), state_(state), note_store_(note_store), model_(new NotesModel(state, note_store, this)),
       table_(new QTableView(this)), hint_(new QLabel(this)), add_(new QPushButton(tr("&Note here"), this)),
       remove_(new QPushButton(tr("&Delete note"), this)), restore_(new QPushButton(tr("&Undo deletion"), this)) {
     setObjectName(QStringLiteral("notesPanel"));
@@ -48,25 +48,25 @@ NotesPanel::NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent)
     column->addWidget(hint_, 1);
     column->addLayout(buttons);
 
-    connect(add_, &QPushButton::clicked, &notebook_, &Notebook::addHere);
-    connect(remove_, &QPushButton::clicked, this, [this] { notebook_.remove(chosen()); });
-    connect(restore_, &QPushButton::clicked, &notebook_, &Notebook::restore);
+    connect(add_, &QPushButton::clicked, &note_store_, &NoteStore::addHere);
+    connect(remove_, &QPushButton::clicked, this, [this] { note_store_.remove(chosen()); });
+    connect(restore_, &QPushButton::clicked, &note_store_, &NoteStore::restore);
     connect(table_, &QTableView::doubleClicked, this,
-            [this](const QModelIndex& index) { notebook_.goTo(index.row()); });
-    connect(&notebook_, &Notebook::changed, this, &NotesPanel::refresh);
-    connect(&notebook_, &Notebook::currentChanged, this, &NotesPanel::choose);
+            [this](const QModelIndex& index) { note_store_.goTo(index.row()); });
+    connect(&note_store_, &NoteStore::changed, this, &NotesPanel::refresh);
+    connect(&note_store_, &NoteStore::currentChanged, this, &NotesPanel::choose);
     connect(&state_, &ViewState::sessionChanged, this, &NotesPanel::refresh);
     refresh();
 }
 
 void NotesPanel::refresh() {
-    const bool any = !notebook_.notes().empty();
+    const bool any = !note_store_.notes().empty();
     table_->setVisible(any);
     hint_->setVisible(!any);
     add_->setEnabled(state_.session() != nullptr);
     remove_->setEnabled(any);
-    restore_->setEnabled(notebook_.canRestore());
-    if (any && chosen() < 0) choose(std::max(0, notebook_.current()));
+    restore_->setEnabled(note_store_.canRestore());
+    if (any && chosen() < 0) choose(std::max(0, note_store_.current()));
 }
 
 int NotesPanel::chosen() const {
@@ -87,8 +87,8 @@ bool NotesPanel::eventFilter(QObject* watched, QEvent* event) {
     if (watched == table_ && event->type() == QEvent::KeyPress && chosen() >= 0) {
         switch (static_cast<QKeyEvent*>(event)->key()) {
         case Qt::Key_Return:
-        case Qt::Key_Enter: notebook_.goTo(chosen()); return true;
-        case Qt::Key_Delete: notebook_.remove(chosen()); return true;
+        case Qt::Key_Enter: note_store_.goTo(chosen()); return true;
+        case Qt::Key_Delete: note_store_.remove(chosen()); return true;
         default: break;
         }
     }

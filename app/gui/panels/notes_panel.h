@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/models/notes_model.h"
+#include "app/gui/models/notes.h"
 
 #include <QWidget>
 
@@ -16,7 +16,7 @@ class NotesPanel : public QWidget {
 
 public:
     /// Both must outlive the panel.
-    NotesPanel(ViewState& state, Notebook& notebook, QWidget* parent = nullptr);
+    NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent = nullptr);
 
     /// Begins to write the text of a note.
     void edit(int note);
@@ -30,7 +30,7 @@ private:
     [[nodiscard]] int chosen() const;
 
     ViewState& state_;
-    Notebook& notebook_;
+    NoteStore& note_store_;
     NotesModel* model_;
     QTableView* table_;
     QLabel* hint_;

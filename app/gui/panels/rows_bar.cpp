@@ -2,8 +2,8 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/models/row_plan.h"
-#include "app/gui/panels/elided_label.h"
+#include "app/gui/models/rows.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>

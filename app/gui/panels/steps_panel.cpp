@@ -1,7 +1,7 @@
 #include "app/gui/panels/steps_panel.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/panels/fill_when_seen.h"
+#include "app/gui/panels/widgets.h"
 
 #include <algorithm>
 #include <limits>

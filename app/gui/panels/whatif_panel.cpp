@@ -3,7 +3,8 @@
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
-#include "app/gui/panels/fill_when_seen.h"
+#include "app/gui/panels/widgets.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/schedule/families/registry.h"
 
 #include <QCheckBox>
@@ -25,6 +26,38 @@
 #include <algorithm>
 
 namespace bubblescope::gui {
+
+Result<WhatIfModelPtr> WhatIfModel::of(SessionPtr session) {
+    BUBBLESCOPE_ASSIGN(ReplayModel model, replayModel(session->run));
+    return WhatIfModelPtr(new WhatIfModel{std::move(session), std::move(model)});
+}
+
+Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model, const WhatIfQuestion& question) {
+    BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(question.changes));
+    if (model == nullptr) {
+        BUBBLESCOPE_ASSIGN(model, WhatIfModel::of(session));
+    }
+    const ModelCut cut{question.layers};
+    WhatIfAnswer out;
+    out.model = model;
+    BUBBLESCOPE_ASSIGN(out.prediction, predict(model->model, session->run.schedule, scenario, cut));
+    const StepTimeline& observed = session->step(question.step);
+    const auto& steps = model->model.steps;
+    const auto step = std::ranges::find(steps, observed.index, &ReplayStep::index);
+    const auto replica = std::ranges::find(model->model.replicas, observed.replica);
+    Result<StepTimeline> timeline =
+        step == steps.end() || replica == model->model.replicas.end()
+            ? Result<StepTimeline>(usageError("the replay does not have this step", "choose another one"))
+            : predictedStep(model->model, session->run.schedule, scenario, cut,
+                            static_cast<std::size_t>(step - steps.begin()),
+                            static_cast<std::size_t>(replica - model->model.replicas.begin()));
+    if (timeline.ok()) {
+        out.timeline = std::move(timeline).value();
+    } else {
+        out.no_timeline = timeline.error().text();
+    }
+    return out;
+}
 
 namespace {
 
@@ -70,8 +103,8 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (answer_ && !fill_->due()) ask(); // what is said of the step in view
     });
-    connect(&state_, &ViewState::ghostChanged, this, [this] {
-        if (!state_.ghost() || state_.ghost()->name != tr("what if")) ghost_->setChecked(false);
+    connect(&state_, &ViewState::referenceChanged, this, [this] {
+        if (!state_.reference() || state_.reference()->name != tr("what if")) reference_->setChecked(false);
     });
     showSession();
 }
@@ -182,8 +215,8 @@ QWidget* WhatIfPanel::buildResult() {
     large.setBold(true);
     headline_->setFont(large);
     headline_->setWordWrap(true);
-    ghost_ = new QCheckBox(tr("Show on the timeline"), result);
-    ghost_->setObjectName(QStringLiteral("whatIfGhost"));
+    reference_ = new QCheckBox(tr("Show on the timeline"), result);
+    reference_->setObjectName(QStringLiteral("whatIfReference"));
     note_ = new QLabel(result);
     note_->setObjectName(QStringLiteral("whatIfNote"));
     note_->setWordWrap(true);
@@ -202,14 +235,14 @@ QWidget* WhatIfPanel::buildResult() {
     auto* head = new QHBoxLayout;
     head->setContentsMargins(12, 0, 12, 0);
     head->addWidget(headline_, 1);
-    head->addWidget(ghost_);
+    head->addWidget(reference_);
     column->addLayout(head);
     auto* notes = new QHBoxLayout;
     notes->setContentsMargins(12, 0, 12, 0);
     notes->addWidget(note_);
     column->addLayout(notes);
     column->addWidget(chart_, 1);
-    connect(ghost_, &QCheckBox::toggled, this, &WhatIfPanel::showGhost);
+    connect(reference_, &QCheckBox::toggled, this, &WhatIfPanel::showReference);
     return result;
 }
 
@@ -314,8 +347,8 @@ void WhatIfPanel::ask() {
         headline_->setText(tr("What would a step take if …"));
         note_->setText(tr("Choose what changes; the run is replayed with that. Times are means over all steps."));
         chart_->setBars({});
-        ghost_->setChecked(false);
-        ghost_->setEnabled(false);
+        reference_->setChecked(false);
+        reference_->setEnabled(false);
         job_.cancel();
         return;
     }
@@ -330,15 +363,15 @@ void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
         headline_->setText(tr("That cannot be told"));
         note_->setText(sentence(errorText(result.error())));
         chart_->setBars({});
-        ghost_->setEnabled(false);
+        reference_->setEnabled(false);
     } else {
         answer_ = std::move(result).value();
         model_ = answer_->model;
         showNumbers(answer_->prediction);
-        ghost_->setEnabled(answer_->timeline.has_value());
-        ghost_->setToolTip(translatedText(answer_->no_timeline));
+        reference_->setEnabled(answer_->timeline.has_value());
+        reference_->setToolTip(translatedText(answer_->no_timeline));
     }
-    showGhost();
+    showReference();
     emit answered();
 }
 
@@ -377,15 +410,15 @@ void WhatIfPanel::showNumbers(const Prediction& prediction) {
     chart_->setBars(std::move(bars));
 }
 
-void WhatIfPanel::showGhost() {
-    const bool mine = state_.ghost() && state_.ghost()->name == tr("what if");
-    if (!ghost_->isChecked() || !answer_ || !answer_->timeline) {
-        if (mine) state_.setGhost(nullptr);
+void WhatIfPanel::showReference() {
+    const bool mine = state_.reference() && state_.reference()->name == tr("what if");
+    if (!reference_->isChecked() || !answer_ || !answer_->timeline) {
+        if (mine) state_.setReference(nullptr);
         return;
     }
-    state_.setGhost(
-        std::make_shared<const Ghost>(Ghost::make(tr("what if"), headline_->text(), state_.step(), *answer_->timeline,
-                                                  state_.session()->window(state_.step()).begin)));
+    state_.setReference(std::make_shared<const ReferenceOverlay>(
+        ReferenceOverlay::make(tr("what if"), headline_->text(), state_.step(), *answer_->timeline,
+                               state_.session()->window(state_.step()).begin)));
 }
 
 void WhatIfPanel::suggest() {

@@ -1,11 +1,18 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
+#include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/models/whatif_model.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
+#include "core/analysis/whatif/scenario.h"
+#include "core/optimize/advice/advise.h"
 
 #include <QWidget>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 class QCheckBox;
 class QComboBox;
@@ -22,8 +29,37 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenSeen;
 
+/// A session's run as a model to replay; it refers to the session, which it keeps. Made and used on worker threads.
+struct WhatIfModel {
+    SessionPtr session;
+    ReplayModel model;
+
+    /// Errors: as replayModel().
+    [[nodiscard]] static Result<std::shared_ptr<const WhatIfModel>> of(SessionPtr session);
+};
+
+using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
+
+/// What a user asks, in the command line's words.
+struct WhatIfQuestion {
+    std::vector<std::string> changes;
+    std::vector<int> layers; ///< of each stage as run; empty = unknown
+    int step = 0;            ///< place in Run::steps, to be drawn
+};
+
+struct WhatIfAnswer {
+    WhatIfModelPtr model; ///< to be used for the next question
+    Prediction prediction;
+    std::optional<StepTimeline> timeline; ///< of the step; none where that cannot be told
+    std::string no_timeline;              ///< why
+};
+
+/// Errors: as parseScenario(), replayModel() and predict().
+[[nodiscard]] Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model,
+                                          const WhatIfQuestion& question);
+
 /// What a step would take if something were otherwise: changes chosen on the left, their result on the right as soon as
-/// they are chosen, on the timeline as a ghost.
+/// they are chosen, on the timeline as a reference.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 
@@ -52,7 +88,7 @@ private:
     void finish(Result<WhatIfAnswer> result);
     void showNumbers(const Prediction& prediction);
     [[nodiscard]] QString stepText() const;
-    void showGhost();
+    void showReference();
     void suggest();
     void showAdvice(Result<Advice> advice);
     void forgetAdvice();
@@ -78,7 +114,7 @@ private:
     QPushButton* advise_ = nullptr;
     QLabel* headline_ = nullptr;
     QLabel* note_ = nullptr;
-    QCheckBox* ghost_ = nullptr;
+    QCheckBox* reference_ = nullptr;
     BarChart* chart_ = nullptr;
 };
 

@@ -2,6 +2,11 @@
 
 #include "core/timeline/colours.h"
 
+#include <QApplication>
+#include <QStyle>
+#include <QStyleFactory>
+#include <QToolTip>
+
 #include <array>
 #include <cmath>
 
@@ -153,6 +158,86 @@ const Theme& lightTheme() {
 const Theme& darkTheme() {
     static const Theme theme = makeDark();
     return theme;
+}
+
+namespace {
+
+QColor causeColour(const Theme& theme, Cause cause) {
+    const bool dark = theme.dark;
+    switch (cause) {
+    case Cause::Schedule: return dark ? "#4b545f" : "#c2c8d0";
+    case Cause::Imbalance: return dark ? "#e0609a" : "#b8236a";
+    case Cause::Jitter: return dark ? "#f3b6d3" : "#e79ac2";
+    case Cause::Gaps: return dark ? "#b08860" : "#7d5733";
+    case Cause::Communication: return theme.fill(Role::Send);
+    case Cause::Order: return theme.fill(Role::Receive);
+    case Cause::Peer: return theme.fill(Role::Wait);
+    case Cause::Replay: return dark ? "#a8c95c" : "#7d9c2c";
+    case Cause::LateStart: return dark ? "#f0e08a" : "#c9a800";
+    case Cause::Unknown: break;
+    }
+    return dark ? "#8b96a3" : "#59636e";
+}
+
+} // namespace
+
+QColor pieceColour(const Theme& theme, const AccountPiece& piece) {
+    switch (piece.kind) {
+    case AccountPiece::Kind::Compute: return theme.fill(roleOf(piece.op));
+    case AccountPiece::Kind::Overlapped: return theme.dark ? "#7fa7b8" : "#4d7f95";
+    case AccountPiece::Kind::Cause: break;
+    }
+    return causeColour(theme, piece.cause);
+}
+
+QColor severityColour(const Theme& theme, Severity severity) {
+    switch (severity) {
+    case Severity::Serious: return theme.bad;
+    case Severity::Warning: return theme.dark ? "#eeb54a" : "#b36b00";
+    case Severity::Notice: break;
+    }
+    return theme.text_dim;
+}
+
+namespace {
+
+bool platformIsDark() {
+    const QPalette palette = QApplication::palette();
+    return palette.color(QPalette::Window).lightness() < palette.color(QPalette::WindowText).lightness();
+}
+
+} // namespace
+
+QString themeKey(ThemeChoice choice) {
+    switch (choice) {
+    case ThemeChoice::Light: return QStringLiteral("light");
+    case ThemeChoice::Dark: return QStringLiteral("dark");
+    case ThemeChoice::System: break;
+    }
+    return QStringLiteral("system");
+}
+
+std::optional<ThemeChoice> themeFromKey(const QString& key) {
+    for (const ThemeChoice choice : {ThemeChoice::System, ThemeChoice::Light, ThemeChoice::Dark}) {
+        if (key == themeKey(choice)) return choice;
+    }
+    return std::nullopt;
+}
+
+ThemeManager::ThemeManager(QObject* parent)
+    // Asked before the first own palette hides what the platform wants.
+    : QObject(parent), theme_(&lightTheme()), system_is_dark_(platformIsDark()) {
+    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    choose(ThemeChoice::System);
+}
+
+void ThemeManager::choose(ThemeChoice choice) {
+    choice_ = choice;
+    const bool dark = choice == ThemeChoice::Dark || (choice == ThemeChoice::System && system_is_dark_);
+    theme_ = dark ? &darkTheme() : &lightTheme();
+    QApplication::setPalette(theme_->palette);
+    QToolTip::setPalette(theme_->palette);
+    emit changed();
 }
 
 } // namespace bubblescope::gui

@@ -1,9 +1,14 @@
 #pragma once
 
-#include "app/gui/models/role.h"
+#include "app/gui/models/item.h"
+#include "core/analysis/account_pieces.h"
+#include "core/analysis/anomalies/anomaly.h"
 
 #include <QColor>
+#include <QObject>
 #include <QPalette>
+
+#include <optional>
 
 namespace bubblescope::gui {
 
@@ -38,5 +43,34 @@ struct Theme {
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
+
+/// Of a rank's time: ops as on the timeline, causes in tones that differ in lightness as well.
+[[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
+[[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
+
+enum class ThemeChoice : std::uint8_t { System, Light, Dark };
+
+[[nodiscard]] QString themeKey(ThemeChoice choice); ///< "system", "light", "dark"; also the setting's value
+[[nodiscard]] std::optional<ThemeChoice> themeFromKey(const QString& key);
+
+/// Puts a theme on the whole application and tells views about it. One per application, on the GUI thread.
+class ThemeManager : public QObject {
+    Q_OBJECT
+
+public:
+    explicit ThemeManager(QObject* parent = nullptr);
+
+    void choose(ThemeChoice choice);
+    [[nodiscard]] ThemeChoice choice() const { return choice_; }
+    [[nodiscard]] const Theme& theme() const { return *theme_; }
+
+signals:
+    void changed();
+
+private:
+    ThemeChoice choice_ = ThemeChoice::System;
+    const Theme* theme_;
+    bool system_is_dark_;
+};
 
 } // namespace bubblescope::gui

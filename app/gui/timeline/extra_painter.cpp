@@ -179,8 +179,9 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
     });
 }
 
-void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share) {
-    const QString name = share >= 1 ? ghost.name : ExtraText::tr("%1 to %2").arg(percent(share), ghost.name);
+void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference,
+                                  double share) {
+    const QString name = share >= 1 ? reference.name : ExtraText::tr("%1 to %2").arg(percent(share), reference.name);
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(f_.plot);
@@ -198,12 +199,12 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
         p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
     }
     // Where it ends, and by how much that is earlier.
-    const double end = std::round(f_.geometry.scale.x(ghost.timeline.end));
+    const double end = std::round(f_.geometry.scale.x(reference.timeline.end));
     const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
     if (end >= 0 && end < f_.plot.width()) {
         p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
         p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
-        const TimeNs saved = f_.session.window(ghost.step).end - ghost.timeline.end;
+        const TimeNs saved = f_.session.window(reference.step).end - reference.timeline.end;
         const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
@@ -215,16 +216,16 @@ void ExtraPainter::paintGhost(const std::vector<TimelineShape>& shapes, const Gh
     }
     p_.restore();
 
-    if (rows.ghost().height == 0) return;
+    if (rows.reference().height == 0) return;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    for (int rank = 0; rank < static_cast<int>(ghost.timeline.ranks.size()); ++rank) {
-        const int row = rows.rowOf(f_.session.lanes.lineOf(ghost.step, rank));
+    for (int rank = 0; rank < static_cast<int>(reference.timeline.ranks.size()); ++rank) {
+        const int row = rows.rowOf(f_.session.lanes.lineOf(reference.step, rank));
         if (row < 0) continue;
-        const int top = kRulerHeight + rows.rowTop(row) + rows.ghost().top - f_.geometry.scroll_y;
-        p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.ghost().height), Qt::AlignRight | Qt::AlignVCenter,
+        const int top = kRulerHeight + rows.rowTop(row) + rows.reference().top - f_.geometry.scroll_y;
+        p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.reference().height), Qt::AlignRight | Qt::AlignVCenter,
                     QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));
     }
     p_.restore();

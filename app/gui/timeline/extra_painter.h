@@ -1,13 +1,13 @@
 #pragma once
 
-#include "app/gui/models/ghost.h"
-#include "app/gui/timeline/counter_geometry.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 namespace bubblescope::gui {
 
-/// Draws what lies below the ops of a row: raw lanes, counters and the ghost, with their names in the header.
+/// Draws what lies below the ops of a row: raw lanes, counters and the reference, with their names in the header.
 class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
@@ -15,7 +15,7 @@ public:
     void paintRaw(const std::vector<RawShape>& shapes);
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `share`: how far it has come from the observed step.
-    void paintGhost(const std::vector<TimelineShape>& shapes, const Ghost& ghost, double share);
+    void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double share);
 
 private:
     /// Neighbouring shapes that are pixels of one lane.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 #include "core/trace/load_sketch.h"
 
 #include <QWidget>

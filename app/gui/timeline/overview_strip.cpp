@@ -1,6 +1,6 @@
 #include "app/gui/timeline/overview_strip.h"
 
-#include "app/gui/theme/chart_colours.h"
+#include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QMouseEvent>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/theme/theme.h"
 
 #include <QWidget>
 

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <QFont>
+#include <QHash>
 #include <QImage>
 #include <QRect>
 #include <QRgb>
+#include <QStaticText>
+#include <QString>
 
 #include <vector>
+
+class QPainter;
 
 namespace bubblescope::gui {
 
@@ -44,6 +50,23 @@ private:
     qsizetype stride_;
     double ratio_;
     QRect plot_; ///< in the picture's pixels
+};
+
+/// Short texts as they are drawn in one font, laid out once: laying out takes ten times as long as drawing, and panning
+/// draws the same names in every frame.
+class LabelCache {
+public:
+    /// Forgets all where the font is another one.
+    void setFont(const QFont& font);
+    [[nodiscard]] const QFont& font() const { return font_; }
+
+    /// One line, in the middle of `box`, or at its left end. The painter must have this font.
+    void draw(QPainter& painter, const QRectF& box, const QString& text, bool centred = true);
+    [[nodiscard]] qsizetype size() const { return texts_.size(); }
+
+private:
+    QFont font_;
+    QHash<QString, QStaticText> texts_;
 };
 
 } // namespace bubblescope::gui

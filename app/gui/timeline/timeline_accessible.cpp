@@ -1,9 +1,8 @@
-#include "app/gui/timeline/timeline_accessible.h"
+#include "app/gui/timeline/timeline_view.h"
 
 #include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
-#include "app/gui/models/row_text.h"
-#include "app/gui/timeline/timeline_view.h"
+#include "app/gui/models/rows.h"
 
 #include <QAccessible>
 #include <QAccessibleWidget>

@@ -1,9 +1,9 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include "app/gui/language/format.h"
-#include "app/gui/models/row_text.h"
-#include "app/gui/timeline/strip_painter.h"
-#include "app/gui/timeline/ticks.h"
+#include "app/gui/models/rows.h"
+#include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/time_axis.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
@@ -76,7 +76,7 @@ void TimelinePainter::paintBase() {
     paintStepEdges();
     paintShapes();
     p_.restore();
-    if (f_.geometry.rows.strips()) StripPainter(p_, f_).paint(buildStrips(f_.geometry));
+    if (f_.geometry.rows.compact()) CompactRowPainter(p_, f_).paint(buildCompactRows(f_.geometry));
     paintRuler();
     paintHeader();
     paintGroups();
@@ -88,7 +88,7 @@ void TimelinePainter::paintRows() {
     p_.save();
     p_.setClipRect(f_.plot);
     const int content = rows.contentHeight() - f_.geometry.scroll_y;
-    const bool fine = rows.strips(); // lines and grounds would cover what they part
+    const bool fine = rows.compact(); // lines and grounds would cover what they part
     if (fine) p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
     for (int row = std::max(0, rows.rowAt(f_.geometry.scroll_y)); row < rows.rowCount() && !fine; ++row) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
@@ -233,8 +233,8 @@ void TimelinePainter::paintHeader() {
     p_.fillRect(column, f_.theme.header);
     p_.save();
     p_.setClipRect(column);
-    if (rows.strips()) StripPainter(p_, f_).paintNames(column);
-    for (int row = 0; row < rows.rowCount() && !rows.strips(); ++row) {
+    if (rows.compact()) CompactRowPainter(p_, f_).paintNames(column);
+    for (int row = 0; row < rows.rowCount() && !rows.compact(); ++row) {
         if (rows.isHeader(row)) continue;
         const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
         const QRect area(0, top, kHeaderWidth - 1, rows.heightOf(row));
@@ -366,6 +366,49 @@ void TimelinePainter::outline(const ItemRef& item, const QColor& colour, int wid
     p_.setBrush(Qt::NoBrush);
     const double inset = width / 2.0;
     p_.drawRect(rect.adjusted(-1 + inset, -1 + inset, 1 - inset, 1 - inset));
+}
+
+namespace {
+
+constexpr int kGroupNameLeft = 16; ///< behind the sign for folding
+constexpr int kPinWidth = 3;
+
+} // namespace
+
+/// Headers of groups, across names and plot.
+void TimelinePainter::paintGroups() {
+    const RowLayout& rows = f_.geometry.rows;
+    if (!f_.group) return;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
+    p_.setFont(bold_);
+    for (int row = 0; row < rows.rowCount(); ++row) {
+        if (!rows.isHeader(row)) continue;
+        const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
+        const QRect area(0, top, f_.plot.right() + 1, rows.heightOf(row));
+        if (area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
+        p_.fillRect(area, f_.theme.header);
+        p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
+        paintFold(!rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
+        p_.setPen(f_.theme.text);
+        p_.drawText(area.adjusted(kGroupNameLeft, 0, -8, -1), Qt::AlignLeft | Qt::AlignVCenter,
+                    groupName(rows.row(row), *f_.group));
+    }
+    p_.restore();
+}
+
+/// A bar at the edge marks pinned rows, a line where they end.
+void TimelinePainter::paintPins() {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, f_.plot.right() + 1, f_.plot.height()));
+    for (int row = 0; row < rows.rowCount() && rows.row(row).pinned; ++row) {
+        const int top = kRulerHeight + rows.rowTop(row) - f_.geometry.scroll_y;
+        p_.fillRect(QRect(0, top, kPinWidth, rows.heightOf(row) - 1), f_.theme.selection);
+        const bool last = row + 1 == rows.rowCount() || !rows.row(row + 1).pinned;
+        if (last) p_.fillRect(QRect(0, top + rows.heightOf(row) - 2, f_.plot.right() + 1, 2), f_.theme.line);
+    }
+    p_.restore();
 }
 
 } // namespace bubblescope::gui

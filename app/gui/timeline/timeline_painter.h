@@ -3,7 +3,6 @@
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/geometry.h"
-#include "app/gui/timeline/label_cache.h"
 #include "app/gui/timeline/pixel_canvas.h"
 
 #include <QFont>

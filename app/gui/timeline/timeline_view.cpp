@@ -1,15 +1,21 @@
 #include "app/gui/timeline/timeline_view.h"
 
-#include "app/gui/models/notebook.h"
-#include "app/gui/timeline/timeline_accessible.h"
+#include "app/gui/models/notes.h"
+#include "app/gui/timeline/extra_painter.h"
+#include "app/gui/timeline/flow_painter.h"
+#include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/note_marks.h"
+#include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_painter.h"
-#include "app/gui/timeline/trail_painter.h"
 
 #include <QEvent>
 #include <QFontMetricsF>
+#include <QPaintEngine>
+#include <QPainter>
 #include <QScrollBar>
 
 #include <cmath>
+#include <optional>
 
 namespace bubblescope::gui {
 
@@ -36,7 +42,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
-        trails_.reset();
+        flows_.reset();
         columns_.clear();
         counters_.reset();
         counter_job_.cancel();
@@ -54,18 +60,18 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&state_, &ViewState::trailsChanged, this, &TimelineView::relayout); // their captions want room
+    connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // their captions want room
     connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&state_, &ViewState::ghostChanged, this, &TimelineView::relayout);
-    connect(&state_, &ViewState::ghostMoved, this, &TimelineView::invalidate);
+    connect(&state_, &ViewState::referenceChanged, this, &TimelineView::relayout);
+    connect(&state_, &ViewState::referenceMoved, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
     connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
 }
 
-void TimelineView::setNotebook(Notebook* notebook) {
-    notebook_ = notebook;
-    connect(notebook_, &Notebook::changed, viewport(), qOverload<>(&QWidget::update));
-    connect(notebook_, &Notebook::currentChanged, viewport(), qOverload<>(&QWidget::update));
+void TimelineView::setNoteStore(NoteStore* note_store) {
+    note_store_ = note_store;
+    connect(note_store_, &NoteStore::changed, viewport(), qOverload<>(&QWidget::update));
+    connect(note_store_, &NoteStore::currentChanged, viewport(), qOverload<>(&QWidget::update));
 }
 
 QSize TimelineView::sizeHint() const {
@@ -136,7 +142,7 @@ RowExtras TimelineView::extras() const {
     const RowChoice& choice = state_.rows();
     RowExtras extras;
     extras.height = choice.height;
-    extras.ghost = state_.ghost() != nullptr;
+    extras.reference = state_.reference() != nullptr;
     extras.transfers = !choice.hides(LaneGroup::Transfers);
     extras.rows = planRows(facts_, choice);
     for (int line = 0; line < static_cast<int>(session.lanes.lineCount()); ++line) {
@@ -188,7 +194,8 @@ void TimelineView::setRowHeight(int height) {
 
 /// Below the last row, for captions that stand at the bottom.
 int TimelineView::captionRoom() const {
-    const int captions = (state_.shows(Trail::Transfers) ? 1 : 0) + (state_.shows(Trail::CriticalPath) ? 1 : 0);
+    const int captions =
+        (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (state_.shows(FlowOverlay::CriticalPath) ? 1 : 0);
     return captions * captionPitch(font());
 }
 
@@ -238,6 +245,120 @@ QPointF TimelineView::centreOf(const ItemRef& item) const {
     const int row = rows_.rowOf(state_.session()->lanes.lineOf(item));
     const int scroll = row < 0 ? 0 : rows_.scrollOf(row, verticalScrollBar()->value());
     return itemRect(geometry().scrolledTo(scroll), item).center() + plot().topLeft();
+}
+
+/// Whether rows have been scrolled below pinned ones, which are then drawn once more, over them.
+bool TimelineView::pinsCover() const {
+    return rows_.stickyHeight() > 0 && verticalScrollBar()->value() > 0;
+}
+
+GeometryInput TimelineView::geometryOf(Part part) const {
+    GeometryInput input = geometry();
+    if (part == Part::Scrolled) return input;
+    input.scroll_y = 0;
+    input.height = rows_.stickyHeight();
+    return input;
+}
+
+TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const {
+    QRect area = plot();
+    area.setHeight(input.height);
+    TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, area, state_.step(), font()};
+    frame.group = state_.rows().group;
+    frame.pinned = part == Part::Pinned;
+    frame.caption_top = rows_.stickyHeight();
+    return frame;
+}
+
+/// What is kept until the view changes.
+void TimelineView::renderBase(Part part, QImage& image) {
+    const double ratio = devicePixelRatioF();
+    const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
+    const QSize device_size = (QSizeF(viewport()->width(), height) * ratio).toSize();
+    if (image.size() != device_size) image = QImage(device_size, QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    QPainter painter(&image);
+    drawBase(painter, part, &image);
+}
+
+/// `image`: which the painter paints on; none where that is no picture.
+void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
+    GeometryInput input = geometryOf(part);
+    if (image != nullptr) input.columns = &columns_;
+    shapes_ = buildShapes(input);
+    TimelineFrame frame = frameOf(part, input);
+    std::optional<PixelCanvas> pixels;
+    if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
+    // Pictures look as the screen does; in drawings texts stay texts.
+    if (painter.paintEngine()->type() == QPaintEngine::Raster) {
+        labels_.setFont(font());
+        small_labels_.setFont(smallFont(font()));
+        frame.labels = &labels_;
+        frame.smaller = &small_labels_;
+    }
+    TimelinePainter(painter, frame).paintBase();
+    ExtraPainter extra(painter, frame);
+    extra.paintRaw(buildRawShapes(input));
+    if (counters_) extra.paintCounters(buildCounterShapes(input, *counters_), *counters_);
+    if (const ReferenceOverlayPtr& reference = state_.shownReference())
+        extra.paintReference(buildReferenceShapes(input, *reference), *reference, state_.referenceBlend());
+    FlowPainter flow(painter, frame, Qt::BottomEdge);
+    if (state_.shows(FlowOverlay::Transfers)) flow.paintArrows(flows().transfers());
+    if (state_.shows(FlowOverlay::CriticalPath)) flow.paintPath(flows().criticalPath(), themes_.theme().bad);
+    flow.paintMismatches();
+}
+
+/// What follows the mouse and the selection.
+void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hover) {
+    const GeometryInput input = geometryOf(part);
+    const TimelineFrame frame = frameOf(part, input);
+    if (note_store_ != nullptr) NotePainter(painter, frame).paint(note_store_->notes(), note_store_->current());
+    TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover, state_.highlights());
+    FlowPainter flow(painter, frame, Qt::TopEdge);
+    const ItemRef selection = state_.selection();
+    if (selection && selection.step == state_.step()) {
+        if (state_.shows(FlowOverlay::Microbatch))
+            flow.paintPath(flows().microbatchOf(selection), themes_.theme().selection);
+        if (!state_.shows(FlowOverlay::Transfers)) flow.paintArrows(flows().transfersOf(selection));
+        flow.paintPath(flows().blameOf(selection), themes_.theme().selection);
+    }
+    if (state_.measured().length() > TimeNs{0}) flow.paintMeasured(statsOf(*state_.session(), state_.measured()));
+}
+
+StepFlows& TimelineView::flows() {
+    if (!flows_ || flows_->step() != state_.step()) flows_.emplace(state_.session(), state_.step());
+    return *flows_;
+}
+
+void TimelineView::draw(QPainter& painter) {
+    if (!state_.session()) {
+        painter.fillRect(viewport()->rect(), themes_.theme().timeline);
+        return;
+    }
+    drawBase(painter, Part::Scrolled, nullptr);
+    drawOverlay(painter, Part::Scrolled, {});
+    if (!pinsCover()) return;
+    drawBase(painter, Part::Pinned, nullptr);
+    drawOverlay(painter, Part::Pinned, {});
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+    QPainter painter(viewport());
+    if (!state_.session()) {
+        painter.fillRect(viewport()->rect(), themes_.theme().timeline);
+        return;
+    }
+    const bool again = !base_valid_ || base_.devicePixelRatio() != devicePixelRatioF();
+    base_valid_ = true;
+    if (again) renderBase(Part::Scrolled, base_);
+    painter.drawImage(0, 0, base_);
+    drawOverlay(painter, Part::Scrolled, hover_);
+    const bool pins = pinsCover();
+    if (again && pins) renderBase(Part::Pinned, pinned_);
+    if (again) columns_.endFrame();
+    if (!pins) return;
+    painter.drawImage(0, 0, pinned_);
+    drawOverlay(painter, Part::Pinned, hover_);
 }
 
 } // namespace bubblescope::gui

@@ -1,14 +1,13 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/models/counter_lanes.h"
-#include "app/gui/models/trails.h"
+#include "app/gui/models/flow_overlay.h"
 #include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme_manager.h"
-#include "app/gui/timeline/column_cache.h"
+#include "app/gui/theme/theme.h"
 #include "app/gui/timeline/commands.h"
+#include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/geometry.h"
-#include "app/gui/timeline/label_cache.h"
+#include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <QAbstractScrollArea>
@@ -22,7 +21,7 @@
 
 namespace bubblescope::gui {
 
-class Notebook;
+class NoteStore;
 struct TimelineFrame;
 
 /// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
@@ -39,7 +38,7 @@ public:
     [[nodiscard]] QSize minimumSizeHint() const override;
 
     /// Whose notes are drawn and made; must outlive the view. None by default.
-    void setNotebook(Notebook* notebook);
+    void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
     /// The item under a point of the viewport.
@@ -47,10 +46,10 @@ public:
     /// Whether the raw lanes of a line are shown.
     [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
     void setUnfolded(int line, bool unfolded);
-    /// Shows what is counted on each line; it comes when it is ready. Not in strips.
+    /// Shows what is counted on each line; it comes when it is ready. Not in compact rows.
     void showCounters(bool on);
     [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
-    /// Height of the ops in logical pixels, 0 = as fits the view; low ones make strips of the rows.
+    /// Height of the ops in logical pixels, 0 = as fits the view; low ones make the rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
     [[nodiscard]] const ViewState& state() const { return state_; }
@@ -101,14 +100,14 @@ private:
     void renderBase(Part part, QImage& image);
     void drawBase(QPainter& painter, Part part, QImage* image);
     void drawOverlay(QPainter& painter, Part part, const ItemRef& hover);
-    StepTrails& trails();
-    void toggle(Trail trail) { state_.showTrail(trail, !state_.shows(trail)); }
+    StepFlows& flows();
+    void toggle(FlowOverlay flow) { state_.showFlow(flow, !state_.shows(flow)); }
     void measureTo(const QPointF& position);
     [[nodiscard]] TimeNs snappedTime(const QPointF& position) const;
     void setHover(const ItemRef& item);
     void zoom(double factor);
     void pan(double share);
-    void moveGhost(double by);
+    void moveReference(double by);
     void focusSelection();
     void moveTo(const ItemRef& item);
     void changeRank(int direction);
@@ -130,7 +129,7 @@ private:
 
     ViewState& state_;
     ThemeManager& themes_;
-    Notebook* notebook_ = nullptr;
+    NoteStore* note_store_ = nullptr;
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
     std::vector<RowFacts> facts_;
@@ -139,7 +138,7 @@ private:
     QImage base_;
     QImage pinned_; ///< the same of pinned rows that rows were scrolled below
     bool base_valid_ = false;
-    std::optional<StepTrails> trails_; ///< of the step that was last asked for
+    std::optional<StepFlows> flows_; ///< of the step that was last asked for
     ColumnCache columns_;
     mutable QHash<QString, QSizeF> text_sizes_;
     LabelCache labels_;
@@ -153,5 +152,15 @@ private:
     std::optional<TimeNs> measure_from_; ///< while a stretch is measured
     QTimer gesture_end_;
 };
+
+/// Lets screen readers read timelines: the rows in sight, each with its rank's busy and bubble time in the current
+/// step, and the selection as the timeline's value. Called by each view before it is named.
+void installTimelineAccess(TimelineView& view);
+
+/// Tells those that listen that there are other rows.
+void announceRows(TimelineView& view);
+
+/// Tells those that listen that the selection is another one.
+void announceSelection(TimelineView& view);
 
 } // namespace bubblescope::gui

@@ -1,12 +1,15 @@
 #include "app/gui/tour/tour.h"
 
-#include "app/gui/language/language_manager.h"
-#include "app/gui/theme/theme_manager.h"
+#include "app/gui/language/language.h"
+#include "app/gui/theme/theme.h"
 
 #include <QAccessible>
+#include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QPainter>
+#include <QPainterPath>
 #include <QPushButton>
 #include <QSettings>
 #include <QShortcut>
@@ -20,11 +23,84 @@ namespace bubblescope::gui {
 
 namespace {
 
+struct TourText {
+    Q_DECLARE_TR_FUNCTIONS(TourSteps)
+};
+
+} // namespace
+
+std::vector<TourStep> tourSteps() {
+    const auto name = [](const char* text) { return QString::fromLatin1(text); };
+    return {
+        {name("timeline"), QString(), TourText::tr("A row for each rank"),
+         TourText::tr(
+             "Time runs to the right. Blue is forward, yellow is backward, and what is hatched is a bubble: the "
+             "rank waits. The wheel zooms, dragging moves, a click selects.")},
+        {name("summaryBar"), QString(), TourText::tr("What the step costs"),
+         TourText::tr("The bubble rate is the share of the step in which ranks wait. Behind it in brackets stands what "
+                      "the schedule's closed form allows. What costs most stands in red; a click leads there.")},
+        {name("bubblesDock"), name("bubbles"), TourText::tr("Bubbles and their formulas"),
+         TourText::tr("Every bubble by rank and position: as observed, as the closed form says, and the difference. "
+                      "Select a row to see it on the timeline.")},
+        {name("detailsDock"), QString(), TourText::tr("Why a rank waits"),
+         TourText::tr("Click a bubble or an op on the timeline: here stands when it began and ended, what it waited "
+                      "for and who is to blame.")},
+        {name("anomaliesDock"), name("anomalies"), TourText::tr("What is wrong"),
+         TourText::tr(
+             "Findings, the dearest first: slow stages, stragglers, slow links, flipped bits. Each says what it "
+             "costs a step, why we think so and what to do.")},
+        {name("whatifDock"), name("whatif"), TourText::tr("What a change would win"),
+         TourText::tr(
+             "Which changes pay most, such as another split of the layers, and how long the step would be then. "
+             "The result can be drawn below the observed step.")},
+        {name("menuBar"), QString(), TourText::tr("How to go on"),
+         TourText::tr(
+             "File opens your own traces, compares two runs, watches one that goes on and exports pictures. The "
+             "schedule lab is in View. F1 opens the manual, ? shows all keys, and Help repeats this tour.")},
+    };
+}
+
+namespace {
+
+constexpr int kSpotRadius = 6;
+constexpr int kSpotLine = 2;
+constexpr int kSpotDim = 90; ///< of 255: what is not pointed at stays readable
+
+} // namespace
+
+TourSpotlight::TourSpotlight(QWidget* window) : QWidget(window) {
+    setObjectName(QStringLiteral("tourSpotlight"));
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    setAttribute(Qt::WA_NoSystemBackground);
+    setFocusPolicy(Qt::NoFocus);
+}
+
+void TourSpotlight::pointAt(const QRect& place, const QColor& frame) {
+    place_ = place;
+    frame_ = frame;
+    update();
+}
+
+void TourSpotlight::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    QPainterPath dimmed;
+    dimmed.addRect(rect());
+    QPainterPath hole;
+    hole.addRoundedRect(place_, kSpotRadius, kSpotRadius);
+    painter.fillPath(dimmed.subtracted(hole), QColor(0, 0, 0, kSpotDim));
+    if (place_.isEmpty()) return;
+    painter.setPen(QPen(frame_, kSpotLine));
+    painter.drawPath(hole);
+}
+
+namespace {
+
 const QString kTourSeenKey = QStringLiteral("tour/seen");
 constexpr int kTourWidth = 380;
 constexpr int kTourGap = 12;   ///< between what is pointed at and what is said of it
 constexpr int kTourAbove = 44; ///< the same over a panel, whose tab is to be seen
-constexpr int kTourAround = 2; ///< by which the spot is larger than what it points at
+constexpr int kTourAround = 2; ///< by which the spotlight is larger than what it points at
 
 /// Where a box of a size does not hide `target`: below, above, beside; in its lower right corner where it fills all.
 QRect boxBeside(const QRect& target, const QSize& size, const QRect& window) {
@@ -46,9 +122,9 @@ QRect boxBeside(const QRect& target, const QSize& size, const QRect& window) {
 } // namespace
 
 Tour::Tour(TourPlace where, int at)
-    : QFrame(&where.window), where_(std::move(where)), spot_(new TourSpot(&where_.window)), title_(new QLabel(this)),
-      text_(new QLabel(this)), count_(new QLabel(this)), skip_(new QPushButton(this)), back_(new QPushButton(this)),
-      next_(new QPushButton(this)) {
+    : QFrame(&where.window), where_(std::move(where)), spotlight_(new TourSpotlight(&where_.window)),
+      title_(new QLabel(this)), text_(new QLabel(this)), count_(new QLabel(this)), skip_(new QPushButton(this)),
+      back_(new QPushButton(this)), next_(new QPushButton(this)) {
     setObjectName(QStringLiteral("tour"));
     setFrameShape(QFrame::StyledPanel);
     setAutoFillBackground(true);
@@ -88,20 +164,20 @@ Tour::Tour(TourPlace where, int at)
         &where_.languages, &LanguageManager::changed, this, [this] { show(step_); }, Qt::QueuedConnection);
     where_.window.installEventFilter(this);
     applyTheme();
-    spot_->show();
+    spotlight_->show();
     QFrame::show();
     show(at);
 }
 
 Tour::~Tour() {
-    delete spot_;
+    delete spotlight_;
 }
 
 void Tour::end() {
     setSeen(true);
     emit ended();
     hide();
-    spot_->hide();
+    spotlight_->hide();
     deleteLater();
 }
 
@@ -163,18 +239,18 @@ void Tour::say() {
 }
 
 void Tour::place() {
-    spot_->setGeometry(where_.window.rect());
+    spotlight_->setGeometry(where_.window.rect());
     QRect target;
     if (target_ != nullptr && target_->isVisible())
         target = QRect(target_->mapTo(&where_.window, QPoint()), target_->size())
                      .adjusted(-kTourAround, -kTourAround, kTourAround, kTourAround)
                      .intersected(where_.window.rect());
-    spot_->pointAt(target, palette().color(QPalette::Highlight));
+    spotlight_->pointAt(target, palette().color(QPalette::Highlight));
     const int width = std::min(kTourWidth, where_.window.width() - 2 * kTourGap);
     setFixedWidth(width);
     const QSize size(width, heightForWidth(width)); // of the layout and the frame around it
     setGeometry(boxBeside(target.isEmpty() ? where_.window.rect() : target, size, where_.window.rect()));
-    spot_->raise();
+    spotlight_->raise();
     raise();
 }
 

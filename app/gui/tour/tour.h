@@ -1,11 +1,11 @@
 #pragma once
 
-#include "app/gui/tour/tour_steps.h"
-
 #include <QFrame>
 #include <QPointer>
+#include <QString>
 
 #include <functional>
+#include <vector>
 
 class QLabel;
 class QPushButton;
@@ -14,6 +14,20 @@ namespace bubblescope::gui {
 
 class LanguageManager;
 class ThemeManager;
+
+/// A stop of the tour: what it points at, and what it says.
+struct TourStep {
+    QString target; ///< object name of the widget
+    QString panel;  ///< to bring to the front before, as for TourPlace::show_panel; empty = none
+    QString title;
+    QString text;
+};
+
+/// The demo that the tour is written for; it can be taken with any trace.
+inline constexpr const char* kTourDemo = "slow-last-stage";
+
+/// In the user's language.
+[[nodiscard]] std::vector<TourStep> tourSteps();
 
 /// What a tour needs of the window that it leads through. All of it outlives the tour.
 struct TourPlace {
@@ -24,11 +38,11 @@ struct TourPlace {
 };
 
 /// Draws the eye to a part of the window: the rest is dimmed. Takes no events.
-class TourSpot : public QWidget {
+class TourSpotlight : public QWidget {
     Q_OBJECT
 
 public:
-    explicit TourSpot(QWidget* window);
+    explicit TourSpotlight(QWidget* window);
 
     void pointAt(const QRect& place, const QColor& frame);
     [[nodiscard]] const QRect& place() const { return place_; }
@@ -59,7 +73,7 @@ public:
     [[nodiscard]] QString text() const;
     /// What it points at; null if the window has no such part.
     [[nodiscard]] QWidget* target() const { return target_; }
-    [[nodiscard]] const TourSpot& spot() const { return *spot_; }
+    [[nodiscard]] const TourSpotlight& spotlight() const { return *spotlight_; }
 
     /// Whether one was taken or skipped on this account.
     [[nodiscard]] static bool seen();
@@ -85,7 +99,7 @@ private:
     int step_ = 0;
     bool due_ = false; ///< to be placed anew
     QPointer<QWidget> target_;
-    QPointer<TourSpot> spot_;
+    QPointer<TourSpotlight> spotlight_;
     QLabel* title_;
     QLabel* text_;
     QLabel* count_;

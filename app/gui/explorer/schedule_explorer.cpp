@@ -1,0 +1,319 @@
+#include "app/gui/explorer/schedule_explorer.h"
+
+#include "app/gui/charts/memory_chart.h"
+#include "app/gui/language/format.h"
+#include "app/gui/language/sentence_text.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/tables.h"
+#include "app/gui/panels/widgets.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "core/graph/simulate.h"
+#include "core/schedule/schedule_files.h"
+
+#include <fmt/format.h>
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFile>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QTableWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control) {
+    ExplorerResult out;
+    out.spec = spec;
+    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
+    CostModel costs;
+    costs.times = spec.times;
+    costs.comm = spec.comm;
+    BUBBLESCOPE_ASSIGN(StepTimeline step, simulate(schedule, costs));
+    BUBBLESCOPE_ASSIGN(out.form, closedForm(schedule, costs));
+
+    StageMemory stage;
+    stage.activations = spec.sizes;
+    const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage)};
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        out.memory.push_back(memoryCurve(step, Rank{rank}, memory));
+        for (const MemoryPoint& point : out.memory.back())
+            out.peak = std::max(out.peak, point.bytes);
+    }
+    Result<std::string> csv = scheduleToCsv(schedule);
+    if (csv.ok()) {
+        out.csv = std::move(csv).value();
+    } else {
+        out.no_csv = csv.error().text();
+    }
+    Run run;
+    run.files = {"schedule"};
+    run.format = "simulation";
+    run.schedule = schedule;
+    run.steps.push_back(std::move(step));
+    BUBBLESCOPE_ASSIGN(out.session, makeSession(std::move(run), control));
+    return out;
+}
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+
+TimeNs toTime(double ms) {
+    return TimeNs{std::llround(ms * kNsPerMs)};
+}
+
+double toMs(TimeNs time) {
+    return static_cast<double>(time.count()) / kNsPerMs;
+}
+
+} // namespace
+
+ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
+    : QWidget(parent, Qt::Window), themes_(themes) {
+    setObjectName(QStringLiteral("scheduleExplorer"));
+    setWindowTitle(tr("Schedule lab – Bubblescope"));
+    resize(1240, 780);
+    auto* splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->addWidget(buildForm());
+    splitter->addWidget(buildViews());
+    splitter->setStretchFactor(1, 1);
+    splitter->setChildrenCollapsible(false);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(splitter);
+    fillFlavors();
+    compute();
+}
+
+ScheduleExplorer::~ScheduleExplorer() {
+    // The views use the state above, which goes before QObject deletes children.
+    while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        delete child;
+}
+
+QWidget* ScheduleExplorer::buildForm() {
+    auto* panel = new QWidget(this);
+    auto* column = new QVBoxLayout(panel);
+    column->setContentsMargins(12, 12, 12, 12);
+    auto* form = new QFormLayout;
+    family_ = new QComboBox(panel);
+    family_->setObjectName(QStringLiteral("explorerFamily"));
+    family_->setAccessibleName(tr("Schedule"));
+    for (const ScheduleFamily& family : scheduleFamilies())
+        family_->addItem(fromUtf8(std::string(family.name)));
+    family_->setCurrentText(QStringLiteral("1f1b"));
+    flavor_ = new QComboBox(panel);
+    flavor_->setObjectName(QStringLiteral("explorerFlavor"));
+    flavor_->setAccessibleName(tr("Flavor"));
+    limits_ = new QLabel(panel);
+    limits_->setWordWrap(true);
+    form->addRow(tr("Schedule"), family_);
+    form->addRow(tr("Flavor"), flavor_);
+    form->addRow(limits_);
+    const FormFields fields{*form, [this] { compute(); }};
+    pp_ = fields.count("explorerPp", tr("Ranks p"), 1, 512, 4);
+    microbatches_ = fields.count("explorerMicrobatches", tr("Micro-batches m"), 1, 4096, 8);
+    vpp_ = fields.count("explorerVpp", tr("Chunks per rank v"), 1, 64, 1);
+    memory_limit_ = fields.count("explorerMemory", tr("Activations at most"), 0, 100000, 0);
+    memory_limit_->setSpecialValueText(tr("as usual"));
+    memory_limit_->setToolTip(tr("In forward ops of one chunk; only some families look at it"));
+    forward_ = fields.time("explorerForward", tr("Forward"), 5);
+    input_grad_ = fields.time("explorerInputGrad", tr("Backward, input"), 5);
+    weight_grad_ = fields.time("explorerWeightGrad", tr("Backward, weights"), 5);
+    comm_ = fields.time("explorerComm", tr("Transfer"), 0);
+    column->addLayout(form);
+    keep_ = new QPushButton(tr("Keep to compare"), panel);
+    keep_->setObjectName(QStringLiteral("explorerKeep"));
+    export_ = new QPushButton(tr("Export for PyTorch (CSV)…"), panel);
+    export_->setObjectName(QStringLiteral("explorerExport"));
+    column->addWidget(keep_);
+    column->addWidget(export_);
+    column->addStretch(1);
+    connect(family_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::fillFlavors);
+    connect(flavor_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::compute);
+    connect(keep_, &QPushButton::clicked, this, &ScheduleExplorer::keep);
+    connect(export_, &QPushButton::clicked, this, &ScheduleExplorer::chooseFile);
+    return panel;
+}
+
+QWidget* ScheduleExplorer::buildViews() {
+    auto* views = new QWidget(this);
+    auto* column = new QVBoxLayout(views);
+    column->setContentsMargins(0, 8, 0, 0);
+    headline_ = new QLabel(views);
+    headline_->setObjectName(QStringLiteral("explorerHeadline"));
+    headline_->setWordWrap(true);
+    headline_->setContentsMargins(8, 0, 8, 0);
+    timeline_ = new TimelineView(state_, themes_, views);
+    memory_ = new MemoryChart(themes_, views);
+    table_ = new QTableWidget(0, 6, views);
+    table_->setObjectName(QStringLiteral("explorerTable"));
+    table_->setAccessibleName(tr("Schedules compared"));
+    table_->setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Bubble rate"),
+                                       tr("Closed form of a rank's bubble"), tr("Its value"), tr("Most activations")});
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    styleTable(*table_);
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    auto* tabs = new QTabWidget(views);
+    tabs->setDocumentMode(true);
+    tabs->addTab(memory_, tr("Memory"));
+    tabs->addTab(new BubblePanel(state_, themes_, views), tr("Formulas"));
+    tabs->addTab(table_, tr("Comparison"));
+    auto* splitter = new QSplitter(Qt::Vertical, views);
+    splitter->addWidget(timeline_);
+    splitter->addWidget(tabs);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    column->addWidget(headline_);
+    column->addWidget(splitter, 1);
+    return views;
+}
+
+void ScheduleExplorer::fillFlavors() {
+    const ScheduleFamily* family = findScheduleFamily(family_->currentText().toStdString());
+    if (family == nullptr) return;
+    {
+        const QSignalBlocker quiet(flavor_);
+        flavor_->clear();
+        for (const std::string_view flavor : family->flavors)
+            flavor_->addItem(fromUtf8(std::string(flavor)));
+        flavor_->setEnabled(flavor_->count() > 1);
+    }
+    limits_->setText(
+        tr("%1. Needs %2.").arg(fromUtf8(std::string(family->title)), fromUtf8(std::string(family->limits))));
+    compute();
+}
+
+ScheduleSpec ScheduleExplorer::spec() const {
+    ScheduleSpec spec;
+    spec.name = family_->currentText().toStdString();
+    spec.flavor = flavor_->currentText().toStdString();
+    spec.pp = pp_->value();
+    spec.microbatches = microbatches_->value();
+    spec.vpp = vpp_->value();
+    spec.memory_limit = memory_limit_->value();
+    spec.times.forward = toTime(forward_->value());
+    spec.times.input_grad = toTime(input_grad_->value());
+    spec.times.weight_grad = toTime(weight_grad_->value());
+    spec.times.backward = spec.times.input_grad + spec.times.weight_grad;
+    spec.comm = toTime(comm_->value());
+    return spec;
+}
+
+void ScheduleExplorer::startFrom(const Session& session, int step) {
+    const Schedule& schedule = session.run.schedule;
+    const OpTimes& times = session.analysis(step).typical;
+    filling_ = true;
+    if (family_->findText(fromUtf8(schedule.name)) >= 0) family_->setCurrentText(fromUtf8(schedule.name));
+    if (flavor_->findText(fromUtf8(schedule.flavor)) >= 0) flavor_->setCurrentText(fromUtf8(schedule.flavor));
+    pp_->setValue(schedule.pp);
+    microbatches_->setValue(schedule.microbatches);
+    vpp_->setValue(schedule.vpp);
+    forward_->setValue(toMs(times.forward));
+    const bool halves = times.input_grad > TimeNs{0} && times.weight_grad > TimeNs{0};
+    input_grad_->setValue(toMs(halves ? times.input_grad : times.backward / 2));
+    weight_grad_->setValue(toMs(halves ? times.weight_grad : times.backward - times.backward / 2));
+    filling_ = false;
+    compute();
+}
+
+void ScheduleExplorer::compute() {
+    if (filling_ || timeline_ == nullptr) return;
+    job_.start([spec = spec()](JobControl& control) { return exploreSchedule(spec, control); },
+               [this](Result<ExplorerResult> result) { finish(std::move(result)); });
+}
+
+void ScheduleExplorer::finish(Result<ExplorerResult> result) {
+    keep_->setEnabled(result.ok());
+    export_->setEnabled(result.ok() && result.value().no_csv.empty());
+    QPalette palette = themes_.theme().palette;
+    if (!result.ok()) {
+        // What was there stays in view, so that one sees from where one went wrong.
+        result_.reset();
+        palette.setColor(QPalette::WindowText, themes_.theme().bad);
+        headline_->setPalette(palette);
+        headline_->setText(sentence(errorText(result.error())));
+        emit computed();
+        return;
+    }
+    result_ = std::move(result).value();
+    const StepAnalysis& analysis = result_->session->analysis(0);
+    headline_->setPalette(palette);
+    headline_->setText(
+        tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
+            .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
+                 result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
+    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
+    export_->setToolTip(translatedText(result_->no_csv));
+    state_.setSession(result_->session);
+    memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
+    if (table_->rowCount() == 0) table_->insertRow(0);
+    const QStringList texts = facts(*result_);
+    for (int column = 0; column < texts.size(); ++column)
+        table_->setItem(0, column, new QTableWidgetItem(texts[column]));
+    emit computed();
+}
+
+QStringList ScheduleExplorer::facts(const ExplorerResult& result) const {
+    const StepAnalysis& analysis = result.session->analysis(0);
+    QString name = fromUtf8(result.spec.name);
+    if (!result.spec.flavor.empty()) name += QLatin1Char('/') + fromUtf8(result.spec.flavor);
+    TimeNs largest{0};
+    for (const TimeNs bubble : result.form.bubble)
+        largest = std::max(largest, bubble);
+    return {tr("%1, p = %2, m = %3, v = %4")
+                .arg(name)
+                .arg(result.spec.pp)
+                .arg(result.spec.microbatches)
+                .arg(result.spec.vpp),
+            exactTime(analysis.wall),
+            percent(analysis.rates.over_makespan),
+            fromUtf8(result.form.bubble_expression),
+            result.form.bubble.empty() ? QString() : exactTime(largest),
+            QLocale().toString(static_cast<double>(result.peak) / static_cast<double>(result.spec.sizes.forward))};
+}
+
+void ScheduleExplorer::keep() {
+    if (!result_) return;
+    table_->insertRow(1);
+    const QStringList texts = facts(*result_);
+    for (int column = 0; column < texts.size(); ++column)
+        table_->setItem(1, column, new QTableWidgetItem(texts[column]));
+}
+
+Status ScheduleExplorer::exportCsv(const QString& path) const {
+    if (!result_ || result_->csv.empty())
+        return usageError("there is no order to write", "choose sizes that the schedule takes");
+    QFile file(path);
+    const auto size = static_cast<qint64>(result_->csv.size());
+    if (!file.open(QIODevice::WriteOnly) || file.write(result_->csv.data(), size) != size || !file.flush())
+        return runError(fmt::format("cannot write {}", path.toStdString()),
+                        "check that its directory exists and is writable");
+    return {};
+}
+
+void ScheduleExplorer::chooseFile() {
+    auto* dialog = new QFileDialog(this, tr("Export the order for PyTorch"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("csv"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+        const Status written = exportCsv(path);
+        if (!written.ok()) headline_->setText(errorText(written.error()));
+    });
+    dialog->open();
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,201 @@
+#include "app/gui/models/notes.h"
+
+#include "app/gui/language/format.h"
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+NoteStore::NoteStore(ViewState& state, QObject* parent) : QObject(parent), state_(state) {
+    connect(&state_, &ViewState::sessionChanged, this, [this] {
+        // The signal also comes when views are made anew for the same session.
+        if (state_.session() != session_) close();
+    });
+}
+
+void NoteStore::close() {
+    session_ = state_.session();
+    file_.clear();
+    notes_.clear();
+    removed_.reset();
+    current_ = -1;
+    emit changed();
+}
+
+void NoteStore::open(const std::filesystem::path& trace) {
+    close();
+    file_ = notesFileOf(trace);
+    auto read = readNotes(file_);
+    if (!read.ok()) {
+        emit failed(read.error());
+        return;
+    }
+    for (Note& note : read.value())
+        insert(std::move(note));
+    if (!notes_.empty()) emit changed();
+}
+
+int NoteStore::insert(Note note) {
+    const auto place = std::upper_bound(notes_.begin(), notes_.end(), note, [](const Note& a, const Note& b) {
+        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    const auto index = static_cast<int>(place - notes_.begin());
+    notes_.insert(place, std::move(note));
+    return index;
+}
+
+void NoteStore::addHere() {
+    if (!state_.session()) return;
+    const TimeRange visible = state_.range().range();
+    const TimeNs middle = visible.begin + visible.length() / 2;
+    Note note{middle, middle, std::nullopt, {}};
+    if (state_.measured().length() > TimeNs{0}) {
+        note.begin = state_.measured().begin;
+        note.end = state_.measured().end;
+    } else if (const ItemRef& item = state_.selection()) {
+        const TimeRange range = state_.session()->range(item);
+        note = {range.begin, range.end, item.rank, {}};
+    }
+    current_ = insert(std::move(note));
+    save();
+    emit changed();
+    emit added(current_);
+}
+
+void NoteStore::setText(int note, const QString& text) {
+    if (note < 0 || note >= static_cast<int>(notes_.size())) return;
+    std::string& now = notes_[static_cast<std::size_t>(note)].text;
+    if (now == text.toStdString()) return;
+    now = text.toStdString();
+    save();
+    emit changed();
+}
+
+void NoteStore::remove(int note) {
+    if (note < 0 || note >= static_cast<int>(notes_.size())) return;
+    removed_ = notes_[static_cast<std::size_t>(note)];
+    notes_.erase(notes_.begin() + note);
+    current_ = std::min(current_, static_cast<int>(notes_.size()) - 1);
+    save();
+    emit changed();
+}
+
+void NoteStore::restore() {
+    if (!removed_) return;
+    current_ = insert(*std::move(removed_));
+    removed_.reset();
+    save();
+    emit changed();
+    emit currentChanged(current_);
+}
+
+void NoteStore::goTo(int note) {
+    if (note < 0 || note >= static_cast<int>(notes_.size())) return;
+    current_ = note;
+    const Note& at = notes_[static_cast<std::size_t>(note)];
+    const TimeRange range{at.begin, at.end};
+    const TimeNs length = state_.range().range().length();
+    if (range.length() > length) {
+        state_.zoomTo(range);
+    } else {
+        const TimeNs begin = at.begin + range.length() / 2 - length / 2;
+        state_.range().show({begin, begin + length});
+    }
+    if (at.rank && state_.session() && *at.rank < static_cast<int>(state_.session()->lanes.rankCount()))
+        emit state_.rankRequested(*at.rank);
+    emit currentChanged(note);
+}
+
+void NoteStore::goToNext(int direction) {
+    const int count = static_cast<int>(notes_.size());
+    if (count == 0) return;
+    const int from = current_ < 0 && direction < 0 ? 0 : current_;
+    goTo((from + direction + count) % count);
+}
+
+void NoteStore::save() {
+    if (file_.empty()) return;
+    const Status written = writeNotes(file_, notes_);
+    if (!written.ok()) emit failed(written.error());
+}
+
+NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent)
+    : QAbstractTableModel(parent), state_(state), note_store_(note_store),
+      rows_(static_cast<int>(note_store.notes().size())) {
+    connect(&note_store_, &NoteStore::changed, this, &NotesModel::update);
+}
+
+/// A change of a text leaves the rows as they are, so that an editor that is open stays.
+void NotesModel::update() {
+    const int rows = static_cast<int>(note_store_.notes().size());
+    if (rows == rows_ && rows > 0) {
+        emit dataChanged(index(0, 0), index(rows - 1, ColumnCount - 1));
+        return;
+    }
+    beginResetModel();
+    rows_ = rows;
+    endResetModel();
+}
+
+int NotesModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : rows_;
+}
+
+int NotesModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant NotesModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+    // Between a change and its signal the rows may be more than the notes.
+    if (index.row() >= static_cast<int>(note_store_.notes().size()) || !state_.session()) return {};
+    const Note& note = note_store_.notes()[static_cast<std::size_t>(index.row())];
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue<int>((index.column() == Length ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    if (role != Qt::DisplayRole && role != Qt::ToolTipRole && role != Qt::EditRole) return {};
+    switch (index.column()) {
+    case When: return placeInTime(*state_.session(), note.begin);
+    case Length: return note.end > note.begin ? shortTime(note.end - note.begin) : QString();
+    case Where: return note.rank ? tr("Rank %1").arg(*note.rank) : tr("all ranks");
+    default: return fromUtf8(note.text);
+    }
+}
+
+QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+    switch (section) {
+    case When: return tr("Time");
+    case Length: return tr("Length");
+    case Where: return tr("Where");
+    case NoteText: return tr("Note");
+    default: return {};
+    }
+}
+
+Qt::ItemFlags NotesModel::flags(const QModelIndex& index) const {
+    const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    return index.isValid() && index.column() == NoteText ? flags | Qt::ItemIsEditable : flags;
+}
+
+bool NotesModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+    if (role != Qt::EditRole || !index.isValid() || index.column() != NoteText) return false;
+    note_store_.setText(index.row(), value.toString());
+    return true;
+}
+
+QString placeInTime(const Session& session, TimeNs time) {
+    for (int step = session.stepCount() - 1; step >= 0; --step) {
+        const TimeRange window = session.window(step);
+        if (time < window.begin && step > 0) continue;
+        return NotesModel::tr("step %1, %2").arg(session.step(step).index).arg(exactTime(time - window.begin));
+    }
+    return exactTime(time);
+}
+
+QString noteSummary(const Session& session, const Note& note) {
+    const QString where = note.rank ? NotesModel::tr("Rank %1").arg(*note.rank) : NotesModel::tr("all ranks");
+    const QString place = QStringLiteral("%1 · %2").arg(placeInTime(session, note.begin), where);
+    return note.text.empty() ? place : fromUtf8(note.text) + QLatin1Char('\n') + place;
+}
+
+} // namespace bubblescope::gui

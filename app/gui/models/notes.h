@@ -1,0 +1,94 @@
+#pragma once
+
+#include "app/gui/models/view_state.h"
+#include "core/formats/notes_file.h"
+
+#include <QAbstractTableModel>
+#include <QObject>
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// The notes of the trace that is open, by time. Each change is written at once to the file beside the trace; where
+/// that fails, failed() says why and the notes stay until the trace is closed. Files are small, so reading and writing
+/// does not leave the GUI thread.
+class NoteStore : public QObject {
+    Q_OBJECT
+
+public:
+    /// `state` must outlive the note_store. Another session closes it.
+    explicit NoteStore(ViewState& state, QObject* parent = nullptr);
+
+    /// Reads the notes of a trace, to which further ones belong; fails as readNotes() does.
+    void open(const std::filesystem::path& trace);
+
+    [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
+    /// The one that was last added or gone to; −1 for none.
+    [[nodiscard]] int current() const { return current_; }
+
+    /// Makes a note of the stretch that is measured, else of what is selected, else of the middle of the view.
+    void addHere();
+    void setText(int note, const QString& text);
+    void remove(int note);
+    /// Puts back what remove() took last, once.
+    void restore();
+    [[nodiscard]] bool canRestore() const { return removed_.has_value(); }
+
+    /// Moves the view to a note, or to the one `direction` further, around the ends.
+    void goTo(int note);
+    void goToNext(int direction);
+
+signals:
+    void changed();
+    void added(int note);
+    void currentChanged(int note);
+    void failed(const bubblescope::Error& error);
+
+private:
+    void close();
+    int insert(Note note);
+    void save();
+
+    ViewState& state_;
+    SessionPtr session_;
+    std::filesystem::path file_; ///< empty: of nothing that lies in a file
+    std::vector<Note> notes_;
+    std::optional<Note> removed_;
+    int current_ = -1;
+};
+
+/// A note_store as a table; texts can be edited.
+class NotesModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    enum Column { When, Length, Where, NoteText, ColumnCount };
+
+    /// Both must outlive the model.
+    NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent = nullptr);
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+
+private:
+    void update();
+
+    const ViewState& state_;
+    NoteStore& note_store_;
+    int rows_ = 0;
+};
+
+/// "step 3, 12.4 ms" for a time of the trace.
+[[nodiscard]] QString placeInTime(const Session& session, TimeNs time);
+
+/// What a note says, with its place, for tooltips and screen readers.
+[[nodiscard]] QString noteSummary(const Session& session, const Note& note);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,265 @@
+#include "app/gui/models/rows.h"
+
+#include <fmt/format.h>
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr const char* kFilterHint =
+    "give numbers and ranges of ranks, such as 0-7, 12, or coordinates, such as pp=0 dp=1";
+
+bool holds(const std::vector<int>& list, int value) {
+    return std::ranges::find(list, value) != list.end();
+}
+
+bool acceptedBy(const std::vector<RowFilter::Span>& spans, int value) {
+    return spans.empty() || std::ranges::any_of(spans, [value](const RowFilter::Span& span) {
+               return value >= span.first && value <= span.last;
+           });
+}
+
+std::optional<int> wholeNumber(std::string_view text) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+    return value;
+}
+
+/// "3" or "3-5".
+std::optional<RowFilter::Span> numberSpan(std::string_view text) {
+    const std::size_t dash = text.find('-');
+    const auto first = wholeNumber(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : wholeNumber(text.substr(dash + 1));
+    if (!first || !last || *last < *first) return std::nullopt;
+    return RowFilter::Span{*first, *last};
+}
+
+std::optional<std::size_t> axisNamed(std::string_view name) {
+    const auto found = std::ranges::find(kMeshAxisNames, name);
+    if (found == kMeshAxisNames.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - kMeshAxisNames.begin());
+}
+
+/// Adds the parts of a list between commas; false where one of them is no number or range.
+bool addSpans(std::string_view list, std::vector<RowFilter::Span>& out) {
+    bool any = false;
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        const std::string_view part = list.substr(0, comma);
+        list.remove_prefix(std::min(list.size(), comma + 1));
+        if (part.empty()) continue; // "0-7, 12" is two words, the first with a comma at its end
+        const auto span = numberSpan(part);
+        if (!span) return false;
+        out.push_back(*span);
+        any = true;
+    }
+    return any;
+}
+
+} // namespace
+
+bool RowChoice::pins(int line) const {
+    return holds(pinned, line);
+}
+
+bool RowChoice::unfolds(int line) const {
+    return std::ranges::binary_search(unfolded, line);
+}
+
+void RowChoice::setPinned(int line, bool on) {
+    std::erase(pinned, line);
+    if (on) pinned.push_back(line);
+}
+
+void RowChoice::setUnfolded(int line, bool on) {
+    std::erase(unfolded, line);
+    if (on) unfolded.insert(std::ranges::upper_bound(unfolded, line), line);
+}
+
+void RowChoice::setFolded(int coordinate, bool on) {
+    std::erase(folded, coordinate);
+    if (on) folded.push_back(coordinate);
+}
+
+bool RowFilter::accepts(int rank, const MeshNumbers& place) const {
+    if (!acceptedBy(ranks, rank)) return false;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+        if (!acceptedBy(at[axis], place.of[axis])) return false;
+    }
+    return true;
+}
+
+Result<RowFilter> parseRowFilter(std::string_view text) {
+    constexpr std::string_view kBlank = " \t";
+    RowFilter filter;
+    while (true) {
+        const std::size_t begin = text.find_first_not_of(kBlank);
+        if (begin == std::string_view::npos) return filter;
+        text.remove_prefix(begin);
+        const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+        text.remove_prefix(word.size());
+        if (word == ",") continue;
+        const std::size_t equals = word.find('=');
+        const auto axis = equals == std::string_view::npos ? std::nullopt : axisNamed(word.substr(0, equals));
+        const bool known = axis ? addSpans(word.substr(equals + 1), filter.at[*axis])
+                                : equals == std::string_view::npos && addSpans(word, filter.ranks);
+        if (!known) return usageError(fmt::format("'{}' names no ranks", word), kFilterHint);
+    }
+}
+
+namespace {
+
+/// Where the global ranks of the files are, sorted by the pipeline rank that they belong to.
+using Candidates = std::map<int, std::vector<MeshNumbers>>;
+
+Candidates placesByRank(const Run& run) {
+    Candidates out;
+    if (!run.places) return out;
+    for (const auto& [global, place] : run.places->ranks)
+        out[place.at(MeshAxis::Pipeline)].push_back(place);
+    return out;
+}
+
+/// The place of a replica's rank. Replicas are numbered by their data rank, or where other axes make replicas as well,
+/// by their ranks' numbers.
+MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by_data) {
+    MeshNumbers place;
+    place.at(MeshAxis::Pipeline) = rank;
+    place.at(MeshAxis::Data) = replica;
+    const auto found = candidates.find(rank);
+    if (found == candidates.end()) return place;
+    const std::vector<MeshNumbers>& ranks = found->second;
+    if (!by_data) return replica < static_cast<int>(ranks.size()) ? ranks[static_cast<std::size_t>(replica)] : place;
+    const auto same = std::ranges::find(ranks, replica, [](const MeshNumbers& one) { return one.at(MeshAxis::Data); });
+    return same == ranks.end() ? place : *same;
+}
+
+/// Lines in the order that is wanted, pinned ones left out.
+std::vector<const RowFacts*> sorted(const std::vector<RowFacts>& facts, const RowChoice& choice) {
+    std::vector<const RowFacts*> out;
+    for (const RowFacts& fact : facts) {
+        if (!choice.pins(fact.line)) out.push_back(&fact);
+    }
+    switch (choice.order) {
+    case RowOrder::Rank: break;
+    case RowOrder::Mesh: std::ranges::stable_sort(out, {}, [](const RowFacts* fact) { return fact->place.of; }); break;
+    case RowOrder::Bubble: std::ranges::stable_sort(out, std::ranges::greater{}, &RowFacts::bubble); break;
+    case RowOrder::Hand:
+        std::ranges::stable_sort(out, {}, [&](const RowFacts* fact) {
+            return std::ranges::find(choice.by_hand, fact->line) - choice.by_hand.begin();
+        });
+        break;
+    }
+    return out;
+}
+
+} // namespace
+
+std::vector<RowFacts> rowFacts(const Session& session, int step) {
+    std::vector<RowFacts> facts;
+    const Lanes& lanes = session.lanes;
+    const Candidates candidates = placesByRank(session.run);
+    const bool by_data =
+        session.run.places && session.run.places->sizes.at(MeshAxis::Data) >= static_cast<int>(lanes.replicas().size());
+    for (int line = 0; line < static_cast<int>(lanes.lineCount()); ++line) {
+        RowFacts fact{line, lanes.rankOf(line), {}, 0};
+        fact.place = placeOf(candidates, fact.rank, lanes.replicaOf(line), by_data);
+        if (step >= 0 && step < session.stepCount()) {
+            const StepAnalysis& analysis = session.analysis(session.stepOn(line, step));
+            const auto at = static_cast<std::size_t>(fact.rank);
+            if (at < analysis.ranks.size() && analysis.wall > TimeNs{0})
+                fact.bubble =
+                    static_cast<double>(analysis.ranks[at].bubble.count()) / static_cast<double>(analysis.wall.count());
+        }
+        facts.push_back(fact);
+    }
+    return facts;
+}
+
+MeshNumbers rowSpread(const std::vector<RowFacts>& facts) {
+    MeshNumbers spread;
+    for (const RowFacts& fact : facts) {
+        for (std::size_t axis = 0; axis < spread.of.size(); ++axis)
+            spread.of[axis] = std::max(spread.of[axis], fact.place.of[axis] + 1);
+    }
+    return spread;
+}
+
+std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowChoice& choice) {
+    std::vector<PlannedRow> rows;
+    for (const int line : choice.pinned) {
+        if (line >= 0 && line < static_cast<int>(facts.size())) rows.push_back({line, -1, 0, false, true});
+    }
+    const Result<RowFilter> filter = parseRowFilter(choice.filter);
+    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; one group where nothing is grouped
+    for (const RowFacts* fact : sorted(facts, choice)) {
+        if (filter.ok() && !filter.value().accepts(fact->rank, fact->place)) continue;
+        groups[choice.group ? fact->place.at(*choice.group) : -1].push_back(fact->line);
+    }
+    for (const auto& [group, lines] : groups) {
+        const bool folded = choice.group && std::ranges::find(choice.folded, group) != choice.folded.end();
+        if (choice.group) rows.push_back({-1, group, static_cast<int>(lines.size()), folded, false});
+        for (const int line : lines) {
+            if (!folded) rows.push_back({line, group, 0, false, false});
+        }
+    }
+    return rows;
+}
+
+RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int line, int direction) {
+    const std::vector<PlannedRow> rows = planRows(facts, choice);
+    const auto row = std::ranges::find(rows, line, &PlannedRow::line);
+    const auto place = row - rows.begin() + direction;
+    if (line < 0 || row == rows.end() || place < 0 || place >= static_cast<std::ptrdiff_t>(rows.size())) return choice;
+    const PlannedRow& other = rows[static_cast<std::size_t>(place)];
+    if (other.header() || other.pinned != row->pinned || other.group != row->group) return choice;
+    const bool pinned = row->pinned;
+    std::vector<int> order = pinned ? choice.pinned : std::vector<int>();
+    if (!pinned) {
+        // Rows that are out of sight now keep their places among the others.
+        RowChoice all = choice;
+        all.filter.clear();
+        all.folded.clear();
+        for (const PlannedRow& one : planRows(facts, all)) {
+            if (!one.header() && !one.pinned) order.push_back(one.line);
+        }
+        choice.order = RowOrder::Hand;
+    }
+    std::iter_swap(std::ranges::find(order, line), std::ranges::find(order, other.line));
+    (pinned ? choice.pinned : choice.by_hand) = std::move(order);
+    return choice;
+}
+
+namespace {
+
+struct RowText {
+    Q_DECLARE_TR_FUNCTIONS(RowText)
+};
+
+} // namespace
+
+QString lineName(const Session& session, int line) {
+    const int rank = session.lanes.rankOf(line);
+    return session.lanes.replicas().size() > 1
+               ? RowText::tr("Rank %1 dp %2").arg(rank).arg(session.lanes.replicaOf(line))
+               : RowText::tr("Rank %1").arg(rank);
+}
+
+QString groupName(const PlannedRow& header, MeshAxis axis) {
+    const std::string_view name = kMeshAxisNames[static_cast<std::size_t>(axis)];
+    return RowText::tr("%1 %2 (rows: %3)")
+        .arg(QLatin1String(name.data(), static_cast<qsizetype>(name.size())))
+        .arg(header.group)
+        .arg(header.lines);
+}
+
+} // namespace bubblescope::gui

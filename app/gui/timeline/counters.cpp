@@ -1,0 +1,176 @@
+#include "app/gui/timeline/counters.h"
+
+#include "core/analysis/rank_tracks.h"
+#include "core/cost/memory_model.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct CounterText {
+    Q_DECLARE_TR_FUNCTIONS(CounterLanes)
+};
+
+/// A forward op takes two halves; where the backward is split, its first part frees one of them.
+constexpr std::int64_t kHalves = 2;
+
+void addValue(CounterLane& lane, TimeNs time, double value) {
+    if (!lane.times.empty() && lane.times.back() >= time) {
+        // Of two values at one time the later one counts, but a peak must not be lost to it.
+        lane.most = std::max(lane.most, value);
+        lane.values.back() = value;
+        return;
+    }
+    lane.times.push_back(time);
+    lane.values.push_back(value);
+    lane.most = std::max(lane.most, value);
+}
+
+CounterLane heldActivations(const Session& session, std::size_t line) {
+    const auto rank = static_cast<std::size_t>(session.lanes.rankOf(static_cast<int>(line)));
+    CounterLane lane;
+    lane.name = CounterText::tr("activations held");
+    StageMemory stage;
+    stage.activations = {kHalves, 1, 1};
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const StepTimeline& step = session.step(place);
+        const bool here = session.lanes.lineOf(place, static_cast<int>(rank)) == static_cast<int>(line);
+        if (!here || rank >= step.ranks.size() || (!lane.times.empty() && step.begin < lane.times.back())) continue;
+        const MemoryModel model{
+            std::vector<StageMemory>(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp), stage)};
+        for (const MemoryPoint& point : memoryCurve(step, Rank{rank}, model))
+            addValue(lane, point.time, static_cast<double>(point.bytes) / kHalves);
+    }
+    return lane;
+}
+
+CounterLane traceCounter(const Trace& trace, const CounterSeries& series, const ClockFit& clock) {
+    CounterLane lane;
+    const std::string_view name = trace.text(series.name);
+    lane.name = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())).simplified();
+    for (std::size_t i = 0; i < series.times.size(); ++i)
+        addValue(lane, clock.toReference(series.times[i]), series.values[i]);
+    return lane;
+}
+
+} // namespace
+
+double CounterLane::at(TimeNs time) const {
+    const auto next = std::upper_bound(times.begin(), times.end(), time);
+    return next == times.begin() ? 0 : values[static_cast<std::size_t>(next - times.begin()) - 1];
+}
+
+Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr& session, const JobControl& control) {
+    auto lanes = std::make_shared<CounterLanes>();
+    lanes->lines_.resize(session->lanes.lineCount());
+    for (std::size_t line = 0; line < lanes->lines_.size(); ++line) {
+        if (control.stopRequested()) return cancelledError();
+        CounterLane held = heldActivations(*session, line);
+        if (held.most > 0) lanes->lines_[line].push_back(std::move(held));
+    }
+    const Run& run = session->run;
+    if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
+    // A counter is of a process; it goes to the first rank that has rows of that process.
+    std::map<std::pair<std::uint32_t, std::int64_t>, const RankTracks*> owners;
+    const std::vector<RankTracks> ranks = rankTracks(run, session->report.clocks);
+    for (const RankTracks& rank : ranks) {
+        for (const TrackId id : rank.tracks) {
+            const Track& track = run.trace->tracks()[id];
+            owners.emplace(std::pair(track.file, track.pid), &rank);
+        }
+    }
+    for (const CounterSeries& series : run.trace->counters()) {
+        if (control.stopRequested()) return cancelledError();
+        const auto owner = owners.find({series.file, series.pid});
+        if (owner == owners.end() || series.times.empty()) continue;
+        const int line = session->lanes.lineOfReplica(owner->second->replica, owner->second->rank.value);
+        if (line >= 0)
+            lanes->lines_[static_cast<std::size_t>(line)].push_back(
+                traceCounter(*run.trace, series, owner->second->clock));
+    }
+    return std::shared_ptr<const CounterLanes>(std::move(lanes));
+}
+
+QString counterText(double value) {
+    return QLocale().toString(value, 'g', 5);
+}
+
+const std::vector<CounterLane>& CounterLanes::of(int line) const {
+    static const std::vector<CounterLane> none;
+    const auto at = static_cast<std::size_t>(line);
+    return line < 0 || at >= lines_.size() ? none : lines_[at];
+}
+
+namespace {
+
+/// Of each column of device pixels, in logical pixels.
+std::vector<double> counterHeights(const TimeScale& scale, double ratio, const CounterLane& lane) {
+    const auto columns = static_cast<std::size_t>(std::max<long long>(1, std::llround(scale.width * ratio)));
+    std::vector<double> heights(columns, 0);
+    const auto device = [&](TimeNs time) {
+        const double x = std::clamp(scale.x(time), 0.0, scale.width);
+        return std::min(columns - 1, static_cast<std::size_t>(x * ratio));
+    };
+    const auto next = std::upper_bound(lane.times.begin(), lane.times.end(), scale.range.begin);
+    auto i = static_cast<std::size_t>(next - lane.times.begin());
+    if (i > 0) --i;
+    for (; i < lane.times.size() && lane.times[i] < scale.range.end; ++i) {
+        const double share = std::clamp(lane.values[i] / lane.most, 0.0, 1.0);
+        if (share <= 0) continue;
+        const double height = std::max(1.0, std::round(share * RowLayout::kCounterHeight));
+        const TimeNs end = i + 1 < lane.times.size() ? lane.times[i + 1] : scale.range.end;
+        const std::size_t last = device(std::min(end, scale.range.end) - TimeNs{1});
+        for (std::size_t column = device(lane.times[i]); column <= last; ++column)
+            heights[column] = std::max(heights[column], height);
+    }
+    return heights;
+}
+
+} // namespace
+
+std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const CounterLanes& counters) {
+    std::vector<CounterShape> shapes;
+    const double pixel = 1 / input.device_pixel_ratio;
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        for (int place = 0; place < input.rows.counterCount(row); ++place) {
+            const double top = input.rows.counterTop(row, place) - input.scroll_y;
+            if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
+            const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
+            if (lane.most <= 0) continue;
+            const std::vector<double> heights = counterHeights(input.scale, input.device_pixel_ratio, lane);
+            for (std::size_t begin = 0; begin < heights.size();) {
+                std::size_t end = begin + 1;
+                while (end < heights.size() && heights[end] == heights[begin])
+                    ++end;
+                if (heights[begin] > 0)
+                    shapes.push_back(
+                        {{static_cast<double>(begin) * pixel, top + RowLayout::kCounterHeight - heights[begin],
+                          static_cast<double>(end - begin) * pixel, heights[begin]},
+                         row,
+                         place});
+                begin = end;
+            }
+        }
+    }
+    return shapes;
+}
+
+std::optional<CounterPlace> counterAt(const GeometryInput& input, const CounterLanes& counters, double x, double y) {
+    const int content_y = static_cast<int>(std::floor(y)) + input.scroll_y;
+    const int row = input.rows.rowAt(content_y);
+    for (int place = 0; row >= 0 && place < input.rows.counterCount(row); ++place) {
+        const int top = input.rows.counterTop(row, place);
+        if (content_y < top || content_y >= top + RowLayout::kCounterHeight) continue;
+        return CounterPlace{&counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)], input.scale.time(x)};
+    }
+    return std::nullopt;
+}
+
+} // namespace bubblescope::gui

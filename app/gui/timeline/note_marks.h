@@ -1,0 +1,42 @@
+#pragma once
+
+#include "app/gui/timeline/time_axis.h"
+#include "app/gui/timeline/timeline_painter.h"
+#include "core/formats/notes_file.h"
+
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A note's mark in the ruler, in logical pixels from the plot's left edge.
+struct NoteFlag {
+    double left = 0;  ///< where it begins; its staff stands there if that is in sight
+    double right = 0; ///< where it ends, at least `left`
+    int note = 0;     ///< place in the list
+    double room = 0;  ///< for its text, to the next flag or the plot's end
+    bool staff = true;
+};
+
+/// Of the notes, which are sorted by time, those in sight. Flags closer than a few pixels stand for one another: the
+/// first of them is shown.
+[[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
+
+/// The note whose flag is at x; −1 for none.
+[[nodiscard]] int noteAt(const std::vector<NoteFlag>& flags, double x);
+
+/// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the row that is meant.
+class NotePainter {
+public:
+    NotePainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}
+
+    void paint(const std::vector<Note>& notes, int current);
+
+private:
+    void paintFlag(const NoteFlag& flag, const Note& note, bool current);
+    void paintRow(const NoteFlag& flag, int rank);
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,433 @@
+#include "app/gui/models/item_text.h"
+#include "app/gui/models/notes.h"
+#include "app/gui/models/session_queries.h"
+#include "app/gui/timeline/counters.h"
+#include "app/gui/timeline/note_marks.h"
+#include "app/gui/timeline/timeline_painter.h"
+#include "app/gui/timeline/timeline_view.h"
+
+#include <QApplication>
+#include <QContextMenuEvent>
+#include <QCursor>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QTextDocument>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kWheelZoom = 0.85; ///< per notch
+constexpr double kWheelPan = 0.1;   ///< of the view, per notch
+constexpr double kWheelNotch = 120; ///< Qt's eighths of a degree
+constexpr double kSnapReach = 8;    ///< pixels within which an edge is meant
+
+QString toolTipText(const Session& session, const ItemRef& item) {
+    const ItemDescription text = describe(session, item);
+    QString html = QStringLiteral("<b>%1</b><table cellspacing='0'>").arg(text.title.toHtmlEscaped());
+    for (const Fact& fact : text.facts)
+        html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td align='right'>%2</td></tr>")
+                    .arg(fact.name.toHtmlEscaped(), fact.value.toHtmlEscaped());
+    html += QStringLiteral("</table>");
+    if (!text.note.isEmpty()) html += QStringLiteral("<p>%1</p>").arg(text.note.toHtmlEscaped());
+    return html;
+}
+
+} // namespace
+
+void TimelineView::setHover(const ItemRef& item) {
+    if (item == hover_) return;
+    hover_ = item;
+    viewport()->update();
+    emit hovered(item);
+}
+
+bool TimelineView::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) setHover({});
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const QString text = toolTipAt(help->pos());
+        if (text.isEmpty()) {
+            QToolTip::hideText();
+        } else {
+            QToolTip::showText(help->globalPos(), text, viewport());
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+QString TimelineView::toolTipAt(const QPointF& position) const {
+    if (!state_.session()) return {};
+    if (const int note = noteUnder(position); note >= 0) {
+        const QString text = noteSummary(*state_.session(), note_store_->notes()[static_cast<std::size_t>(note)]);
+        return Qt::convertFromPlainText(text);
+    }
+    const QPointF place = position - plot().topLeft();
+    if (const auto counter =
+            counters_ ? counterAt(geometryAt(place.y()), *counters_, place.x(), place.y()) : std::nullopt;
+        counter && plot().contains(position.toPoint()))
+        return Qt::convertFromPlainText(
+            QStringLiteral("%1: %2").arg(counter->lane->name, counterText(counter->lane->at(counter->time))));
+    const ItemRef item = itemAt(position);
+    return item ? toolTipText(*state_.session(), item) : QString();
+}
+
+int TimelineView::noteUnder(const QPointF& position) const {
+    const bool ruler = position.y() >= kStepBandHeight && position.y() < kRulerHeight && position.x() >= kHeaderWidth;
+    if (note_store_ == nullptr || !state_.session() || !ruler) return -1;
+    return noteAt(buildNoteFlags(note_store_->notes(), scale()), position.x() - kHeaderWidth);
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || !state_.session()) return;
+    pressed_ = true;
+    dragging_ = false;
+    press_position_ = drag_position_ = event->position();
+    measure_from_.reset();
+    if (!event->modifiers().testFlag(Qt::ShiftModifier) || !plot().contains(press_position_.toPoint())) return;
+    measure_from_ = snappedTime(press_position_);
+}
+
+TimeNs TimelineView::snappedTime(const QPointF& position) const {
+    const TimeNs time = scale().time(std::clamp<double>(position.x() - kHeaderWidth, 0, plot().width()));
+    const int row = rows_.rowAt(contentY(position));
+    return snapped(*state_.session(), row < 0 ? -1 : rows_.lineAt(row), time, scale().perPixel(kSnapReach));
+}
+
+void TimelineView::measureTo(const QPointF& position) {
+    const TimeNs to = snappedTime(position);
+    state_.measure({std::min(*measure_from_, to), std::max(*measure_from_, to)});
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+    if (!pressed_) {
+        setHover(itemAt(event->position()));
+        return;
+    }
+    if (!dragging_) {
+        const double moved = (event->position() - press_position_).manhattanLength();
+        if (moved < QApplication::startDragDistance()) return;
+        dragging_ = true;
+        QToolTip::hideText();
+        viewport()->setCursor(measure_from_ ? Qt::SplitHCursor : Qt::ClosedHandCursor);
+    }
+    if (measure_from_) return measureTo(event->position());
+    const QPointF delta = event->position() - drag_position_;
+    drag_position_ = event->position();
+    state_.range().panBy(-delta.x() / plot().width());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || !pressed_) return;
+    pressed_ = false;
+    if (dragging_) {
+        dragging_ = false;
+        viewport()->unsetCursor();
+        state_.range().endGesture();
+        return;
+    }
+    if (const int note = noteUnder(event->position()); note >= 0) return note_store_->goTo(note);
+    if (!selectStepAt(event->position()) && !foldAt(event->position())) state_.select(itemAt(event->position()));
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton) state_.zoomTo(itemAt(event->position()));
+}
+
+bool TimelineView::selectStepAt(const QPointF& position) {
+    if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth) return false;
+    const TimeNs time = scale().time(position.x() - kHeaderWidth);
+    for (int step = 0; step < state_.session()->stepCount(); ++step) {
+        if (!state_.session()->window(step).contains(time)) continue;
+        state_.showStep(step);
+        return true;
+    }
+    return false;
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+    event->accept();
+    const QPoint angle = event->angleDelta();
+    const double x = event->position().x() - kHeaderWidth;
+    const bool sideways = event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y());
+    if (x < 0 && event->modifiers().testFlag(Qt::ControlModifier)) {
+        if (angle.y() != 0) setRowHeight(rows_.otherHeight(angle.y() > 0 ? 1 : -1));
+    } else if (sideways) {
+        const int delta = angle.x() != 0 ? angle.x() : angle.y();
+        state_.range().panBy(-delta / kWheelNotch * kWheelPan);
+    } else if (x < 0) {
+        // Over the rank names the wheel scrolls ranks, as there is no time to zoom at.
+        const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
+        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
+    } else {
+        state_.range().zoomAt(x / plot().width(), std::pow(kWheelZoom, angle.y() / kWheelNotch));
+    }
+    gesture_end_.start();
+    setHover(itemAt(event->position()));
+}
+
+bool TimelineView::foldAt(const QPointF& position) {
+    if (position.y() < kRulerHeight) return false;
+    const int row = rows_.rowAt(contentY(position));
+    if (row < 0) return false;
+    if (rows_.isHeader(row)) {
+        foldGroup(rows_.row(row).group);
+        return true;
+    }
+    const int line = rows_.lineAt(row);
+    if (position.x() >= kHeaderWidth || state_.session()->raw.of(line).empty()) return false;
+    setUnfolded(line, !unfolded(line));
+    return true;
+}
+
+/// What can be done with the row whose name is pointed at.
+void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
+    const int row = state_.session() && event->y() >= kRulerHeight && event->x() < kHeaderWidth
+                        ? rows_.rowAt(contentY(event->pos()))
+                        : -1;
+    if (row < 0) return QAbstractScrollArea::contextMenuEvent(event);
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("rowMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    if (rows_.isHeader(row)) {
+        menu->addAction(rows_.row(row).folded ? tr("Unfold the group") : tr("Fold the group"), this,
+                        [this, group = rows_.row(row).group] { foldGroup(group); });
+    } else {
+        const int line = rows_.lineAt(row);
+        menu->addAction(rows_.row(row).pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, line] { pin(line); });
+        menu->addAction(tr("Move up"), this, [this, line] { moveRow(line, -1); });
+        menu->addAction(tr("Move down"), this, [this, line] { moveRow(line, 1); });
+        if (!state_.session()->raw.of(line).empty())
+            menu->addAction(unfolded(line) ? tr("Fold threads and streams") : tr("Unfold threads and streams"), this,
+                            [this, line] { setUnfolded(line, !unfolded(line)); });
+    }
+    menu->addSeparator();
+    menu->addAction(tr("Filter ranks…"), this, &TimelineView::filterRequested);
+    menu->addAction(tr("All ranks again, in their order"), this, [this] { run(Command::AllRows); });
+    menu->popup(event->globalPos());
+}
+
+namespace {
+
+constexpr double kKeyZoom = 0.8;       ///< per key press
+constexpr double kKeyPan = 0.1;        ///< of the view
+constexpr double kReferenceStep = 0.1; ///< of the way between observed and ideal
+
+} // namespace
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+    const CommandInfo* info = findCommand(*event);
+    if (info == nullptr) {
+        QAbstractScrollArea::keyPressEvent(event);
+        return;
+    }
+    run(info->command);
+}
+
+void TimelineView::run(Command command) {
+    if (!state_.session()) return;
+    const Session& session = *state_.session();
+    const ItemRef selection = state_.selection();
+    switch (command) {
+    case Command::ZoomIn: zoom(kKeyZoom); break;
+    case Command::ZoomOut: zoom(1 / kKeyZoom); break;
+    case Command::PanLeft: pan(-kKeyPan); break;
+    case Command::PanRight: pan(kKeyPan); break;
+    case Command::FitAll: state_.range().showAll(); break;
+    case Command::FitStep: state_.showStep(state_.step()); break;
+    case Command::Focus: focusSelection(); break;
+    case Command::ZoomToSelection: state_.zoomTo(selection); break;
+    case Command::Undo: state_.undo(); break;
+    case Command::NextOp:
+        moveTo(selection ? neighbourOp(session, selection, 1)
+                         : opNear(session, std::max(0, lineInHand()), session.window(state_.step()).begin));
+        break;
+    case Command::PreviousOp: moveTo(neighbourOp(session, selection, -1)); break;
+    case Command::Consumer: moveTo(consumer(session, selection)); break;
+    case Command::Producer: moveTo(producer(session, selection)); break;
+    case Command::RankUp: changeRank(-1); break;
+    case Command::RankDown: changeRank(1); break;
+    case Command::NextStep: state_.showStep(state_.step() + 1); break;
+    case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
+    case Command::Unfold: unfold(false); break;
+    case Command::UnfoldAll: unfold(true); break;
+    case Command::Counters: showCounters(!showsCounters()); break;
+    case Command::HigherRows: setRowHeight(rows_.otherHeight(1)); break;
+    case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
+    case Command::FitRows: setRowHeight(0); break;
+    case Command::Pin: pin(lineInHand()); break;
+    case Command::MoveUp: moveRow(lineInHand(), -1); break;
+    case Command::MoveDown: moveRow(lineInHand(), 1); break;
+    case Command::Filter: emit filterRequested(); break;
+    case Command::FoldGroup: foldGroupInHand(); break;
+    case Command::AllRows: showAllRows(); break;
+    case Command::Ideal: emit idealRequested(); break;
+    case Command::ReferenceNearer: moveReference(-kReferenceStep); break;
+    case Command::ReferenceFurther: moveReference(kReferenceStep); break;
+    case Command::Transfers: toggle(FlowOverlay::Transfers); break;
+    case Command::CriticalPath: toggle(FlowOverlay::CriticalPath); break;
+    case Command::Microbatch: toggle(FlowOverlay::Microbatch); break;
+    case Command::AddNote:
+        if (note_store_ != nullptr) note_store_->addHere();
+        break;
+    case Command::NextNote:
+        if (note_store_ != nullptr) note_store_->goToNext(1);
+        break;
+    case Command::PreviousNote:
+        if (note_store_ != nullptr) note_store_->goToNext(-1);
+        break;
+    case Command::Search: emit searchRequested(); break;
+    case Command::Clear:
+        state_.select({});
+        state_.highlight({}, {});
+        state_.measure({});
+        break;
+    }
+}
+
+void TimelineView::zoom(double factor) {
+    const QPointF cursor = viewport()->mapFromGlobal(QCursor::pos());
+    const bool inside = viewport()->underMouse() && plot().contains(cursor.toPoint());
+    state_.range().zoomAt(inside ? (cursor.x() - kHeaderWidth) / plot().width() : 0.5, factor);
+    gesture_end_.start();
+}
+
+void TimelineView::pan(double share) {
+    state_.range().panBy(share);
+    gesture_end_.start();
+}
+
+void TimelineView::moveReference(double by) {
+    if (!state_.reference()) return;
+    // In whole steps, so that there and back again is where it began.
+    state_.setReferenceBlend(std::round((state_.referenceBlend() + by) / kReferenceStep) * kReferenceStep);
+}
+
+void TimelineView::focusSelection() {
+    const ItemRef item = state_.selection();
+    if (!item) return;
+    const TimeRange range = state_.session()->range(item);
+    const TimeRange now = state_.range().range();
+    const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
+    state_.range().show({begin, begin + now.length()});
+    emit state_.rankRequested(item.rank);
+    // Already in the middle, or as close to it as the trace's ends allow: the second press fits.
+    if (state_.range().range() == now) state_.zoomTo(item);
+}
+
+void TimelineView::moveTo(const ItemRef& item) {
+    if (!item) return;
+    state_.select(item);
+    state_.reveal(item);
+}
+
+void TimelineView::changeRank(int direction) {
+    const ItemRef from = state_.selection();
+    if (!from) {
+        verticalScrollBar()->setValue(verticalScrollBar()->value() + direction * rows_.rowHeight());
+        return;
+    }
+    int row = rows_.rowOf(state_.session()->lanes.lineOf(from));
+    if (row < 0) return;
+    do {
+        row += direction;
+    } while (row >= 0 && row < rows_.rowCount() && rows_.isHeader(row));
+    if (row < 0 || row >= rows_.rowCount()) return;
+    const TimeRange range = state_.session()->range(from);
+    moveTo(opNear(*state_.session(), rows_.lineAt(row), range.begin + range.length() / 2));
+}
+
+void TimelineView::showRank(int rank) {
+    if (state_.session()) showLine(state_.session()->lanes.lineOf(state_.step(), rank));
+}
+
+void TimelineView::showLine(int line) {
+    const int row = rows_.rowOf(line);
+    const int sticky = rows_.stickyHeight();
+    if (row < 0 || rows_.rowTop(row) < sticky) return;
+    const int top = rows_.rowTop(row) - sticky;
+    const int height = plot().height() - captionRoom();
+    const int bottom = rows_.rowTop(row) + std::min(rows_.heightOf(row), height - sticky);
+    QScrollBar* bar = verticalScrollBar();
+    if (top < bar->value()) bar->setValue(top);
+    if (bottom > bar->value() + height) bar->setValue(bottom - height);
+}
+
+void TimelineView::unfold(bool all) {
+    const Session& session = *state_.session();
+    if (!all) {
+        const int line = lineInHand();
+        return setUnfolded(line, !unfolded(line));
+    }
+    RowChoice rows = state_.rows();
+    const bool open = rows.unfolded.empty();
+    rows.unfolded.clear();
+    for (int line = 0; open && line < static_cast<int>(session.lanes.lineCount()); ++line) {
+        if (!session.raw.of(line).empty()) rows.unfolded.push_back(line);
+    }
+    state_.setRows(std::move(rows));
+}
+
+/// That of the selection, else the topmost in sight; −1 where no line is.
+int TimelineView::lineInHand() const {
+    if (const ItemRef& item = state_.selection()) {
+        const int line = state_.session()->lanes.lineOf(item);
+        if (rows_.rowOf(line) >= 0) return line;
+    }
+    for (const int row : rowsInSight()) {
+        if (!rows_.isHeader(row)) return rows_.lineAt(row);
+    }
+    return -1;
+}
+
+void TimelineView::pin(int line) {
+    if (line < 0) return;
+    RowChoice rows = state_.rows();
+    rows.setPinned(line, !rows.pins(line));
+    state_.setRows(std::move(rows));
+}
+
+void TimelineView::moveRow(int line, int direction) {
+    state_.setRows(movedRow(facts_, state_.rows(), line, direction));
+    showLine(line);
+}
+
+void TimelineView::foldGroup(int group) {
+    RowChoice rows = state_.rows();
+    if (!rows.group || group < 0) return;
+    rows.setFolded(group, std::ranges::find(rows.folded, group) == rows.folded.end());
+    state_.setRows(std::move(rows));
+}
+
+/// That of the line in hand, or where all are folded, of the topmost header.
+void TimelineView::foldGroupInHand() {
+    if (!state_.rows().group) return;
+    const int row = rows_.rowOf(lineInHand());
+    if (row >= 0) return foldGroup(rows_.row(row).group);
+    const auto header = std::ranges::find_if(rows_.plan(), [](const PlannedRow& one) { return one.header(); });
+    if (header != rows_.plan().end()) foldGroup(header->group);
+}
+
+/// What is unfolded, hidden and how high rows are stays.
+void TimelineView::showAllRows() {
+    RowChoice rows = state_.rows();
+    const RowChoice none;
+    rows.pinned = none.pinned;
+    rows.filter = none.filter;
+    rows.order = none.order;
+    rows.by_hand = none.by_hand;
+    rows.group = none.group;
+    rows.folded = none.folded;
+    state_.setRows(std::move(rows));
+}
+
+} // namespace bubblescope::gui

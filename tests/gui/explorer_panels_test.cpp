@@ -1,0 +1,256 @@
+#include "app/gui/charts/heat_map.h"
+#include "app/gui/charts/memory_chart.h"
+#include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/language/format.h"
+#include "app/gui/panels/aadiff_panel.h"
+#include "app/gui/panels/whatif_panel.h"
+#include "core/schedule/schedule_files.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+#include "tests/support/jittered_run.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFile>
+#include <QLabel>
+#include <QListWidget>
+#include <QMenu>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QSpinBox>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+/// Rank 2 of four takes half as long again as the others.
+SessionPtr slowRank() {
+    test::JitteredRun wanted;
+    wanted.spec = {"1f1b", "", 4, 8, 1};
+    wanted.steps = 6;
+    wanted.op_factor = [](int, Rank rank, const Op&) { return rank.value == 2 ? 1.5 : 1.0; };
+    return makeSession(test::makeJitteredRun(wanted, 5), JobControl()).value();
+}
+
+} // namespace
+
+/// What-if, the schedule lab and A/A checks.
+class ExplorerPanelsTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(60000)); }
+
+    void whatIfTellsWhatASlowRankCosts() {
+        ThemeManager themes;
+        ViewState state;
+        WhatIfPanel panel(state, themes);
+        panel.resize(900, 300);
+        panel.show();
+        state.setSession(slowRank());
+        QSignalSpy answered(&panel, &WhatIfPanel::answered);
+        auto& target = child<QComboBox>(panel, "whatIfTarget");
+        target.setCurrentIndex(target.findData(QStringLiteral("rank:2")));
+        QCOMPARE(panel.changes(), std::vector<std::string>{"rank:2=usual"});
+        QVERIFY(answered.wait());
+        const auto model = replayModel(state.session()->run).value();
+        const auto scenario = parseScenario(std::vector<std::string>{"rank:2=usual"}).value();
+        const Prediction prediction = predict(model, state.session()->run.schedule, scenario).value();
+        QVERIFY(prediction.relativeChange() < -0.1);
+        const QString headline = child<QLabel>(panel, "whatIfHeadline").text();
+        QVERIFY2(headline.contains(percentDelta(prediction.relativeChange())), qPrintable(headline));
+
+        // On the timeline, and away again.
+        child<QCheckBox>(panel, "whatIfReference").click();
+        QVERIFY(state.reference());
+        QVERIFY(state.reference()->timeline.wall() < state.session()->window(state.step()).length());
+        state.setReference(nullptr);
+        QVERIFY(!child<QCheckBox>(panel, "whatIfReference").isChecked());
+    }
+
+    void whatIfChangesAddUp() {
+        ThemeManager themes;
+        ViewState state;
+        WhatIfPanel panel(state, themes);
+        panel.show();
+        state.setSession(slowRank());
+        QSignalSpy answered(&panel, &WhatIfPanel::answered);
+        auto& target = child<QComboBox>(panel, "whatIfTarget");
+        target.setCurrentIndex(target.findData(QStringLiteral("links")));
+        child<QComboBox>(panel, "whatIfValue").setCurrentIndex(2);
+        child<QSlider>(panel, "whatIfShare").setValue(50);
+        child<QPushButton>(panel, "whatIfAdd").click();
+        auto& schedule = child<QComboBox>(panel, "whatIfSchedule");
+        schedule.setCurrentIndex(schedule.findData(QStringLiteral("zb-h1")));
+        QCOMPARE(panel.changes(), (std::vector<std::string>{"links=-50%", "schedule=zb-h1"}));
+        QVERIFY(answered.wait());
+        QVERIFY(child<QLabel>(panel, "whatIfNote").text().contains(QStringLiteral("zb-h1")));
+        auto& list = child<QListWidget>(panel, "whatIfChanges");
+        emit list.itemActivated(list.item(0));
+        QCOMPARE(panel.changes(), std::vector<std::string>{"schedule=zb-h1"});
+    }
+
+    void whatIfSaysWhyNot() {
+        ThemeManager themes;
+        ViewState state;
+        WhatIfPanel panel(state, themes);
+        panel.show();
+        state.setSession(slowRank());
+        QSignalSpy answered(&panel, &WhatIfPanel::answered);
+        child<QSpinBox>(panel, "whatIfVpp").setValue(7); // 1F1B takes one chunk
+        QVERIFY(answered.wait());
+        QVERIFY(!child<QLabel>(panel, "whatIfNote").text().isEmpty());
+        QVERIFY(!child<QCheckBox>(panel, "whatIfReference").isEnabled());
+    }
+
+    void adviceCanBeChosen() {
+        ThemeManager themes;
+        ViewState state;
+        WhatIfPanel panel(state, themes);
+        panel.show();
+        state.setSession(slowRank());
+        QSignalSpy answered(&panel, &WhatIfPanel::answered);
+        auto& advise = child<QPushButton>(panel, "whatIfAdvise");
+        advise.click();
+        QVERIFY(answered.wait(60000));
+        QVERIFY(advise.menu() != nullptr && !advise.menu()->isEmpty());
+        advise.menu()->actions().front()->trigger();
+        QVERIFY(!panel.changes().empty());
+        QVERIFY(answered.wait());
+        state.setSession(nullptr);
+        QVERIFY(advise.menu() == nullptr);
+    }
+
+    void explorerShowsOrderMemoryAndFormulas() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        QSignalSpy computed(&explorer, &ScheduleExplorer::computed);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        QCOMPARE(explorer.result()->session->window(0).length(), TimeNs{(8 + 3) * 15'000'000});
+        QVERIFY(child<QLabel>(explorer, "explorerHeadline").text().contains(QStringLiteral("(p−1)")));
+        QCOMPARE(explorer.result()->peak, 4 * explorer.result()->spec.sizes.forward); // p activations on rank 0
+        auto& family = child<QComboBox>(explorer, "explorerFamily");
+        family.setCurrentText(QStringLiteral("fthenb"));
+        QTRY_VERIFY(explorer.result() && explorer.result()->spec.name == "fthenb");
+        QCOMPARE(explorer.result()->peak, 8 * explorer.result()->spec.sizes.forward); // all m
+        QCOMPARE(explorer.state().session(), explorer.result()->session);
+    }
+
+    void explorerKeepsResultsToCompare() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QPushButton>(explorer, "explorerKeep").click();
+        child<QSpinBox>(explorer, "explorerMicrobatches").setValue(16);
+        QTRY_COMPARE(explorer.result() ? explorer.result()->spec.microbatches : 0, 16);
+        const auto& table = child<QTableWidget>(explorer, "explorerTable");
+        QCOMPARE(table.rowCount(), 2);
+        QVERIFY(table.item(0, 0)->text().contains(QStringLiteral("m = 16")));
+        QVERIFY(table.item(1, 0)->text().contains(QStringLiteral("m = 8")));
+    }
+
+    void explorerTellsWhatAScheduleNeeds() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // wants two chunks
+        QTRY_VERIFY(!explorer.result().has_value());
+        QVERIFY(!child<QLabel>(explorer, "explorerHeadline").text().isEmpty());
+        QVERIFY(!child<QPushButton>(explorer, "explorerExport").isEnabled());
+        QVERIFY(!explorer.exportCsv(QStringLiteral("x.csv")).ok());
+    }
+
+    void explorerExportsWhatPyTorchReads() {
+        const QTemporaryDir folder;
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        QTRY_VERIFY(explorer.result().has_value());
+        const QString path = folder.filePath(QStringLiteral("order.csv"));
+        QVERIFY(explorer.exportCsv(path).ok());
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const auto read = scheduleFromCsv(file.readAll().toStdString(), "order.csv");
+        QVERIFY(read.ok());
+        QVERIFY(read.value().ranks == explorer.result()->session->run.schedule.ranks);
+        QVERIFY(!explorer.exportCsv(folder.filePath(QStringLiteral("no/such/folder.csv"))).ok());
+    }
+
+    void explorerTakesOverARun() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        const SessionPtr session = sampleSession();
+        explorer.startFrom(*session, 1);
+        QCOMPARE(explorer.spec().pp, 4);
+        QCOMPARE(explorer.spec().times.forward, TimeNs{5'000'000});
+        QCOMPARE(explorer.spec().times.backward, TimeNs{10'000'000});
+    }
+
+    void memoryStairsStartAndEndInThePlot() {
+        ThemeManager themes;
+        MemoryChart chart(themes);
+        chart.resize(400, 150);
+        chart.setCurves({{{TimeNs{0}, 0}, {TimeNs{10}, 4}, {TimeNs{50}, 2}}}, TimeNs{100}, 2);
+        const QPolygonF stairs = chart.stairs(0);
+        QVERIFY(stairs.front().y() > stairs[2].y());
+        QCOMPARE(stairs.back().x(), 390.0);
+        QCOMPARE(stairs.size(), 6);
+    }
+
+    void aadiffPlansSlotsOfTheRun() {
+        ThemeManager themes;
+        ViewState state;
+        AadiffPanel panel(state, themes);
+        panel.resize(900, 300);
+        state.setSession(sampleSession());
+        QVERIFY(!panel.plan()); // nobody looks
+        QSignalSpy planned(&panel, &AadiffPanel::planned);
+        panel.show();
+        QVERIFY(planned.wait());
+        QVERIFY(panel.plan().has_value());
+        auto& table = child<QTableWidget>(panel, "aadiffSlots");
+        QCOMPARE(table.rowCount(), static_cast<int>(panel.plan()->places.size()));
+        QVERIFY(table.rowCount() > 4);
+        emit table.cellClicked(2, 0);
+        QCOMPARE(state.highlights().size(), 1U);
+        QCOMPARE(state.step(), panel.plan()->step);
+        const CheckPlan::Place& place = panel.plan()->places[2];
+        QCOMPARE(state.highlights().front().range.begin, place.when.start);
+        for (const TimelineOp& op : state.session()->step(state.step()).ranks[place.rank.index()])
+            QVERIFY(op.end <= place.when.start || op.start >= place.when.end); // a bubble indeed
+    }
+
+    void aadiffCellsLeadToChecks() {
+        ThemeManager themes;
+        ViewState state;
+        AadiffPanel panel(state, themes);
+        panel.resize(900, 300);
+        panel.show();
+        QSignalSpy planned(&panel, &AadiffPanel::planned);
+        state.setSession(sampleSession());
+        QVERIFY(planned.wait());
+        auto& map = child<HeatMap>(panel, "aadiffCoverage");
+        std::size_t checked = panel.plan()->units.size();
+        for (std::size_t i = 0; i < panel.plan()->units.size(); ++i) {
+            if (panel.plan()->units[i].first_step > 0) checked = i;
+        }
+        QVERIFY(checked < panel.plan()->units.size());
+        const auto columns = panel.plan()->columns.size();
+        const QRectF cell = map.cellRect(static_cast<int>(checked / columns), static_cast<int>(checked % columns));
+        QTest::mouseClick(&map, Qt::LeftButton, {}, cell.center().toPoint());
+        QCOMPARE(state.highlights().size(), panel.plan()->units[checked].checks.size());
+        child<QSpinBox>(panel, "aadiffMargin").setValue(50);
+        QVERIFY(planned.wait());
+    }
+};
+
+BUBBLESCOPE_GUI_TEST(ExplorerPanelsTest, explorer_panels_test);
+#include "explorer_panels_test.moc"

@@ -1,0 +1,209 @@
+#include "app/gui/models/flow_overlay.h"
+#include "app/gui/models/session_queries.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+#include "tests/support/jittered_run.h"
+
+#include <QPainter>
+#include <QTest>
+
+#include <set>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+SampleSpec withTransfers() {
+    SampleSpec spec;
+    spec.comm = std::chrono::milliseconds(2);
+    return spec;
+}
+
+/// Rank 2 of four takes half as long again as the others in one op of a step.
+SessionPtr slowOp() {
+    test::JitteredRun wanted;
+    wanted.spec = {"1f1b", "", 4, 8, 1};
+    wanted.steps = 6;
+    wanted.op_factor = [](int step, Rank rank, const Op& op) {
+        const bool slow = step == 3 && rank.value == 2 && op.kind == OpKind::Forward && op.microbatch.value == 4;
+        return slow ? 4.0 : 1.0;
+    };
+    return makeSession(test::makeJitteredRun(wanted, 5), JobControl()).value();
+}
+
+struct FlowView {
+    ThemeManager themes;
+    ViewState state;
+    TimelineView view{state, themes};
+
+    explicit FlowView(SessionPtr session) {
+        view.resize(1000, 480);
+        view.show();
+        state.setSession(std::move(session));
+        view.setFocus();
+    }
+    [[nodiscard]] QImage picture() { return view.viewport()->grab().toImage(); }
+};
+
+ItemRef findOp(const Session& session, int step, int rank, OpKind kind, int microbatch) {
+    const auto& ops = session.step(step).ranks[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].op.kind == kind && ops[i].op.microbatch.value == microbatch)
+            return {ItemKind::Op, step, rank, static_cast<std::int32_t>(i)};
+    }
+    return {};
+}
+
+} // namespace
+
+/// Arrows, critical path, blame, the way of a micro-batch, and measuring.
+class FlowOverlayTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void everyTransferHasItsArrow() {
+        const SessionPtr session = sampleSession(withTransfers());
+        StepFlows flows(session, 1);
+        // Eight micro-batches cross three borders forwards and three backwards.
+        QCOMPARE(flows.transfers().size(), 48U);
+        for (const Arrow& arrow : flows.transfers()) {
+            const TimelineOp& from = session->op(arrow.producer);
+            const TimelineOp& to = session->op(arrow.consumer);
+            QCOMPARE(from.op.microbatch, to.op.microbatch);
+            QCOMPARE(from.op.kind == OpKind::Forward, arrow.kind == Arrow::Kind::Activation);
+            QCOMPARE(std::abs(arrow.from.rank - arrow.to.rank), 1);
+            QVERIFY(arrow.from.time >= from.end && arrow.to.time <= to.start && arrow.from.time < arrow.to.time);
+        }
+    }
+
+    void anOpHasArrowsInAndOut() {
+        const SessionPtr session = sampleSession(withTransfers());
+        StepFlows flows(session, 1);
+        const ItemRef middle = findOp(*session, 1, 1, OpKind::Forward, 3);
+        QCOMPARE(flows.transfersOf(middle).size(), 2U);
+        QCOMPARE(flows.transfersOf(findOp(*session, 1, 0, OpKind::Forward, 3)).size(), 1U);
+        QCOMPARE(flows.transfersOf({ItemKind::Op, 0, 1, 3}).size(), 0U); // of another step
+        QCOMPARE(flows.transfersOf(middle).front().producer.rank, 0);
+    }
+
+    void theCriticalPathFillsTheStep() {
+        const SessionPtr session = sampleSession(withTransfers());
+        StepFlows flows(session, 1);
+        const Path& path = flows.criticalPath();
+        TimeNs sum{0};
+        for (const Stretch& stretch : path.stretches)
+            sum += stretch.range.length();
+        for (const Arrow& arrow : path.arrows) {
+            QVERIFY(arrow.from.rank != arrow.to.rank);
+            sum += arrow.to.time - arrow.from.time;
+        }
+        QCOMPARE(sum, session->window(1).length());
+        QVERIFY(path.caption.contains(QStringLiteral("Critical path")));
+    }
+
+    void aMicrobatchIsFollowedThroughAllRanks() {
+        const SessionPtr session = sampleSession(withTransfers());
+        StepFlows flows(session, 1);
+        const Path& path = flows.microbatchOf(findOp(*session, 1, 2, OpKind::Backward, 5));
+        QCOMPARE(path.stretches.size(), 8U); // forward and backward on four ranks
+        QCOMPARE(path.arrows.size(), 6U);
+        std::set<int> ranks;
+        for (const Stretch& stretch : path.stretches)
+            ranks.insert(stretch.rank);
+        QCOMPARE(ranks.size(), 4U);
+    }
+
+    void blameLeadsToTheSlowOp() {
+        const SessionPtr session = slowOp();
+        int step = 0;
+        while (session->step(step).index != 3)
+            ++step;
+        const ItemRef slow = findOp(*session, step, 2, OpKind::Forward, 4);
+        StepFlows flows(session, step);
+        int led = 0;
+        const auto& bubbles = session->analysis(step).bubbles[3];
+        for (std::size_t i = 0; i < bubbles.size(); ++i) {
+            const ItemRef bubble{ItemKind::Bubble, step, 3, static_cast<std::int32_t>(i)};
+            for (const Stretch& stretch : flows.blameOf(bubble).stretches) {
+                if (!stretch.cause || stretch.rank != 2) continue;
+                if (stretch.range != session->range(slow)) continue;
+                ++led;
+                QVERIFY(flows.blameOf(bubble).caption.contains(QStringLiteral("F4.0 of rank 2")));
+                QVERIFY(!flows.blameOf(bubble).arrows.empty());
+            }
+        }
+        QVERIFY(led > 0);
+        QVERIFY(flows.blameOf(slow).stretches.empty()); // no bubble
+    }
+
+    void keysAndSelectionDraw() {
+        FlowView shown(sampleSession(withTransfers()));
+        const QImage plain = shown.picture();
+        QTest::keyClick(&shown.view, Qt::Key_T);
+        QVERIFY(shown.state.shows(FlowOverlay::Transfers));
+        const QImage transfers = shown.picture();
+        QVERIFY(transfers != plain);
+        QTest::keyClick(&shown.view, Qt::Key_T);
+        QCOMPARE(shown.picture(), plain);
+        QTest::keyClick(&shown.view, Qt::Key_P);
+        QVERIFY(shown.picture() != plain);
+        QTest::keyClick(&shown.view, Qt::Key_P);
+        shown.state.select(findOp(*shown.state.session(), 1, 1, OpKind::Forward, 3));
+        const QImage selected = shown.picture();
+        QVERIFY(selected != plain);
+        QTest::keyClick(&shown.view, Qt::Key_B);
+        QVERIFY(shown.picture() != selected);
+    }
+
+    void draggingWithShiftMeasuresFromEdgeToEdge() {
+        FlowView shown(sampleSession());
+        const Session& session = *shown.state.session();
+        const TimeRange range = session.range(findOp(session, 1, 1, OpKind::Forward, 2));
+        const TimeRange view = shown.state.range().range();
+        const auto x = [&](TimeNs time) {
+            const double width = shown.view.viewport()->width() - 148.0;
+            return 148 + static_cast<int>(TimeScale{view, width}.x(time));
+        };
+        const int y = static_cast<int>(shown.view.centreOf(findOp(session, 1, 1, OpKind::Forward, 2)).y());
+        QWidget* port = shown.view.viewport();
+        QTest::mousePress(port, Qt::LeftButton, Qt::ShiftModifier, {x(range.begin) + 3, y});
+        QTest::mouseMove(port, {x(range.begin) + 40, y});
+        QTest::mouseMove(port, {x(range.end) - 3, y});
+        QTest::mouseRelease(port, Qt::LeftButton, Qt::ShiftModifier, {x(range.end) - 3, y});
+        QCOMPARE(shown.state.measured().begin, range.begin);
+        QCOMPARE(shown.state.measured().end, range.end);
+        QCOMPARE(shown.state.range().range(), view); // it does not pan
+        QTest::keyClick(&shown.view, Qt::Key_Escape);
+        QCOMPARE(shown.state.measured().length(), TimeNs{0});
+    }
+
+    void aRangeIsSummedUp() {
+        const SessionPtr session = sampleSession();
+        const RangeStats stats = statsOf(*session, session->window(1));
+        TimeNs busy{0};
+        TimeNs bubble{0};
+        for (const RankAccount& rank : session->analysis(1).ranks) {
+            busy += rank.busy;
+            bubble += rank.bubble;
+        }
+        QCOMPARE(stats.busy(), busy);
+        QCOMPARE(stats.bubble(), bubble);
+        QCOMPARE(stats.ops(), 64);
+        QCOMPARE(statsOf(*session, {}).ops(), 0);
+    }
+
+    void aPictureForAFileIsWhatTheScreenShows() {
+        FlowView shown(sampleSession(withTransfers()));
+        shown.state.select({ItemKind::Op, 1, 2, 4});
+        QImage drawn(shown.view.viewport()->size(), QImage::Format_RGB32);
+        QPainter painter(&drawn);
+        shown.view.draw(painter);
+        painter.end();
+        QCOMPARE(drawn, shown.picture().convertToFormat(QImage::Format_RGB32));
+    }
+};
+
+BUBBLESCOPE_GUI_TEST(FlowOverlayTest, flow_overlay_test);
+#include "flow_overlay_test.moc"

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <QApplication>
+#include <QTest>
+
+namespace bubblescope::gui {
+
+/// Enters a test class into the program gui_tests, which holds all of them: linking one program takes seconds, one a
+/// class takes minutes. `gui_tests NAME [options of QTest]` runs one class, as ctest does for each.
+class GuiTestEntry {
+public:
+    /// Runs a class in an application of its own; returns the number of failures.
+    using Run = int (*)(int argc, char** argv);
+
+    /// `name`: of the file, without its ending; must live as long as the program.
+    GuiTestEntry(const char* name, Run run);
+};
+
+/// What QTEST_MAIN puts into main().
+template <class Test>
+int runGuiTest(int argc, char** argv) {
+    const QApplication application(argc, argv);
+    QCoreApplication::setAttribute(Qt::AA_Use96Dpi, true);
+    Test test;
+    return QTest::qExec(&test, argc, argv);
+}
+
+} // namespace bubblescope::gui
+
+#define BUBBLESCOPE_GUI_TEST(Class, name)                         \
+    static const bubblescope::gui::GuiTestEntry entry_of_##name { \
+#name, bubblescope::gui::runGuiTest < Class>              \
+    }
