@@ -1,6 +1,8 @@
 #include "app/gui/export_view.h"
 
 #include "app/gui/timeline/timeline_view.h"
+#include "core/base/text.h"
+#include "core/report/svg/document.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include <QFontInfo>
 #include <QImage>
 #include <QMarginsF>
+#include <QPaintDevice>
 #include <QPaintEngine>
 #include <QPainter>
 #include <QPainterPath>
@@ -16,8 +19,11 @@
 #include <QPixmap>
 #include <QSaveFile>
 
-#include <cmath>
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
+#include <string>
+#include <string_view>
 
 namespace bubblescope::gui {
 
@@ -26,31 +32,40 @@ namespace {
 constexpr int kDpi = 96;
 constexpr double kMillimetres = 25.4;
 
-QString number(double value) {
-    return QString::number(value, 'f', std::abs(value - std::round(value)) < 1e-3 ? 0 : 2);
+svg::Rect toSvg(const QRectF& rect) {
+    return {rect.left(), rect.top(), rect.width(), rect.height()};
 }
 
-QString rectText(const QRectF& rect) {
-    return QStringLiteral("x=\"%1\" y=\"%2\" width=\"%3\" height=\"%4\"")
-        .arg(number(rect.left()), number(rect.top()), number(rect.width()), number(rect.height()));
+std::string rectText(const QRectF& rect) {
+    return fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", svg::number(rect.left()), svg::number(rect.top()),
+                       svg::number(rect.width()), svg::number(rect.height()));
 }
 
-QString colourText(const char* name, const QColor& colour) {
-    QString out = QStringLiteral(" %1=\"%2\"").arg(QLatin1String(name), colour.name());
-    if (colour.alpha() < 255)
-        out += QStringLiteral(" %1-opacity=\"%2\"").arg(QLatin1String(name), number(colour.alphaF()));
+/// The attribute `name` with its opacity.
+std::string colourText(std::string_view name, const QColor& colour) {
+    std::string out = fmt::format(R"({}="{}")", name, colour.name().toStdString());
+    if (colour.alpha() < 255) out += fmt::format(R"( {}-opacity="{}")", name, svg::number(colour.alphaF()));
     return out;
 }
 
-QString dataUrl(const QImage& image) {
+/// Attributes that may be empty, with blanks between them.
+std::string joined(std::initializer_list<std::string> attributes) {
+    std::string out;
+    for (const std::string& attribute : attributes) {
+        if (attribute.empty()) continue;
+        if (!out.empty()) out += ' ';
+        out += attribute;
+    }
+    return out;
+}
+
+std::string dataUrl(const QImage& image) {
     QByteArray png;
     QBuffer buffer(&png);
     buffer.open(QIODevice::WriteOnly);
     image.save(&buffer, "PNG");
-    return QStringLiteral("data:image/png;base64,") + QString::fromLatin1(png.toBase64());
+    return "data:image/png;base64," + png.toBase64().toStdString();
 }
-
-} // namespace
 
 /// Writes elements as they are drawn, in the device's coordinates.
 class SvgEngine : public QPaintEngine {
@@ -65,7 +80,7 @@ public:
     void drawRects(const QRectF* rects, int count) override {
         for (int i = 0; i < count; ++i) {
             const QRectF rect = map(rects[i]);
-            if (!rect.isEmpty()) add(QStringLiteral("<rect %1%2/>").arg(rectText(rect), paint()));
+            if (!rect.isEmpty()) body().rect(toSvg(rect), {}, paint());
         }
     }
     void drawRects(const QRect* rects, int count) override {
@@ -77,8 +92,7 @@ public:
     void drawLines(const QLineF* lines, int count) override {
         for (int i = 0; i < count; ++i) {
             const QLineF line = transform().map(lines[i]);
-            add(QStringLiteral("<line x1=\"%1\" y1=\"%2\" x2=\"%3\" y2=\"%4\"%5/>")
-                    .arg(number(line.x1()), number(line.y1()), number(line.x2()), number(line.y2()), stroke()));
+            body().line(line.x1(), line.y1(), line.x2(), line.y2(), stroke());
         }
     }
     void drawLines(const QLine* lines, int count) override {
@@ -88,15 +102,14 @@ public:
         }
     }
     void drawPolygon(const QPointF* points, int count, PolygonDrawMode mode) override {
-        QStringList list;
+        std::string list;
         for (int i = 0; i < count; ++i) {
             const QPointF point = transform().map(points[i]);
-            list << number(point.x()) + QLatin1Char(',') + number(point.y());
+            list += fmt::format("{}{},{}", i == 0 ? "" : " ", svg::number(point.x()), svg::number(point.y()));
         }
         const bool open = mode == PolylineMode;
-        add(QStringLiteral("<%1 points=\"%2\"%3/>")
-                .arg(open ? QStringLiteral("polyline") : QStringLiteral("polygon"), list.join(QLatin1Char(' ')),
-                     open ? QStringLiteral(" fill=\"none\"") + stroke() : paint()));
+        body().empty(open ? "polyline" : "polygon", joined({fmt::format(R"(points="{}")", list),
+                                                            open ? R"(fill="none")" : "", open ? stroke() : paint()}));
     }
     void drawPath(const QPainterPath& path) override {
         for (const QPolygonF& polygon : path.toSubpathPolygons())
@@ -106,68 +119,75 @@ public:
         drawImage(to, pixmap.toImage(), from, Qt::AutoColor);
     }
     void drawImage(const QRectF& to, const QImage& image, const QRectF& from, Qt::ImageConversionFlags) override {
-        add(QStringLiteral("<image %1 preserveAspectRatio=\"none\" href=\"%2\"/>")
-                .arg(rectText(map(to)), dataUrl(image.copy(from.toRect()))));
+        body().empty("image", fmt::format(R"({} preserveAspectRatio="none" href="{}")", rectText(map(to)),
+                                          dataUrl(image.copy(from.toRect()))));
     }
     void drawTextItem(const QPointF& at, const QTextItem& item) override {
         const QPointF place = transform().map(at);
         const QFont font = item.font();
+        const double size = font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * kDpi / 72;
         // A viewer may have other letters; the text keeps its width, so that it still fits where it was fitted.
-        add(QStringLiteral(
-                "<text x=\"%1\" y=\"%2\" font-family=\"%3, sans-serif\" font-size=\"%4\"%5%6 textLength=\"%7\" "
-                "lengthAdjust=\"spacingAndGlyphs\">%8</text>")
-                .arg(number(place.x()), number(place.y()), QFontInfo(font).family().toHtmlEscaped(),
-                     number(font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * kDpi / 72),
-                     font.bold() ? QStringLiteral(" font-weight=\"bold\"") : QString(),
-                     colourText("fill", state->pen().color()), number(item.width()), item.text().toHtmlEscaped()));
+        body().text(
+            place.x(), place.y(), item.text().toStdString(),
+            joined({fmt::format(R"(font-family="{}, sans-serif" font-size="{}")",
+                                escapeXml(QFontInfo(font).family().toStdString()), svg::number(size)),
+                    font.bold() ? R"(font-weight="bold")" : "", colourText("fill", state->pen().color()),
+                    fmt::format(R"(textLength="{}" lengthAdjust="spacingAndGlyphs")", svg::number(item.width()))}));
     }
 
-    [[nodiscard]] QString document(const QSize& size) const {
-        return QStringLiteral("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%1\" height=\"%2\" viewBox=\"0 0 %1 "
-                              "%2\">\n<defs>\n%3</defs>\n%4%5</svg>\n")
-            .arg(QString::number(size.width()), QString::number(size.height()), definitions_, body_,
-                 clip_.isNull() ? QString() : QStringLiteral("</g>\n"));
+    [[nodiscard]] QByteArray takeDocument(const QSize& size) {
+        clipTo({});
+        svg::Document whole;
+        whole.open("svg",
+                   fmt::format(R"(xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}")",
+                               size.width(), size.height()));
+        whole.open("defs");
+        const std::string text = whole.take() + definitions_.take() + "</defs>\n" + body_.take() + "</svg>\n";
+        return QByteArray::fromStdString(text);
     }
 
 private:
     [[nodiscard]] QTransform transform() const { return state->transform(); }
     [[nodiscard]] QRectF map(const QRectF& rect) const { return transform().mapRect(rect); }
 
-    void add(const QString& element) {
-        const QRectF clip = state->painter()->hasClipping() ? map(state->painter()->clipBoundingRect()) : QRectF();
-        if (clip != clip_) {
-            if (!clip_.isNull()) body_ += QStringLiteral("</g>\n");
-            clip_ = clip;
-            if (!clip_.isNull()) {
-                const int id = ++ids_;
-                definitions_ += QStringLiteral("<clipPath id=\"c%1\"><rect %2/></clipPath>\n")
-                                    .arg(QString::number(id), rectText(clip_));
-                body_ += QStringLiteral("<g clip-path=\"url(#c%1)\">\n").arg(id);
-            }
-        }
-        body_ += element + QLatin1Char('\n');
+    /// Where the next element belongs, in a group with the painter's clip.
+    svg::Document& body() {
+        clipTo(state->painter()->hasClipping() ? map(state->painter()->clipBoundingRect()) : QRectF());
+        return body_;
     }
 
-    [[nodiscard]] QString stroke() const {
+    /// Null: no clip.
+    void clipTo(const QRectF& clip) {
+        if (clip == clip_) return;
+        if (!clip_.isNull()) body_.close("g");
+        clip_ = clip;
+        if (clip_.isNull()) return;
+        const int id = ++ids_;
+        definitions_.open("clipPath", fmt::format(R"(id="c{}")", id));
+        definitions_.rect(toSvg(clip_));
+        definitions_.close("clipPath");
+        body_.open("g", fmt::format(R"svg(clip-path="url(#c{})")svg", id));
+    }
+
+    [[nodiscard]] std::string stroke() const {
         const QPen pen = state->pen();
         if (pen.style() == Qt::NoPen) return {};
-        QString out = colourText("stroke", pen.color()) +
-                      QStringLiteral(" stroke-width=\"%1\"").arg(number(std::max(1.0, pen.widthF())));
-        if (pen.style() == Qt::DashLine) out += QStringLiteral(" stroke-dasharray=\"4 2\"");
-        return out;
+        return joined({colourText("stroke", pen.color()),
+                       fmt::format(R"(stroke-width="{}")", svg::number(std::max(1.0, pen.widthF()))),
+                       pen.style() == Qt::DashLine ? R"(stroke-dasharray="4 2")" : ""});
     }
 
-    [[nodiscard]] QString paint() {
+    [[nodiscard]] std::string paint() {
         const QBrush brush = state->brush();
-        QString fill;
+        std::string fill;
         if (brush.style() == Qt::NoBrush) {
-            fill = QStringLiteral(" fill=\"none\"");
+            fill = R"(fill="none")";
         } else if (brush.style() == Qt::TexturePattern) {
-            fill = QStringLiteral(" fill=\"url(#p%1)\"").arg(patternOf(brush));
+            fill = fmt::format(R"svg(fill="url(#p{})")svg", patternOf(brush));
         } else {
             fill = colourText("fill", brush.color());
         }
-        return fill + stroke();
+        return joined({fill, stroke()});
     }
 
     int patternOf(const QBrush& brush) {
@@ -175,53 +195,55 @@ private:
         if (key == pattern_key_) return pattern_;
         pattern_key_ = key;
         pattern_ = ++ids_;
-        const QSizeF size = brush.texture().deviceIndependentSize();
-        const QRectF tile({0, 0}, size);
-        definitions_ += QStringLiteral("<pattern id=\"p%1\" %2 patternUnits=\"userSpaceOnUse\"><image %2 href=\"%3\"/>"
-                                       "</pattern>\n")
-                            .arg(QString::number(pattern_), rectText(tile), dataUrl(brush.texture().toImage()));
+        const std::string tile = rectText(QRectF({0, 0}, brush.texture().deviceIndependentSize()));
+        definitions_.open("pattern", fmt::format(R"(id="p{}" {} patternUnits="userSpaceOnUse")", pattern_, tile));
+        definitions_.empty("image", fmt::format(R"({} href="{}")", tile, dataUrl(brush.texture().toImage())));
+        definitions_.close("pattern");
         return pattern_;
     }
 
-    QString definitions_;
-    QString body_;
+    svg::Document definitions_;
+    svg::Document body_;
     QRectF clip_;
     int ids_ = 0;
     int pattern_ = 0;
     qint64 pattern_key_ = -1;
 };
 
-SvgDevice::SvgDevice(const QSize& size) : size_(size), engine_(std::make_unique<SvgEngine>()) {}
+/// A picture of what a QPainter draws, as an SVG document of its own: rectangles, lines, polygons, paths, texts,
+/// pixmaps and hatched grounds, rectangular clips. Qt's own SVG module is no part of a plain installation.
+class SvgDevice : public QPaintDevice {
+public:
+    /// In pixels of 1/96 inch.
+    explicit SvgDevice(const QSize& size) : size_(size) {}
 
-SvgDevice::~SvgDevice() = default;
+    [[nodiscard]] QPaintEngine* paintEngine() const override { return &engine_; }
+    /// Takes what was drawn, once the painter has ended.
+    [[nodiscard]] QByteArray takeDocument() { return engine_.takeDocument(size_); }
 
-QPaintEngine* SvgDevice::paintEngine() const {
-    return engine_.get();
-}
-
-QByteArray SvgDevice::document() const {
-    return engine_->document(size_).toUtf8();
-}
-
-int SvgDevice::metric(PaintDeviceMetric metric) const {
-    switch (metric) {
-    case PdmWidth: return size_.width();
-    case PdmHeight: return size_.height();
-    case PdmWidthMM: return static_cast<int>(size_.width() * kMillimetres / kDpi);
-    case PdmHeightMM: return static_cast<int>(size_.height() * kMillimetres / kDpi);
-    case PdmNumColors: return std::numeric_limits<int>::max();
-    case PdmDepth: return 32;
-    case PdmDpiX:
-    case PdmDpiY:
-    case PdmPhysicalDpiX:
-    case PdmPhysicalDpiY: return kDpi;
-    case PdmDevicePixelRatio: return 1;
-    case PdmDevicePixelRatioScaled: return static_cast<int>(devicePixelRatioFScale());
+protected:
+    int metric(PaintDeviceMetric metric) const override {
+        switch (metric) {
+        case PdmWidth: return size_.width();
+        case PdmHeight: return size_.height();
+        case PdmWidthMM: return static_cast<int>(size_.width() * kMillimetres / kDpi);
+        case PdmHeightMM: return static_cast<int>(size_.height() * kMillimetres / kDpi);
+        case PdmNumColors: return std::numeric_limits<int>::max();
+        case PdmDepth: return 32;
+        case PdmDpiX:
+        case PdmDpiY:
+        case PdmPhysicalDpiX:
+        case PdmPhysicalDpiY: return kDpi;
+        case PdmDevicePixelRatio: return 1;
+        case PdmDevicePixelRatioScaled: return static_cast<int>(devicePixelRatioFScale());
+        }
+        return 0;
     }
-    return 0;
-}
 
-namespace {
+private:
+    QSize size_;
+    mutable SvgEngine engine_; ///< a painter asks a constant device for it, and draws with it
+};
 
 constexpr double kPngScale = 2;
 constexpr int kPdfResolution = 96; ///< so that a pixel of the screen is one of the page
@@ -259,7 +281,7 @@ QByteArray asSvg(TimelineView& view, const QSize& size) {
     QPainter painter(&device);
     view.draw(painter);
     painter.end();
-    return device.document();
+    return device.takeDocument();
 }
 
 } // namespace

@@ -3,12 +3,13 @@
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/export_view.h"
 #include "app/gui/help/manual_window.h"
-#include "app/gui/language/format.h"
+#include "app/gui/live/live_bar.h"
+#include "app/gui/main_menus.h"
 #include "app/gui/models/demo_files.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
-#include "app/gui/panels/compare_panel.h"
+#include "app/gui/models/session_file.h"
 #include "app/gui/panels/load_indicator.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/reference_bar.h"
@@ -20,21 +21,22 @@
 #include "app/gui/timeline/load_preview.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/tour/tour.h"
 
 #include <QCloseEvent>
-#include <QDockWidget>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QLabel>
 #include <QMenu>
+#include <QMenuBar>
 #include <QMimeData>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <QTabBar>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
+
+#include <initializer_list>
 
 namespace bubblescope::gui {
 
@@ -75,26 +77,28 @@ void saveUsualRows(QSettings& settings, const RowChoice& rows) {
     settings.setValue(kCountersKey, rows.counters);
 }
 
+/// The filter of file dialogs for sessions.
+QString sessionFilter() {
+    return MainWindow::tr("Sessions (*%1)").arg(QLatin1String(kSessionSuffix.data(), kSessionSuffix.size()));
+}
+
 } // namespace
 
 MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
-    : QMainWindow(parent), loader_(withDemos(std::move(loader))), remember_(remember) {
+    : QMainWindow(parent), loader_(withDemos(std::move(loader))), remember_(remember),
+      tabs_(loader_, state_, live_.controller(), notes_), docks_(new DockPanels(*this)),
+      tours_({*this, themes_, languages_, [this](const QString& panel) { showPanel(panel); }}) {
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-    if (remember_)
-        languages_.choose(languageFromKey(QSettings().value(kLanguageKey).toString()).value_or(Language::System));
+    if (remember_) {
+        const QSettings settings;
+        languages_.choose(languageFromKey(settings.value(kLanguageKey).toString()).value_or(Language::System));
+        themes_.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
+    }
+    connect(&tabs_, &TraceTabs::titleChanged, this, &MainWindow::showTitle);
     build();
-    connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
-    connect(&job_, &BackgroundJob::progress, this, &MainWindow::showPreview);
-    connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
-        if (!running) showCentre();
-    });
-    connectLive();
-    connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
-    connect(&note_store_, &NoteStore::failed, this, [this](const Error& error) { message_->showError(error); });
-    // Not from within a menu that the rebuilding deletes.
-    connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
+    connectParts();
     resize(1280, 800);
     restoreSettings();
     showSession();
@@ -106,11 +110,56 @@ MainWindow::~MainWindow() {
     delete manual_;
 }
 
+/// Connects what stays when the window is built anew. The views have connected to the state before, and are up to date
+/// when the window hears of a change.
+void MainWindow::connectParts() {
+    connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
+    connect(&tabs_, &TraceTabs::loadStarted, this, [this](const QString& name) {
+        load_->setName(name);
+        message_->hide();
+    });
+    connect(&tabs_, &TraceTabs::opened, this, &MainWindow::addRecent);
+    connect(&tabs_, &TraceTabs::switched, this, [this] { timeline_->setFocus(); });
+    connect(&tabs_, &TraceTabs::refused, this, &MainWindow::showError);
+    connect(&tabs_, &TraceTabs::loaded, this, &MainWindow::loaded);
+    connect(&tabs_, &TraceTabs::failed, this, &MainWindow::failed);
+    connect(&tabs_, &TraceTabs::cancelled, this, [this] {
+        tours_.cancelled();
+        statusBar()->showMessage(tr("Loading was cancelled"), 4000);
+    });
+    connect(&tabs_, &TraceTabs::sessionOpened, this, [this](const QByteArray& docks) {
+        if (!docks.isEmpty()) docks_->restore(docks);
+    });
+    connect(&tabs_.job(), &BackgroundJob::progress, this, &MainWindow::showPreview);
+    connect(&tabs_.job(), &BackgroundJob::runningChanged, this, [this](bool running) {
+        if (!running) showPage();
+    });
+    connect(&live_, &LiveWatch::changed, this, &MainWindow::showLive);
+    connect(&live_, &LiveWatch::watchRequested, this, &MainWindow::watch);
+    connect(&live_, &LiveWatch::runRequested, this, &MainWindow::runSchedule);
+    connect(&live_, &LiveWatch::message, this, &MainWindow::showMessage);
+    connect(&live_, &LiveWatch::refused, this, &MainWindow::showError);
+    connect(&live_, &LiveWatch::loaded, this, &MainWindow::loaded);
+    connect(&live_, &LiveWatch::failed, this, &MainWindow::failed);
+    connect(docks_, &DockPanels::comparisonRequested, this, &MainWindow::chooseComparison);
+    connect(docks_, &DockPanels::message, this, &MainWindow::showMessage);
+    connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
+    connect(&notes_, &NoteStore::failed, this, &MainWindow::showError);
+    // Not from within a menu that the rebuilding deletes.
+    connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
+    connect(this, &MainWindow::loaded, this, [this] { tours_.opened(); });
+    connect(this, &MainWindow::failed, this, [this] { tours_.cancelled(); });
+}
+
+// ---- Building ------------------------------------------------------------------------------------
+
 void MainWindow::build() {
     buildCentre();
-    buildDocks();
+    docks_->build({loader_, state_, themes_, notes_, live_.controller()});
+    tabs_.setViews(docks_->compare(), *ideal_);
+    live_.setPanel(docks_->livePanel());
     buildStatusBar();
-    buildMenus();
+    buildMenus(*this, {state_, themes_, languages_, tabs_, live_, *docks_, *timeline_, *ideal_});
     message_->setTheme(themes_.theme());
     if (!languages_.hasFont())
         message_->showError(
@@ -120,8 +169,7 @@ void MainWindow::build() {
 
 /// All that build() makes. Docks and the centre are emptied and stay, so that nothing moves.
 void MainWindow::clear() {
-    for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
-        delete dock->widget();
+    docks_->clear();
     delete centralWidget()->findChild<QWidget*>(kCentre, Qt::FindDirectChildrenOnly);
     setMenuBar(nullptr); // deletes the old one
     setStatusBar(nullptr);
@@ -129,20 +177,18 @@ void MainWindow::clear() {
     delete ideal_;
     ideal_ = nullptr;
     explorer_ = nullptr;
-    theme_actions_.clear();
 }
 
 /// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
 void MainWindow::rebuild() {
-    keepTab();
+    tabs_.keep();
     state_.setReference(nullptr);
     clear();
     build();
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
-    compare_->restore(tabInFront().comparison);
-    ideal_->setOn(tabInFront().ideal);
+    tabs_.bringBack();
     showSession();
 }
 
@@ -160,32 +206,40 @@ void MainWindow::buildCentre() {
     column->setSpacing(0);
     message_ = new MessageBar(centre);
     auto* summary = new SummaryBar(state_, themes_, centre);
-    connect(summary, &SummaryBar::findingChosen, this, [this] { showDock(anomalies_dock_); });
-    stack_ = new QStackedWidget(centre);
-    welcome_ = new WelcomePanel(stack_);
-    timeline_ = new TimelineView(state_, themes_, stack_);
-    timeline_->setNoteStore(&note_store_);
+    connect(summary, &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
+    pages_ = buildPages(centre);
     overview_ = new OverviewStrip(state_, themes_, centre);
-    search_ = new SearchBar(state_, timeline_);
+    auto* search = new SearchBar(state_, timeline_);
     ideal_ = new IdealOverlay(state_, this);
-    stack_->addWidget(welcome_);
-    stack_->addWidget(timeline_);
-    preview_ = new LoadPreview(themes_, stack_);
-    stack_->addWidget(preview_);
-    live_waiting_ = new QLabel(stack_);
+    auto* tabs = tabs_.makeBar(centre);
+    auto* live_bar = buildLiveBar(centre);
+    auto* reference = new ReferenceBar(state_, centre);
+    auto* rows = new RowsBar(state_, centre);
+    for (QWidget* bar : std::initializer_list<QWidget*>{tabs, message_, live_bar, summary, overview_, reference, rows})
+        column->addWidget(bar);
+    column->addWidget(pages_, 1);
+
+    connect(timeline_, &TimelineView::searchRequested, search, &SearchBar::open);
+    connect(search, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
+    connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
+    connect(timeline_, &TimelineView::filterRequested, rows, &RowsBar::open);
+    connect(rows, &RowsBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
+    connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
+}
+
+/// What lies in the middle, one at a time: see showPage() and showPreview().
+QStackedWidget* MainWindow::buildPages(QWidget* parent) {
+    auto* pages = new QStackedWidget(parent);
+    welcome_ = new WelcomePanel(pages);
+    timeline_ = new TimelineView(state_, themes_, pages);
+    timeline_->setNoteStore(&notes_);
+    preview_ = new LoadPreview(themes_, pages);
+    live_waiting_ = new QLabel(pages);
     live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
-    stack_->addWidget(live_waiting_);
-    column->addWidget(buildTabBar(centre));
-    column->addWidget(message_);
-    column->addWidget(buildLiveBar(centre));
-    column->addWidget(summary);
-    column->addWidget(overview_);
-    column->addWidget(new ReferenceBar(state_, centre));
-    auto* rows = new RowsBar(state_, centre);
-    column->addWidget(rows);
-    column->addWidget(stack_, 1);
+    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, timeline_, preview_, live_waiting_})
+        pages->addWidget(page);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
     connect(welcome_, &WelcomePanel::openDirectoryRequested, this, &MainWindow::chooseDirectory);
@@ -194,12 +248,14 @@ void MainWindow::buildCentre() {
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::openBeside);
     connect(welcome_, &WelcomePanel::demoChosen, this, &MainWindow::openDemo);
     connect(welcome_, &WelcomePanel::tourRequested, this, [this] { startTour(); });
-    connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
-    connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
-    connect(timeline_, &TimelineView::filterRequested, rows, &RowsBar::open);
-    connect(rows, &RowsBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
-    connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
-    connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
+    return pages;
+}
+
+QWidget* MainWindow::buildLiveBar(QWidget* parent) {
+    auto* bar = new LiveBar(live(), process(), state_, themes_, parent);
+    connect(bar, &LiveBar::alertChosen, docks_, &DockPanels::showLive);
+    connect(bar, &LiveBar::openRequested, this, [this] { open(recordedFolders(live().target(), *live().snapshot())); });
+    return bar;
 }
 
 void MainWindow::buildStatusBar() {
@@ -210,59 +266,70 @@ void MainWindow::buildStatusBar() {
     // A long line must not force the window to be as wide.
     hover_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     statusBar()->addWidget(hover_, 1);
-    load_ = new LoadIndicator(job_, this);
+    load_ = new LoadIndicator(tabs_.job(), this);
     statusBar()->addPermanentWidget(load_);
-    problems_button_ = new QToolButton(this);
-    problems_button_->setObjectName(QStringLiteral("problemsButton"));
-    problems_button_->setAutoRaise(true);
-    statusBar()->addPermanentWidget(problems_button_);
+    problems_ = new QToolButton(this);
+    problems_->setObjectName(QStringLiteral("problemsButton"));
+    problems_->setAutoRaise(true);
+    statusBar()->addPermanentWidget(problems_);
     // A message has the room to itself. The bar hides for it only what is in view already, which is nothing right after
     // the window was made anew.
     const auto make_room = [this](const QString& message) { hover_->setVisible(message.isEmpty()); };
     connect(statusBar(), &QStatusBar::messageChanged, hover_, make_room);
     make_room(statusBar()->currentMessage());
     connect(load_, &LoadIndicator::cancelRequested, this, &MainWindow::cancelLoad);
-    connect(problems_button_, &QToolButton::clicked, this, [this] { showDock(problems_dock_); });
+    connect(problems_, &QToolButton::clicked, docks_, &DockPanels::showProblems);
+}
+
+// ---- Showing -------------------------------------------------------------------------------------
+
+void MainWindow::showError(const Error& error) {
+    message_->showError(error);
+}
+
+void MainWindow::showMessage(const QString& text, int milliseconds) {
+    statusBar()->showMessage(text, milliseconds);
+}
+
+void MainWindow::showTitle(const QString& trace) {
+    setWindowTitle(trace.isEmpty() ? tr("Bubblescope") : tr("%1 – Bubblescope").arg(trace));
 }
 
 void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
     overview_->setVisible(any);
-    showCentre();
-    showPanels(any);
+    showPage();
+    if (docks_->setShown(any) && live().active()) docks_->showLive();
     showHovered({});
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
-    problems_button_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
-    problems_button_->setToolTip(tr("What was damaged, lost or guessed while loading"));
-    problems_button_->setVisible(any);
+    problems_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
+    problems_->setToolTip(tr("What was damaged, lost or guessed while loading"));
+    problems_->setVisible(any);
 }
 
-void MainWindow::showCentre() {
-    const bool waiting = live_.active() || (live_.snapshot() && live_.snapshot()->info);
-    stack_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
-                             : waiting                   ? static_cast<QWidget*>(live_waiting_)
+void MainWindow::showPage() {
+    pages_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
+                             : live_.waiting()           ? static_cast<QWidget*>(live_waiting_)
                                                          : welcome_);
 }
 
 /// A trace that is open stays in view until the next one is there.
 void MainWindow::showPreview() {
-    if (state_.session() != nullptr || !job_.running()) return;
-    LoadSketch::Picture snapshot = sketch_->snapshot(preview_->columns());
-    if (snapshot.empty()) return;
-    preview_->setPicture(std::move(snapshot));
-    stack_->setCurrentWidget(preview_);
+    if (state_.session() != nullptr || !loading()) return;
+    LoadSketch::Picture picture = tabs_.sketch()->picture(preview_->columns());
+    if (picture.empty()) return;
+    preview_->setPicture(std::move(picture));
+    pages_->setCurrentWidget(preview_);
 }
 
-void MainWindow::showPanels(bool any) {
-    // Empty tables tell a newcomer nothing, so the panels come with the first trace.
-    if (!any && layout_.isEmpty()) {
-        layout_ = saveState(kLayoutVersion);
-        for (QDockWidget* dock : findChildren<QDockWidget*>())
-            dock->hide();
-    } else if (any && !layout_.isEmpty()) {
-        restoreState(layout_, kLayoutVersion);
-        layout_.clear();
-        if (live_.active()) showDock(live_dock_);
+void MainWindow::showLive() {
+    live_waiting_->setText(tr("Waiting for the first step of %1 …").arg(live().target().name()));
+    showPage();
+    const LiveSnapshotPtr& snapshot = live().snapshot();
+    if (!snapshot) {
+        docks_->hideLive();
+    } else if (snapshot->info && docks_->liveHidden() && !state_.session()) {
+        docks_->showLive(); // steps may be long, and ranks are there before
     }
 }
 
@@ -273,6 +340,80 @@ void MainWindow::showHovered(const ItemRef& item) {
                                      : QString();
     // The details panel has what does not fit the window's width.
     hover_->setText(text);
+}
+
+// ---- What users ask for --------------------------------------------------------------------------
+
+void MainWindow::openEach(const QStringList& paths) {
+    for (const QString& path : paths)
+        openBeside({path});
+}
+
+void MainWindow::addRecent(const QStringList& paths) {
+    if (!remember_ || isDemo(paths)) return;
+    RecentFiles::add(paths);
+    welcome_->setRecent(RecentFiles::load());
+}
+
+void MainWindow::compareWith(const QStringList& paths) {
+    showPanel(QStringLiteral("compare"));
+    docks_->compare().compareWith(paths);
+}
+
+void MainWindow::watch(const LiveTarget& target) {
+    message_->hide();
+    tabs_.showLive(target.name());
+    live_.start(target);
+}
+
+void MainWindow::runSchedule(const RunPlan& plan) {
+    if (process().running()) return;
+    process().start(commandLineProgram(), plan.arguments());
+    LiveTarget target;
+    target.folders << plan.folder;
+    watch(target);
+}
+
+void MainWindow::saveSession(const QString& file) {
+    const Status written = tabs_.saveSession(file, docks_->arrangement());
+    if (!written.ok()) return message_->showError(written.error());
+    statusBar()->showMessage(tr("Written: %1").arg(file), 4000);
+}
+
+ScheduleExplorer& MainWindow::openExplorer() {
+    if (explorer_ == nullptr) {
+        explorer_ = new ScheduleExplorer(themes_, this);
+        if (state_.session()) explorer_->startFrom(*state_.session(), state_.step());
+    }
+    explorer_->show();
+    explorer_->raise();
+    explorer_->activateWindow();
+    return *explorer_;
+}
+
+ManualWindow& MainWindow::openManual() {
+    if (manual_ == nullptr) manual_ = new ManualWindow(themes_, languages_.current(), this);
+    manual_->show();
+    manual_->raise();
+    manual_->activateWindow();
+    return *manual_;
+}
+
+void MainWindow::showIdeal(bool on) {
+    ideal_->setOn(on);
+}
+
+void MainWindow::openDemo(const QString& name) {
+    // Whoever looks at a demo for the first time is shown around.
+    if (remember_ && !Tour::seen()) tours_.startWhenOpened(0);
+    open({demoFile(name)});
+}
+
+void MainWindow::startTour(int step) {
+    tours_.end();
+    if (state_.session() != nullptr) return tours_.start(step);
+    tours_.startWhenOpened(step);
+    open({demoFile(QString::fromLatin1(kTourDemo))});
 }
 
 void MainWindow::chooseFiles() {
@@ -316,9 +457,26 @@ void MainWindow::chooseExport() {
     dialog->open();
 }
 
-void MainWindow::compareWith(const QStringList& paths) {
-    showPanel(QStringLiteral("compare"));
-    compare_->compareWith(paths);
+void MainWindow::chooseSessionToSave() {
+    auto* dialog = new QFileDialog(this, tr("Save session"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setNameFilters({sessionFilter()});
+    connect(dialog, &QFileDialog::fileSelected, this, [this](QString file) {
+        const QLatin1String suffix(kSessionSuffix.data(), kSessionSuffix.size());
+        if (!file.endsWith(suffix)) file += suffix;
+        saveSession(file);
+    });
+    dialog->open();
+}
+
+void MainWindow::chooseSessionToOpen() {
+    auto* dialog = new QFileDialog(this, tr("Open session"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({sessionFilter(), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openSession);
+    dialog->open();
 }
 
 void MainWindow::chooseTheme(ThemeChoice choice) {
@@ -331,24 +489,24 @@ void MainWindow::chooseLanguage(Language language) {
     languages_.choose(language);
 }
 
+// ---- Settings and events -------------------------------------------------------------------------
+
 void MainWindow::restoreSettings() {
     if (!remember_) return;
     const QSettings settings;
-    themes_.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
-    theme_actions_[static_cast<qsizetype>(themes_.choice())]->setChecked(true);
     restoreGeometry(settings.value(kGeometryKey).toByteArray());
-    restoreState(settings.value(kLayoutKey).toByteArray(), kLayoutVersion);
+    docks_->restore(settings.value(kLayoutKey).toByteArray());
     state_.setRows(usualRows(settings));
     welcome_->setRecent(RecentFiles::load());
     welcome_->setNewcomer(!Tour::seen());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    job_.cancel();
+    tabs_.stopLoad();
     if (remember_) {
         QSettings settings;
         settings.setValue(kGeometryKey, saveGeometry());
-        settings.setValue(kLayoutKey, layout_.isEmpty() ? saveState(kLayoutVersion) : layout_);
+        settings.setValue(kLayoutKey, docks_->arrangement());
         saveUsualRows(settings, state_.rows());
     }
     QMainWindow::closeEvent(event);

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kViewHeight = 600;
-constexpr double kWidth = 700;
+constexpr double kCompactWidth = 700;
 
 SampleSpec manyRanks(int ranks) {
     SampleSpec spec;
@@ -52,11 +52,12 @@ struct CompactScene {
           range(session->lanes.extent()) {}
 
     [[nodiscard]] std::vector<CompactPiece> pieces() const {
-        return buildCompactRows({*session, {range, kWidth}, rows, scroll, kViewHeight, ratio, [](const QString&) {
-                                     return QSizeF(1e6, 1e6);
-                                 }});
+        return buildCompactRows(
+            {*session, {range, kCompactWidth}, rows, scroll, kViewHeight, ratio, [](const QString&) {
+                 return QSizeF(1e6, 1e6);
+             }});
     }
-    [[nodiscard]] int columns() const { return static_cast<int>(std::lround(kWidth * ratio)); }
+    [[nodiscard]] int columns() const { return static_cast<int>(std::lround(kCompactWidth * ratio)); }
     [[nodiscard]] TimeRange columnTime(int column) const {
         const auto at = [&](int i) {
             return range.begin + TimeNs{std::llround(static_cast<double>(range.length().count()) * i / columns())};
@@ -194,7 +195,8 @@ private slots:
     void fullRowsAreNotCompact() {
         QVERIFY(CompactScene(manyRanks(8), 60).pieces().empty());
         const CompactScene compact(manyRanks(8), 8);
-        const GeometryInput input{*compact.session, {compact.range, kWidth}, compact.rows, 0, kViewHeight, 1, {}};
+        const GeometryInput input{
+            *compact.session, {compact.range, kCompactWidth}, compact.rows, 0, kViewHeight, 1, {}};
         QVERIFY(buildShapes(input).empty());
     }
 

@@ -24,10 +24,6 @@ using namespace bubblescope::gui;
 
 namespace {
 
-Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
-    return sampleRun();
-}
-
 /// A window that watches a run.
 struct Watched {
     LiveRun run;

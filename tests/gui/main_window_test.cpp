@@ -34,10 +34,6 @@ using namespace bubblescope::gui;
 
 namespace {
 
-Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
-    return sampleRun();
-}
-
 void openSample(MainWindow& window) {
     window.show();
     QSignalSpy loaded(&window, &MainWindow::loaded);

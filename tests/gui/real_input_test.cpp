@@ -30,10 +30,6 @@ using namespace bubblescope::gui;
 
 namespace {
 
-Result<Run> loadSample(const std::vector<std::filesystem::path>&, JobControl&) {
-    return sampleRun();
-}
-
 /// What a user's hands do. Events are on their way when these return: wait for what they bring about.
 class Hands {
 public:

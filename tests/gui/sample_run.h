@@ -20,6 +20,8 @@ struct SampleSpec {
 
 [[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
+/// A loader to whom all files are sampleRun().
+[[nodiscard]] Result<Run> loadSample(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 /// The widget of that object name inside another one; ends the test where there is none.
 template <class T>

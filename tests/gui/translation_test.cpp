@@ -148,9 +148,13 @@ QSet<QString> errorTexts() {
                                "schedule", "graph", "aadiff"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
+    // Of checkSizes(), which lies beside the readers of the command line's schedule files.
+    texts << QStringLiteral("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops")
+          << QStringLiteral("correct the sizes");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
+        // Of the command line, of its files, and of the recorder.
         static const QRegularExpression of_command_line(
-            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.")); // and its files
+            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\."));
         if (file.key().contains(of_command_line)) continue;
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();
@@ -400,7 +404,10 @@ private slots:
         QVERIFY(hasChinese(positionText(window.state().session()->analysis(0), Position::AfterCooldown)));
         QCOMPARE(window.state().step(), 2); // what is shown stays, and where it is
         QCOMPARE(sizes(), english);
-        QVERIFY(std::abs(height() - english_height) < 40); // letters are higher, and a missing font is told
+        // Letters are higher. Where no font has them a message says so, at the cost of the timeline alone.
+        const auto* message = window.findChild<MessageBar*>();
+        const int message_height = message->isVisible() ? message->height() : 0;
+        QVERIFY(std::abs(height() + message_height - english_height) < 40);
         QVERIFY(window.findChild<QDockWidget*>(QStringLiteral("bubblesDock"))->isVisible());
         QVERIFY(window.findChild<QAction*>(QStringLiteral("language-zh_CN"))->isChecked());
         const QImage chinese = window.grab().toImage();

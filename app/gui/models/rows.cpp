@@ -1,12 +1,13 @@
 #include "app/gui/models/rows.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <QCoreApplication>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <tuple>
 
@@ -28,10 +29,8 @@ bool acceptedBy(const std::vector<RowFilter::Span>& spans, int value) {
 }
 
 std::optional<int> wholeNumber(std::string_view text) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-    return value;
+    const auto value = parseNumber<int>(text);
+    return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// "3" or "3-5".

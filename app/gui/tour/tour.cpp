@@ -289,4 +289,13 @@ void Tour::keyPressEvent(QKeyEvent* event) {
     }
 }
 
+void TourLauncher::start(int step) {
+    delete tour_;
+    tour_ = new Tour(place_, step);
+}
+
+void TourLauncher::opened() {
+    if (const std::optional<int> step = std::exchange(waiting_, std::nullopt)) start(*step);
+}
+
 } // namespace bubblescope::gui

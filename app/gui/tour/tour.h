@@ -5,6 +5,8 @@
 #include <QString>
 
 #include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 class QLabel;
@@ -106,6 +108,28 @@ private:
     QPushButton* skip_;
     QPushButton* back_;
     QPushButton* next_;
+};
+
+/// Begins tours, one at a time: at once, or when the trace that is being opened is there. Lives on the GUI thread.
+class TourLauncher {
+public:
+    explicit TourLauncher(TourPlace place) : place_(std::move(place)) {}
+
+    /// Begins at step `step`, counted from 0; ends the tour that is being taken.
+    void start(int step);
+    /// The same, with the next opened().
+    void startWhenOpened(int step) { waiting_ = step; }
+    void end() { delete tour_; }
+    /// What was being opened is there, or will not come.
+    void opened();
+    void cancelled() { waiting_.reset(); }
+    /// The tour that is being taken, or null.
+    [[nodiscard]] Tour* tour() const { return tour_; }
+
+private:
+    TourPlace place_;
+    QPointer<Tour> tour_;
+    std::optional<int> waiting_; ///< the step to begin at
 };
 
 } // namespace bubblescope::gui

@@ -1,0 +1,151 @@
+#include "app/gui/dock_panels.h"
+
+#include "app/gui/live/live_panel.h"
+#include "app/gui/panels/aadiff_panel.h"
+#include "app/gui/panels/accounting_panel.h"
+#include "app/gui/panels/anomaly_panel.h"
+#include "app/gui/panels/bubble_panel.h"
+#include "app/gui/panels/compare_panel.h"
+#include "app/gui/panels/details_panel.h"
+#include "app/gui/panels/notes_panel.h"
+#include "app/gui/panels/problems_panel.h"
+#include "app/gui/panels/steps_panel.h"
+#include "app/gui/panels/whatif_panel.h"
+
+#include <QAction>
+#include <QDockWidget>
+#include <QMainWindow>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Raised when docks change, so that the arrangement of another version is not forced on them.
+constexpr int kLayoutVersion = 6;
+
+} // namespace
+
+DockPanels::DockPanels(QMainWindow& window) : QObject(&window), window_(window) {}
+
+void DockPanels::bringUp(QDockWidget* dock) {
+    dock->show();
+    dock->raise();
+}
+
+/// The dock of that name, which is made where there is none yet.
+QDockWidget* DockPanels::fill(const QString& name, const QString& title, QWidget* content) {
+    auto* dock = window_.findChild<QDockWidget*>(name, Qt::FindDirectChildrenOnly);
+    if (dock == nullptr) {
+        dock = new QDockWidget(&window_);
+        dock->setObjectName(name);
+        window_.addDockWidget(Qt::BottomDockWidgetArea, dock);
+    }
+    dock->setWindowTitle(title);
+    dock->setWidget(content);
+    return dock;
+}
+
+void DockPanels::build(const Sources& sources) {
+    auto& [loader, state, themes, notes_of, watched] = sources;
+    const bool first = window_.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly).isEmpty();
+    const auto dock = [this](const char* name, const QString& title, QWidget* content) {
+        return fill(QString::fromLatin1(name), title, content);
+    };
+    QDockWidget* bubbles = dock("bubblesDock", tr("Bubbles"), new BubblePanel(state, themes, &window_));
+    QDockWidget* details = dock("detailsDock", tr("Details"), new DetailsPanel(state, themes, &window_));
+    auto* anomalies = new AnomalyPanel(state, themes, &window_);
+    anomalies_ = dock("anomaliesDock", tr("Anomalies"), anomalies);
+    auto* what_if = new WhatIfPanel(state, themes, &window_);
+    QDockWidget* what_if_dock = dock("whatifDock", tr("What if"), what_if);
+    connect(anomalies, &AnomalyPanel::changeAsked, this, [what_if, what_if_dock](const QString& change) {
+        bringUp(what_if_dock);
+        what_if->askFor(change);
+    });
+    problems_ = dock("problemsDock", tr("Problems"), new ProblemsPanel(state, &window_));
+    compare_ = new ComparePanel(state, loader, &window_);
+    connect(compare_, &ComparePanel::fileRequested, this, &DockPanels::comparisonRequested);
+    auto* notes = new NotesPanel(state, notes_of, &window_);
+    QDockWidget* notes_dock = dock("notesDock", tr("Notes"), notes);
+    connect(&notes_of, &NoteStore::added, notes, [notes, notes_dock](int note) {
+        bringUp(notes_dock);
+        notes->edit(note);
+    });
+    auto* live = new LivePanel(watched, state, themes, &window_);
+    connect(live, &LivePanel::note, this, [this](const QString& text) { emit message(text, 6000); });
+    live_ = dock("liveDock", tr("Live"), live);
+    const std::vector<QDockWidget*> others{
+        live_,
+        anomalies_,
+        dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
+        dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_)),
+        what_if_dock,
+        dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
+        dock("compareDock", tr("Compare"), compare_),
+        notes_dock,
+        problems_};
+    if (first) arrange(bubbles, details, others); // later they lie where the user wants them
+}
+
+void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::vector<QDockWidget*>& others) {
+    window_.splitDockWidget(bubbles, details, Qt::Horizontal);
+    QDockWidget* last = bubbles;
+    for (QDockWidget* dock : others) {
+        window_.tabifyDockWidget(last, dock);
+        last = dock;
+    }
+    // Opened by its button; most traces have nothing to say there.
+    problems_->hide();
+    live_->hide(); // comes with a run that is watched
+    bubbles->raise();
+    window_.resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
+    window_.resizeDocks({bubbles}, {270}, Qt::Vertical);
+}
+
+void DockPanels::clear() {
+    for (QDockWidget* dock : window_.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
+        delete dock->widget();
+}
+
+bool DockPanels::show(const QString& name) {
+    auto* dock = window_.findChild<QDockWidget*>(name + QStringLiteral("Dock"));
+    if (dock != nullptr) bringUp(dock);
+    return dock != nullptr;
+}
+
+void DockPanels::hideLive() {
+    live_->hide();
+}
+
+bool DockPanels::liveHidden() const {
+    return live_->isHidden();
+}
+
+std::vector<QAction*> DockPanels::actions() const {
+    std::vector<QAction*> out;
+    for (QDockWidget* dock : window_.findChildren<QDockWidget*>())
+        out.push_back(dock->toggleViewAction());
+    return out;
+}
+
+bool DockPanels::setShown(bool shown) {
+    if (!shown && hidden_.isEmpty()) {
+        hidden_ = window_.saveState(kLayoutVersion);
+        for (QDockWidget* dock : window_.findChildren<QDockWidget*>())
+            dock->hide();
+    } else if (shown && !hidden_.isEmpty()) {
+        window_.restoreState(hidden_, kLayoutVersion);
+        hidden_.clear();
+        return true;
+    }
+    return false;
+}
+
+QByteArray DockPanels::arrangement() const {
+    return hidden_.isEmpty() ? window_.saveState(kLayoutVersion) : hidden_;
+}
+
+void DockPanels::restore(const QByteArray& arrangement) {
+    window_.restoreState(arrangement, kLayoutVersion);
+}
+
+} // namespace bubblescope::gui

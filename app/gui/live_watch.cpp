@@ -1,0 +1,117 @@
+#include "app/gui/live_watch.h"
+
+#include "app/gui/live/live_dialog.h"
+#include "app/gui/live/live_models.h"
+#include "app/gui/live/run_dialog.h"
+
+#include <QCoreApplication>
+#include <QDateTime>
+#include <QDir>
+#include <QDockWidget>
+#include <QKeyEvent>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// In the machine's folder for temporary files, named so that runs do not share one.
+QString newRunFolder() {
+    const QString time = QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"));
+    return QDir::temp().filePath(QStringLiteral("bubblescope-run-") + time);
+}
+
+bool isInteraction(const QEvent& event) {
+    if (event.type() == QEvent::MouseButtonPress) return true;
+    if (event.type() != QEvent::KeyPress) return false;
+    // A modifier alone may be the beginning of a shortcut.
+    const int key = static_cast<const QKeyEvent&>(event).key();
+    return key != Qt::Key_Control && key != Qt::Key_Shift && key != Qt::Key_Alt && key != Qt::Key_Meta;
+}
+
+} // namespace
+
+void InteractionMonitor::setOn(bool on) {
+    if (on == on_) return;
+    on_ = on;
+    if (on) {
+        QCoreApplication::instance()->installEventFilter(this);
+    } else {
+        QCoreApplication::instance()->removeEventFilter(this);
+    }
+}
+
+bool InteractionMonitor::eventFilter(QObject* watched, QEvent* event) {
+    if (!watched->isWidgetType() || !isInteraction(*event)) return false;
+    // Lists that pop up have the widget they belong to for a parent.
+    for (auto* widget = static_cast<QWidget*>(watched); widget != nullptr; widget = widget->parentWidget()) {
+        const auto* dock = qobject_cast<QDockWidget*>(widget);
+        if (dock == nullptr) continue;
+        if (dock != except_) emit interacted();
+        break;
+    }
+    return false;
+}
+
+LiveWatch::LiveWatch(ViewState& state, QObject* parent) : QObject(parent), state_(state), controller_(state) {
+    connect(&controller_, &LiveController::changed, this, &LiveWatch::update);
+    connect(&controller_, &LiveController::activeChanged, this, &LiveWatch::update);
+    connect(&controller_, &LiveController::alerted, this, &LiveWatch::announce);
+    connect(&controller_, &LiveController::failed, this, [this](const Error& error) {
+        emit refused(error);
+        emit failed(error);
+    });
+    const auto monitor = [this] { interactions_.setOn(controller_.active() && controller_.following()); };
+    connect(&controller_, &LiveController::activeChanged, this, monitor);
+    connect(&controller_, &LiveController::followingChanged, this, monitor);
+    connect(&interactions_, &InteractionMonitor::interacted, this, [this] { controller_.setFollowing(false); });
+    connect(&process_, &RunProcess::ended, this, &LiveWatch::finishRun);
+}
+
+bool LiveWatch::waiting() const {
+    return controller_.active() || (controller_.snapshot() && controller_.snapshot()->info);
+}
+
+void LiveWatch::start(const LiveTarget& target) {
+    loaded_ = false;
+    controller_.stop();
+    controller_.setParked(false);
+    controller_.start(target);
+}
+
+void LiveWatch::chooseTarget(QWidget* window) {
+    auto* dialog = new LiveDialog(window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &LiveDialog::watchRequested, this, &LiveWatch::watchRequested);
+    dialog->open();
+}
+
+void LiveWatch::chooseRun(ThemeManager& themes, QWidget* window) {
+    if (process_.running()) return;
+    auto* dialog = new RunDialog(themes, newRunFolder(), window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &RunDialog::runRequested, this, &LiveWatch::runRequested);
+    dialog->open();
+}
+
+void LiveWatch::update() {
+    emit changed();
+    const LiveSnapshotPtr& snapshot = controller_.snapshot();
+    if (loaded_ || !snapshot || snapshot->more || !state_.session()) return;
+    loaded_ = true;
+    emit loaded();
+}
+
+void LiveWatch::announce(const LiveAlert& alert) {
+    if (severityOf(alert) == Severity::Notice || !controller_.snapshot()) return;
+    emit message(tr("Step %1: %2").arg(alert.step).arg(alertText(alert, *controller_.snapshot())), 8000);
+}
+
+void LiveWatch::finishRun(bool well, const QString& said) {
+    if (well) return emit message(tr("The run has ended"), 6000);
+    if (!controller_.snapshot() || !controller_.snapshot()->info) controller_.stop(); // nothing will come
+    const QString what = said.section(QLatin1Char('\n'), 0, 0);
+    emit refused(runError(tr("The run has failed: %1").arg(what).toStdString(),
+                          said.section(QLatin1Char('\n'), 1).toStdString()));
+}
+
+} // namespace bubblescope::gui

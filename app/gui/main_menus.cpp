@@ -1,0 +1,360 @@
+#include "app/gui/main_menus.h"
+
+#include "app/gui/command_palette.h"
+#include "app/gui/dock_panels.h"
+#include "app/gui/live_watch.h"
+#include "app/gui/main_window.h"
+#include "app/gui/models/demo_files.h"
+#include "app/gui/models/recent_files.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/models/rows.h"
+#include "app/gui/options.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "app/gui/trace_tabs.h"
+
+#include <QActionGroup>
+#include <QCoreApplication>
+#include <QMenu>
+#include <QMenuBar>
+#include <QMessageBox>
+
+#include <functional>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct RowsMenuText {
+    Q_DECLARE_TR_FUNCTIONS(RowsMenu)
+};
+
+/// An entry that changes the choice of rows, and is checked where the choice is so.
+struct RowEntry {
+    std::function<bool(const RowChoice&)> is;
+    std::function<void(RowChoice&, bool)> set;
+};
+
+QAction* addEntry(QMenu& menu, ViewState& state, const QString& name, const QString& text, RowEntry entry) {
+    QAction* action = menu.addAction(text);
+    action->setObjectName(name);
+    action->setCheckable(true);
+    QObject::connect(action, &QAction::triggered, &state, [&state, set = std::move(entry.set)](bool on) {
+        RowChoice rows = state.rows();
+        set(rows, on);
+        state.setRows(std::move(rows));
+    });
+    const auto follow = [&state, action, is = std::move(entry.is)] { action->setChecked(is(state.rows())); };
+    QObject::connect(&state, &ViewState::rowsChanged, action, follow);
+    follow();
+    return action;
+}
+
+void addLanes(QMenu& menu, ViewState& state) {
+    const auto add = [&](LaneGroup group, const QString& text) {
+        const auto at = static_cast<std::size_t>(group);
+        addEntry(menu, state, QStringLiteral("lanes-%1").arg(at), text,
+                 {[at](const RowChoice& rows) { return !rows.hidden[at]; },
+                  [at](RowChoice& rows, bool on) { rows.hidden[at] = !on; }});
+    };
+    add(LaneGroup::Transfers, RowsMenuText::tr("&Transfers and waits"));
+    add(LaneGroup::Replay, RowsMenuText::tr("&Checks in bubbles"));
+    add(LaneGroup::Kernels, RowsMenuText::tr("&Kernels of unfolded ranks"));
+    add(LaneGroup::Threads, RowsMenuText::tr("&Host threads of unfolded ranks"));
+    addEntry(
+        menu, state, QStringLiteral("lanes-counters"), RowsMenuText::tr("&Memory and other counters"),
+        {[](const RowChoice& rows) { return rows.counters; }, [](RowChoice& rows, bool on) { rows.counters = on; }});
+}
+
+void addOrders(QMenu& menu, ViewState& state) {
+    auto* group = new QActionGroup(&menu);
+    const auto add = [&](RowOrder order, const QString& text) {
+        group->addAction(addEntry(menu, state, QStringLiteral("order-%1").arg(static_cast<int>(order)), text,
+                                  {[order](const RowChoice& rows) { return rows.order == order; },
+                                   [order](RowChoice& rows, bool) { rows.order = order; }}));
+    };
+    add(RowOrder::Rank, RowsMenuText::tr("In order of &ranks"));
+    add(RowOrder::Mesh, RowsMenuText::tr("In order of mesh c&oordinates"));
+    add(RowOrder::Bubble, RowsMenuText::tr("Largest &bubble first"));
+    add(RowOrder::Hand, RowsMenuText::tr("By h&and (Ctrl+Up and Ctrl+Down move)"));
+}
+
+void addGroups(QMenu& menu, ViewState& state) {
+    auto* group = new QActionGroup(&menu);
+    const auto choose = [](std::optional<MeshAxis> axis) {
+        return RowEntry{[axis](const RowChoice& rows) { return rows.group == axis; },
+                        [axis](RowChoice& rows, bool) {
+                            rows.group = axis;
+                            rows.folded.clear();
+                        }};
+    };
+    group->addAction(
+        addEntry(menu, state, QStringLiteral("group-none"), RowsMenuText::tr("No &groups"), choose(std::nullopt)));
+    QList<QAction*> axes;
+    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
+        const QString name =
+            QLatin1String(kMeshAxisNames[axis].data(), static_cast<qsizetype>(kMeshAxisNames[axis].size()));
+        QAction* action = addEntry(menu, state, QStringLiteral("group-") + name,
+                                   RowsMenuText::tr("Group by %1").arg(name), choose(static_cast<MeshAxis>(axis)));
+        group->addAction(action);
+        axes << action;
+    }
+    // Those along which the run's ranks spread.
+    const auto enable = [&state, axes] {
+        const MeshNumbers spread =
+            state.session() ? rowSpread(rowFacts(*state.session(), -1)) : MeshNumbers{{0, 0, 0, 0, 0}};
+        for (qsizetype axis = 0; axis < axes.size(); ++axis)
+            axes[axis]->setEnabled(spread.of[static_cast<std::size_t>(axis)] > 1);
+    };
+    QObject::connect(&state, &ViewState::sessionChanged, group, enable);
+    enable();
+}
+
+/// What can be chosen of the timeline's rows: which lanes they have, their order and their groups.
+void fillRowsMenu(QMenu& menu, ViewState& state) {
+    addLanes(menu, state);
+    menu.addSeparator();
+    addOrders(menu, state);
+    menu.addSeparator();
+    addGroups(menu, state);
+}
+
+/// Builds the menus one after the other; the window is the context of all their actions.
+class MenuBuilder {
+    Q_DECLARE_TR_FUNCTIONS(MainMenus)
+
+public:
+    MenuBuilder(MainWindow& window, const MenuTargets& targets) : window_(window), to_(targets) {}
+
+    void buildFile();
+    void buildView();
+    void buildNavigate();
+    void buildHelp();
+
+private:
+    QMenu* addMenu(const QString& title) { return window_.menuBar()->addMenu(title); }
+    void addLive(QMenu& file);
+    void fillRecent(QMenu& menu);
+    void addThemes(QMenu& view);
+    void addLanguages(QMenu& view);
+    void addFlows(QMenu& view);
+    void addFollow(QMenu& view);
+
+    MainWindow& window_;
+    MenuTargets to_;
+};
+
+void MenuBuilder::buildFile() {
+    QMenu* file = addMenu(tr("&File"));
+    file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), &window_, &MainWindow::chooseFiles);
+    file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), &window_,
+                    &MainWindow::chooseDirectory);
+    addLive(*file);
+    QMenu* recent = file->addMenu(tr("Open &recent"));
+    QObject::connect(recent, &QMenu::aboutToShow, &window_,
+                     [builder = *this, recent]() mutable { builder.fillRecent(*recent); });
+    file->addSeparator();
+    QAction* compare = file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), &window_,
+                                       &MainWindow::chooseComparison);
+    const auto enable = [&state = to_.state, compare] { compare->setEnabled(state.session() != nullptr); };
+    QObject::connect(&to_.state, &ViewState::sessionChanged, compare, enable);
+    enable();
+    file->addSeparator();
+    file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
+    QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
+                                    &MainWindow::chooseSessionToSave);
+    save->setObjectName(QStringLiteral("saveSession"));
+    file->addSeparator();
+    file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &window_,
+                    &MainWindow::chooseExport);
+    file->addSeparator();
+    file->addAction(tr("Close the tra&ce"), QKeySequence(QKeySequence::Close), &window_,
+                    [&tabs = to_.tabs] { tabs.close(tabs.current()); })
+        ->setObjectName(QStringLiteral("closeTab"));
+    file->addAction(tr("&Quit"), QKeySequence(QKeySequence::Quit), &window_, &QWidget::close);
+}
+
+void MenuBuilder::addLive(QMenu& file) {
+    file.addAction(tr("Open &live…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_,
+                   &MainWindow::chooseLive);
+    QAction* run =
+        file.addAction(tr("&Run a schedule…"), QKeySequence(Qt::CTRL | Qt::Key_R), &window_, &MainWindow::chooseRun);
+    RunProcess& process = to_.live.process();
+    LiveController& live = to_.live.controller();
+    QAction* stop_run = file.addAction(tr("S&top the run"), &process, &RunProcess::stop);
+    stop_run->setObjectName(QStringLiteral("stopRun"));
+    QAction* stop = file.addAction(tr("Stop &watching"), &live, &LiveController::stop);
+    stop->setObjectName(QStringLiteral("stopWatching"));
+    const auto enable = [&process, &live, run, stop_run, stop] {
+        run->setEnabled(!process.running());
+        stop_run->setEnabled(process.running());
+        stop->setEnabled(live.active());
+    };
+    QObject::connect(&process, &RunProcess::changed, run, enable);
+    QObject::connect(&live, &LiveController::activeChanged, run, enable);
+    enable();
+}
+
+void MenuBuilder::fillRecent(QMenu& menu) {
+    menu.clear();
+    const QList<QStringList> recent = RecentFiles::load();
+    for (const QStringList& paths : recent) {
+        // An ampersand in a file name is not a mnemonic.
+        QString text = recentText(paths);
+        menu.addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")), &window_,
+                       [&window = window_, paths] { window.openBeside(paths); });
+    }
+    if (recent.isEmpty()) {
+        menu.addAction(tr("Nothing opened yet"))->setEnabled(false);
+        return;
+    }
+    menu.addSeparator();
+    menu.addAction(tr("&Clear list"), &window_, &RecentFiles::clear);
+}
+
+void MenuBuilder::buildView() {
+    QMenu* view = addMenu(tr("&View"));
+    addThemes(*view);
+    addLanguages(*view);
+    view->addSeparator();
+    QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), &to_.ideal, &IdealOverlay::setOn);
+    ideal->setCheckable(true);
+    QObject::connect(&to_.ideal, &IdealOverlay::toggled, ideal, &QAction::setChecked);
+    fillRowsMenu(*view->addMenu(tr("&Rows")), to_.state);
+    addFlows(*view);
+    addFollow(*view);
+    view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), &window_,
+                    [&window = window_] { window.openExplorer(); });
+    view->addSeparator();
+    for (QAction* panel : to_.docks.actions())
+        view->addAction(panel);
+}
+
+void MenuBuilder::addThemes(QMenu& view) {
+    QMenu* menu = view.addMenu(tr("&Theme"));
+    auto* group = new QActionGroup(menu);
+    const auto add = [&](ThemeChoice choice, const QString& text) {
+        QAction* action = menu->addAction(text, &window_, [&window = window_, choice] { window.chooseTheme(choice); });
+        action->setCheckable(true);
+        action->setChecked(choice == to_.themes.choice());
+        action->setObjectName(QStringLiteral("theme-") + themeKey(choice));
+        group->addAction(action);
+    };
+    add(ThemeChoice::System, tr("As the &system"));
+    add(ThemeChoice::Light, tr("&Light"));
+    add(ThemeChoice::Dark, tr("&Dark"));
+}
+
+void MenuBuilder::addLanguages(QMenu& view) {
+    QMenu* menu = view.addMenu(tr("&Language"));
+    auto* group = new QActionGroup(menu);
+    const auto add = [&](Language language, const QString& text) {
+        QAction* action =
+            menu->addAction(text, &window_, [&window = window_, language] { window.chooseLanguage(language); });
+        action->setCheckable(true);
+        action->setChecked(language == to_.languages.choice());
+        action->setObjectName(QStringLiteral("language-") + languageKey(language));
+        group->addAction(action);
+    };
+    add(Language::System, tr("As the &system"));
+    // In their own letters, so that who cannot read the current one finds the way back.
+    add(Language::English, QStringLiteral("English"));
+    add(Language::Chinese, QStringLiteral("简体中文"));
+}
+
+void MenuBuilder::addFlows(QMenu& view) {
+    const auto add = [&](FlowOverlay flow, const char* name, const QString& text) {
+        ViewState& state = to_.state;
+        QAction* action = view.addAction(text, &window_, [&state, flow](bool on) { state.showFlow(flow, on); });
+        action->setCheckable(true);
+        action->setObjectName(QString::fromLatin1(name));
+        const auto follow = [&state, action, flow] { action->setChecked(state.shows(flow)); };
+        QObject::connect(&state, &ViewState::flowsChanged, action, follow);
+        follow();
+    };
+    add(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows\tT"));
+    add(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step\tP"));
+    add(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection\tB"));
+    view.addSeparator();
+}
+
+void MenuBuilder::addFollow(QMenu& view) {
+    LiveController& live = to_.live.controller();
+    QAction* follow = view.addAction(tr("F&ollow the newest step"), QKeySequence(Qt::CTRL | Qt::Key_E), &live,
+                                     &LiveController::setFollowing);
+    follow->setObjectName(QStringLiteral("follow"));
+    follow->setCheckable(true);
+    const auto update = [&live, follow] {
+        follow->setEnabled(live.active());
+        follow->setChecked(live.following());
+    };
+    QObject::connect(&live, &LiveController::followingChanged, follow, update);
+    QObject::connect(&live, &LiveController::activeChanged, follow, update);
+    update();
+}
+
+void MenuBuilder::buildNavigate() {
+    QMenu* navigate = addMenu(tr("&Navigate"));
+    TraceTabs& tabs = to_.tabs;
+    navigate->addAction(tr("Next &trace"), QKeySequence(Qt::CTRL | Qt::Key_Tab), &window_, [&tabs] { tabs.turn(1); })
+        ->setObjectName(QStringLiteral("nextTab"));
+    navigate
+        ->addAction(tr("Pre&vious trace"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), &window_,
+                    [&tabs] { tabs.turn(-1); })
+        ->setObjectName(QStringLiteral("previousTab"));
+    navigate->addSeparator();
+    for (const CommandInfo& info : commandTable()) {
+        if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
+            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters ||
+            info.command == Command::Pin)
+            navigate->addSeparator();
+        // The key is shown but handled by the timeline: single letters must stay free for other widgets.
+        navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), &window_,
+                            [&timeline = to_.timeline, command = info.command] {
+                                timeline.setFocus();
+                                timeline.run(command);
+                            });
+    }
+}
+
+void MenuBuilder::buildHelp() {
+    QMenu* help = addMenu(tr("&Help"));
+    MainWindow& window = window_;
+    help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), &window_,
+                    [&window] { window.openManual(); });
+    help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_, [&window] {
+        auto* sheet = new ShortcutSheet(&window);
+        sheet->setAttribute(Qt::WA_DeleteOnClose);
+        sheet->open();
+    });
+    help->addAction(tr("&Commands…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P), &window_, [&window] {
+        auto* palette = new CommandPalette(*window.menuBar(), &window);
+        palette->setAttribute(Qt::WA_DeleteOnClose);
+        palette->open();
+    });
+    QAction* tour = help->addAction(tr("Two-minute &tour"), &window_, [&window] { window.startTour(); });
+    tour->setObjectName(QStringLiteral("tourAction"));
+    QMenu* demos = help->addMenu(tr("&Demos"));
+    for (const DemoTrace& demo : demoTraces()) {
+        const QString name = demoName(demo);
+        demos->addAction(demoTitle(demo), &window_, [&window, name] { window.openDemo(name); });
+    }
+    help->addAction(tr("&About Bubblescope"), &window_, [&window] {
+        QMessageBox::about(&window, tr("About Bubblescope"),
+                           tr("<b>Bubblescope %1</b><p>Pipeline bubbles of model training, seen and explained.</p>"
+                              "<p>Apache License 2.0. Built with Qt %2.</p>")
+                               .arg(QString::fromUtf8(kVersion), QString::fromUtf8(qVersion())));
+    });
+}
+
+} // namespace
+
+void buildMenus(MainWindow& window, const MenuTargets& targets) {
+    window.menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour points at it
+    MenuBuilder builder(window, targets);
+    builder.buildFile();
+    builder.buildView();
+    builder.buildNavigate();
+    builder.buildHelp();
+}
+
+} // namespace bubblescope::gui

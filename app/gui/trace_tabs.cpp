@@ -1,0 +1,288 @@
+#include "app/gui/trace_tabs.h"
+
+#include "app/gui/language/format.h"
+#include "app/gui/live/live_controller.h"
+#include "app/gui/models/notes.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/models/session_file.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QSignalBlocker>
+#include <QTabBar>
+#include <QTimer>
+
+namespace bubblescope::gui {
+
+namespace {
+
+QString nameOfTrace(const QStringList& paths) {
+    const QString name = QFileInfo(paths.front()).fileName();
+    return name.isEmpty() ? paths.front() : name;
+}
+
+QStringList toStrings(const std::vector<std::filesystem::path>& paths) {
+    QStringList out;
+    for (const std::filesystem::path& path : paths)
+        out << fromUtf8(path.string());
+    return out;
+}
+
+std::vector<std::filesystem::path> toFiles(const QStringList& paths) {
+    std::vector<std::filesystem::path> out;
+    for (const QString& path : paths)
+        out.emplace_back(path.toStdString());
+    return out;
+}
+
+bool isSession(const QStringList& paths) {
+    return paths.size() == 1 && isSessionFile(paths.front().toStdString());
+}
+
+} // namespace
+
+TraceTabs::TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent)
+    : QObject(parent), loader_(std::move(loader)), state_(state), live_(live), notes_(notes) {}
+
+void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal) {
+    compare_ = &compare;
+    ideal_ = &ideal;
+}
+
+QTabBar* TraceTabs::makeBar(QWidget* parent) {
+    bar_ = new QTabBar(parent);
+    bar_->setObjectName(QStringLiteral("traceTabs"));
+    bar_->setAccessibleName(tr("Open traces"));
+    bar_->setDocumentMode(true);
+    bar_->setTabsClosable(true);
+    bar_->setExpanding(false);
+    bar_->setElideMode(Qt::ElideMiddle);
+    bar_->setFocusPolicy(Qt::NoFocus); // Ctrl+Tab changes; keys stay with the timeline
+    updateBar();
+    connect(bar_, &QTabBar::currentChanged, this, &TraceTabs::show);
+    connect(bar_, &QTabBar::tabCloseRequested, this, &TraceTabs::close);
+    return bar_;
+}
+
+/// One tab alone needs no bar.
+void TraceTabs::updateBar() {
+    const QSignalBlocker quiet(bar_);
+    while (bar_->count() > count())
+        bar_->removeTab(bar_->count() - 1);
+    while (bar_->count() < count())
+        bar_->addTab({});
+    for (int tab = 0; tab < bar_->count(); ++tab) {
+        const TraceTab& trace = tabs_[static_cast<std::size_t>(tab)];
+        QString text = trace.empty() ? tr("Nothing open yet") : trace.title;
+        bar_->setTabText(tab, text.replace(QLatin1Char('&'), QStringLiteral("&&")));
+        QStringList tips;
+        for (const QString& path : trace.paths)
+            tips << QDir::toNativeSeparators(path);
+        bar_->setTabToolTip(tab, tips.join(QLatin1Char('\n')));
+    }
+    bar_->setCurrentIndex(current_);
+    bar_->setVisible(count() > 1);
+    emit titleChanged(front().empty() ? QString() : front().title);
+}
+
+// ---- What the views show -------------------------------------------------------------------------
+
+void TraceTabs::keep() {
+    TraceTab& tab = inFront();
+    tab.session = state_.session();
+    tab.view = state_.snapshot();
+    tab.comparison = compare_->keep();
+    tab.ideal = ideal_->on();
+    // These come back by themselves.
+    if (tab.ideal || tab.comparison.below) tab.view.reference = nullptr;
+}
+
+void TraceTabs::bringBack() {
+    compare_->restore(front().comparison);
+    ideal_->setOn(front().ideal);
+}
+
+void TraceTabs::bring() {
+    const TraceTab tab = front();
+    ideal_->setOn(false);
+    compare_->restore({});
+    state_.restore(tab.session, tab.view);
+    if (tab.live) live_.setParked(false);
+    compare_->restore(tab.comparison);
+    ideal_->setOn(tab.ideal);
+    if (!tab.paths.isEmpty()) notes_.open(tab.paths.front().toStdString());
+    updateBar();
+    if (tab.session) emit switched();
+}
+
+void TraceTabs::show(int tab) {
+    if (tab == current_ || tab < 0 || tab >= count()) return;
+    keep();
+    if (front().live) live_.setParked(true);
+    current_ = tab;
+    bring();
+}
+
+void TraceTabs::close(int tab) {
+    if (tab < 0 || tab >= count()) return;
+    if (tabs_[static_cast<std::size_t>(tab)].live) {
+        live_.stop();
+        live_.setParked(false);
+    }
+    if (count() == 1) {
+        // The window goes back to its beginning.
+        if (loading()) cancelLoad();
+        tabs_.front() = {};
+        return bring();
+    }
+    const bool in_front = tab == current_;
+    tabs_.erase(tabs_.begin() + tab);
+    if (tab < current_ || current_ == count()) --current_;
+    if (in_front) return bring();
+    updateBar();
+}
+
+void TraceTabs::turn(int by) {
+    if (count() > 1) show((current_ + by + count()) % count());
+}
+
+void TraceTabs::showLive(const QString& title) {
+    job_.cancel();
+    waiting_.clear();
+    for (TraceTab& tab : tabs_)
+        tab.live = false; // one is watched at a time
+    inFront() = {};
+    inFront().live = true;
+    inFront().title = title;
+    ideal_->setOn(false);
+    compare_->restore({});
+    updateBar();
+}
+
+// ---- Loading -------------------------------------------------------------------------------------
+
+void TraceTabs::open(const QStringList& paths) {
+    if (isSession(paths)) return openSession(paths.front());
+    waiting_.clear();
+    load({paths, false, std::nullopt, {}, false});
+}
+
+void TraceTabs::openBeside(const QStringList& paths) {
+    if (paths.isEmpty()) return;
+    if (front().empty() && !loading()) return open(paths);
+    if (isSession(paths)) return openSession(paths.front());
+    waiting_.push_back({paths, true, std::nullopt, {}, false});
+    if (!loading()) loadNext();
+}
+
+void TraceTabs::loadNext() {
+    if (waiting_.empty()) return;
+    const Request next = waiting_.front();
+    waiting_.pop_front();
+    load(next);
+}
+
+void TraceTabs::load(const Request& request) {
+    if (request.paths.isEmpty()) return;
+    emit loadStarted(nameOfTrace(request.paths));
+    const auto sketch = std::make_shared<LoadSketch>();
+    sketch_ = sketch;
+    job_.start(
+        [loader = loader_, files = toFiles(request.paths), sketch](JobControl& control) {
+            control.sketch = sketch.get();
+            return loadSession(loader, files, control);
+        },
+        [this, request](Result<SessionPtr> result) { finishLoad(request, std::move(result)); });
+}
+
+void TraceTabs::cancelLoad() {
+    waiting_.clear();
+    job_.cancel();
+    emit cancelled();
+}
+
+void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
+    if (!result.ok()) {
+        if (result.error().kind == ErrorKind::Cancelled) return;
+        emit refused(result.error());
+        emit failed(result.error());
+        if (waiting_.empty()) finishSession();
+        return loadNext();
+    }
+    if (request.own_tab && !front().empty()) {
+        keep();
+        if (front().live) live_.setParked(true);
+        ideal_->setOn(false);
+        compare_->restore({});
+        tabs_.emplace_back();
+        current_ = count() - 1;
+    }
+    TraceTab& tab = inFront();
+    tab = {};
+    tab.paths = request.paths;
+    const QString name = nameOfTrace(request.paths);
+    tab.title = request.paths.size() > 1 ? tr("%1 and more").arg(name) : name;
+    tab.session = std::move(result).value();
+    if (request.view) {
+        state_.restore(tab.session, *request.view);
+    } else {
+        state_.setSession(tab.session);
+    }
+    updateBar();
+    emit opened(request.paths);
+    emit switched();
+    notes_.open(request.paths.front().toStdString());
+    ideal_->setOn(request.ideal);
+    if (!request.compare.isEmpty()) compare_->compareWith(request.compare);
+    if (!waiting_.empty()) return loadNext();
+    finishSession();
+    emit loaded();
+}
+
+// ---- Sessions ------------------------------------------------------------------------------------
+
+Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
+    keep();
+    SavedSession session;
+    for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
+        const TraceTab& trace = tabs_[tab];
+        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is watched lies in no file yet
+        if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
+        session.traces.push_back({toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal});
+    }
+    if (session.traces.empty())
+        return usageError(tr("There is no trace to save a session of").toStdString(),
+                          tr("open a trace first").toStdString());
+    session.docks = docks.toBase64().toStdString();
+    return writeSession(file.toStdString(), session);
+}
+
+void TraceTabs::openSession(const QString& file) {
+    Result<SavedSession> read = readSession(file.toStdString());
+    if (!read.ok()) {
+        emit refused(read.error());
+        QTimer::singleShot(0, this, [this, error = read.error()] { emit failed(error); });
+        return;
+    }
+    waiting_.clear();
+    job_.cancel();
+    while (count() > 1)
+        close(count() - 1);
+    close(0);
+    for (const SavedTrace& trace : read.value().traces)
+        waiting_.push_back({toStrings(trace.files), true, trace.view, toStrings(trace.compare), trace.ideal});
+    opening_ =
+        OpeningSession{read.value().current, QByteArray::fromBase64(QByteArray::fromStdString(read.value().docks))};
+    loadNext();
+}
+
+/// The last trace of a session is there.
+void TraceTabs::finishSession() {
+    if (!opening_) return;
+    const OpeningSession opening = *opening_;
+    opening_.reset();
+    emit sessionOpened(opening.docks);
+    bar_->setCurrentIndex(opening.current);
+}
+
+} // namespace bubblescope::gui
