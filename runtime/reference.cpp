@@ -1,6 +1,6 @@
+#include "runtime/backend/cpu/cpu_stage.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/tensor_group.h"
-#include "runtime/model/gpt_stage.h"
 #include "runtime/run_setup.h"
 
 #include <exception>
@@ -22,7 +22,7 @@ public:
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();
         if (device_ && sums != nullptr) sums->useDevice(*device_, std::nullopt);
-        const TensorShard shard{config.tensor_ranks, place, sums, sums};
+        const TensorShard shard{config.tensor_ranks, place, sums};
         for (int replica = 0; replica < config.replicas; ++replica) {
             for (int s = 0; s < config.schedule.stages(); ++s) {
                 StageTask task = plan_.taskOf(Stage{s}, replica);
@@ -48,7 +48,7 @@ public:
 private:
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(const RunConfig& config, const StageTask& task) const {
         if (device_) return config.backend->makeStage(*device_, config.model, task);
-        return std::make_unique<GptStage>(config.model, task);
+        return makeCpuStage(config.model, task);
     }
 
     /// The copies of the model in the order of their gradients' sum.

@@ -1,6 +1,6 @@
 #include "runtime/run_setup.h"
 
-#include "runtime/model/gpt_stage.h"
+#include "runtime/backend/cpu/cpu_stage.h"
 
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                         .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
                         .clock = clock,
                         .make_stage = [&model = config.model](
-                                          const StageTask& task) { return std::make_unique<GptStage>(model, task); },
+                                          const StageTask& task) { return makeCpuStage(model, task); },
                         .devices = {},
                         .ranks = std::move(ranks),
                         .replicas = config.replicas,

@@ -3,8 +3,8 @@
 #include "core/aadiff/digest.h"
 #include "core/base/wire.h"
 #include "core/schedule/op.h"
+#include "runtime/backend/cpu/cpu_stage.h"
 #include "runtime/comm/message.h"
-#include "runtime/model/gpt_replay.h"
 
 #include <fmt/format.h>
 
@@ -87,7 +87,7 @@ Result<CheckMessage> unpackLayer(WireReader& wire, CheckMessage mail) {
     const LayerRun& run = mail.layer.run;
     if (wire.failed() || !isSane(run.op) || run.step < 0 || run.layer < 0 || mail.layer.stage.value < 0)
         return inputError(kWhere, "it names no op of a layer");
-    BUBBLESCOPE_ASSIGN(mail.layer.replay, GptReplay::unpack(wire));
+    BUBBLESCOPE_ASSIGN(mail.layer.replay, runtime::unpackLayer(wire));
     if (!wire.done()) return inputError(kWhere, "more follows its layer than should");
     return mail;
 }

@@ -1,6 +1,6 @@
 #include "runtime/engine/device_ops.h"
 
-#include "runtime/model/number_hash.h"
+#include "runtime/accelerator/kernels/number_hash.h"
 
 #include <algorithm>
 #include <utility>

@@ -15,7 +15,7 @@ void RankStages::build() {
         const Stage stage = rank_.topology.stageOf(Chunk{c});
         StageTask task = rank_.run.plan.taskOf(stage, rank_.place.replica);
         task.watch = rank_.hooks.layers.get();
-        if (rank_.sums) task.shard = {rank_.run.mesh.tensor_ranks, rank_.place.tensor, &*rank_.sums, &*rank_.sums};
+        if (rank_.sums) task.shard = {rank_.run.mesh.tensor_ranks, rank_.place.tensor, &*rank_.sums};
         auto model = rank_.device ? config.devices->make_stage(rank_.device->device(), task) : config.make_stage(task);
         stages.emplace_back(stage, model.get());
         rank_.run.stages[rank_.run.mesh.laneOf(rank_.place.replica, rank_.place.tensor)][stage.index()] =

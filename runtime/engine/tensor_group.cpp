@@ -24,31 +24,35 @@ TimeNs TensorGroup::startOfNext() const {
     return emulated_->begin + waited_ + emulated_->nominal * next / std::max<std::int64_t>(sums_, next);
 }
 
-void TensorGroup::addUp(Matrix<float>& part) {
+Tensor TensorGroup::addUp(Tensor part) {
+    return device_ == nullptr ? addUpHere(std::move(part)) : addUpOnDevice(std::move(part));
+}
+
+Tensor TensorGroup::addUpHere(Tensor part) {
     const TimeNs start = startOfNext();
     const MessageKey key = nextKey();
     for (const Rank member : members_) {
-        if (member != transport_.rank()) transport_.send(member, key, {Tensor(part), start});
+        if (member != transport_.rank()) transport_.send(member, key, {part, start});
     }
-    Matrix<float> sum;
+    Tensor sum;
     TimeNs there = start;
     for (const Rank member : members_) {
-        Matrix<float> next = member == transport_.rank() ? std::move(part) : take(member, key, there).host();
+        Tensor next = member == transport_.rank() ? std::move(part) : take(member, key, there);
         if (member == members_.front()) {
             sum = std::move(next);
         } else {
             sum += next;
         }
     }
-    part = std::move(sum);
     const TimeNs end = emulated_ ? there + emulated_->latency : std::max(start, clock_.now());
     waited_ += end - start;
     spans_.push_back({start, end});
     computing_.due += end - start;
     transport_.report(computing_);
+    return sum;
 }
 
-Tensor TensorGroup::addUp(Tensor part) {
+Tensor TensorGroup::addUpOnDevice(Tensor part) {
     const MessageKey key = nextKey();
     device_->beginSum();
     for (const Rank member : members_) {

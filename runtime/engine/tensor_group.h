@@ -27,7 +27,7 @@ struct RunEnded {};
 /// On a device sums are queued like everything else, and their times are known when the op's are.
 ///
 /// Used by the rank's thread.
-class TensorGroup final : public ShardSums<float>, public DeviceSums {
+class TensorGroup final : public ShardSums {
 public:
     struct Span {
         TimeNs start{0};
@@ -49,7 +49,6 @@ public:
     /// The same on an emulated clock.
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
-    void addUp(Matrix<float>& part) override;
     [[nodiscard]] Tensor addUp(Tensor part) override;
 
     /// What the sums since beginOp() took, from where this rank came to each.
@@ -64,6 +63,8 @@ private:
         TimeNs latency{0};
     };
 
+    [[nodiscard]] Tensor addUpHere(Tensor part);
+    [[nodiscard]] Tensor addUpOnDevice(Tensor part);
     [[nodiscard]] TimeNs startOfNext() const;
     [[nodiscard]] MessageKey nextKey();
     /// Of another rank; `there` grows to when it is there.

@@ -1,87 +1,70 @@
 #include "runtime/model/gpt_layers.h"
 
-#include <array>
-#include <cstddef>
-#include <cstring>
-
 namespace bubblescope::runtime {
-namespace {
 
-/// A double is shown as the two floats that its bits make.
-void showNumber(LayerProbe* probe, CheckedTensor tensor, double& number) {
-    if (probe == nullptr) return;
-    std::array<float, 2> halves{};
-    static_assert(sizeof halves == sizeof number);
-    std::memcpy(halves.data(), &number, sizeof number);
-    probe->touch(tensor, halves.data(), halves.size());
-    std::memcpy(&number, halves.data(), sizeof number);
-}
-
-} // namespace
-
-Matrix<float> embed(std::span<const Weights<float>> tables, const PieceTokens& data, LayerProbe* probe) {
-    Matrix<float> output(static_cast<Eigen::Index>(data.tokens.size()), tables[0].weight.cols());
-    for (std::size_t i = 0; i < data.tokens.size(); ++i) {
-        output.row(static_cast<Eigen::Index>(i)) =
-            tables[0].weight.row(data.tokens[i]) + tables[1].weight.row(data.positions[i]);
-    }
-    show(probe, CheckedTensor::Output, output);
+template <class T>
+Buffer Embedding<T>::forward(const Buffer& tokens, const PieceRows& rows) const {
+    const ParameterView<T>& tables = layers_.parameters();
+    Buffer output = layers_.take(rows.tokens() * width());
+    layers_.queue().launch(EmbedKernel<T>{output.as<T>(), tokens.as<int>(), tables.weight(0), tables.weight(1),
+                                          rows.tokens(), width(), vocabulary(), tables.part(1).rows, rows.begin,
+                                          rows.length});
+    layers_.show(CheckedTensor::Output, output);
     return output;
 }
 
-Matrix<float> embeddingInputGradient(Matrix<float> output_grad, LayerProbe* probe) {
-    show(probe, CheckedTensor::InputGradient, output_grad);
-    return output_grad;
+template <class T>
+void Embedding<T>::backwardWeight(const Buffer& tokens, const Buffer& output_grad, const PieceRows& rows,
+                                  GradientSum::Target target) const {
+    const ParameterView<T>& tables = layers_.parameters();
+    WorkQueue& queue = layers_.queue();
+    queue.launch(TokenTableGradientKernel<T>{target.column + tables.part(0).weight, output_grad.as<T>(),
+                                             tokens.as<int>(), rows.tokens(), width(), vocabulary(),
+                                             target.accumulate});
+    queue.launch(PositionTableGradientKernel<T>{target.column + tables.part(1).weight, output_grad.as<T>(), width(),
+                                                tables.part(1).rows, rows.batch, rows.begin, rows.length,
+                                                target.accumulate});
 }
 
-Parameters<float> embeddingWeightGradient(std::span<const Weights<float>> tables, const PieceTokens& data,
-                                          const Matrix<float>& output_grad, LayerProbe* probe) {
-    Parameters<float> result(2);
-    for (std::size_t table = 0; table < 2; ++table) {
-        result[table].weight = Matrix<float>::Zero(tables[table].weight.rows(), tables[table].weight.cols());
-        const std::vector<int>& rows = table == 0 ? data.tokens : data.positions;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            result[table].weight.row(rows[i]) += output_grad.row(static_cast<Eigen::Index>(i));
-    }
-    showWeights(probe, CheckedTensor::WeightGradient, result);
-    return result;
+template <class T>
+void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved,
+                      double* loss) const {
+    WorkQueue& queue = layers_.queue();
+    const std::int64_t tokens = rows.tokens();
+    const std::int64_t vocabulary = layers_.columns(kLinear);
+    saved.normalised = layers_.normalise(input, tokens, layers_.columns(kNorm));
+    layers_.show(saved.normalised);
+    const Buffer logits = layers_.applyExactly(kLinear, layers_.scaled(kNorm, saved.normalised, tokens), tokens);
+    const Buffer row_losses = layers_.template take<float>(tokens);
+    saved.logits_grad = layers_.take(tokens * vocabulary);
+    const std::int64_t all = std::int64_t{rows.batch} * rows.sequence;
+    queue.launch(CrossEntropyKernel<T>{saved.logits_grad.template as<T>(), row_losses.as<float>(), logits.as<float>(),
+                                       targets.as<int>(), tokens, vocabulary, 1.0F / static_cast<float>(all)});
+    queue.launch(LossKernel{loss, row_losses.as<float>(), tokens, 1.0 / static_cast<double>(all)});
+    // A double is shown as the two floats that its bits make.
+    layers_.place().show(CheckedTensor::Loss, static_cast<float*>(static_cast<void*>(loss)), 2);
+    layers_.show(CheckedTensor::LogitsGradient, saved.logits_grad);
 }
 
-double headForward(std::span<const Weights<float>> parts, const PieceTokens& data, float share,
-                   const Matrix<float>& input, HeadKept& kept, LayerProbe* probe) {
-    kept.normalised = normalise(input);
-    show(probe, CheckedTensor::Normalised, kept.normalised.values);
-    show(probe, CheckedTensor::Deviations, kept.normalised.inverse_deviations);
-    auto loss = crossEntropy(apply(parts[1], scaled(parts[0], kept.normalised.values)), data.targets, share);
-    kept.logits_grad = std::move(loss.logits_grad);
-    showNumber(probe, CheckedTensor::Loss, loss.sum);
-    show(probe, CheckedTensor::LogitsGradient, kept.logits_grad);
-    return loss.sum;
-}
-
-Matrix<float> headInputGradient(std::span<const Weights<float>> parts, HeadKept& kept, LayerProbe* probe) {
-    kept.normalised_grad = inputGradient(parts[1], kept.logits_grad);
-    show(probe, CheckedTensor::NormalisedGradient, kept.normalised_grad);
-    Matrix<float> grad = normInputGradient(parts[0], kept.normalised, kept.normalised_grad);
-    kept.normalised.inverse_deviations.resize(0);
-    show(probe, CheckedTensor::InputGradient, grad);
+template <class T>
+Buffer Head<T>::backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const {
+    normalised_grad = layers_.inputGradient(kLinear, saved.logits_grad, rows.tokens());
+    layers_.show(CheckedTensor::NormalisedGradient, normalised_grad);
+    Buffer grad = layers_.normInputGradient(kNorm, saved.normalised, normalised_grad, {}, rows.tokens());
+    layers_.show(CheckedTensor::InputGradient, grad);
     return grad;
 }
 
-Parameters<float> headWeightGradient(std::span<const Weights<float>> parts, const HeadKept& kept, LayerProbe* probe) {
-    Parameters<float> result;
-    result.push_back(normWeightGradient(kept.normalised.values, kept.normalised_grad));
-    result.push_back(weightGradient(scaled(parts[0], kept.normalised.values), kept.logits_grad));
-    showWeights(probe, CheckedTensor::WeightGradient, result);
-    return result;
+template <class T>
+void Head<T>::backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const {
+    layers_.normWeightGradient(kNorm, saved.normalised, saved.normalised_grad, rows.tokens(), target);
+    layers_.weightGradient(kLinear, layers_.scaled(kNorm, saved.normalised, rows.tokens()), saved.logits_grad,
+                           rows.tokens(), target);
 }
 
-void showWeights(LayerProbe* probe, CheckedTensor tensor, std::span<Weights<float>> parts) {
-    if (probe == nullptr) return;
-    for (Weights<float>& part : parts) {
-        show(probe, tensor, part.weight);
-        if (part.bias.size() > 0) show(probe, tensor, part.bias);
-    }
-}
+template class Embedding<float>;
+template class Embedding<Bf16>;
+template class Head<float>;
+template class Head<Bf16>;
 
 } // namespace bubblescope::runtime

@@ -1,55 +1,61 @@
 #pragma once
 
-#include "runtime/model/layer_watch.h"
 #include "runtime/model/layers.h"
 
-#include <span>
-#include <vector>
+#include <cstdint>
 
 namespace bubblescope::runtime {
 
-// The ends of a GPT, in the manner of TransformerBlock: pure functions of their arguments that show each tensor to a
-// probe, which may be null.
+// The ends of a GPT, in the manner of TransformerBlock.
 
-/// Of one piece, token by token; positions count within the sequence.
-struct PieceTokens {
-    std::vector<int> tokens;
-    std::vector<int> targets;
-    std::vector<int> positions;
+/// The first layer: the sum of a token's and its position's embedding. Its parameters are both tables; the gradient for
+/// its input is that for its output.
+template <class T>
+class Embedding {
+public:
+    explicit Embedding(const Layers<T>& layers) : layers_(layers) {}
+
+    /// `tokens`: an int per row.
+    [[nodiscard]] Buffer forward(const Buffer& tokens, const PieceRows& rows) const;
+    void backwardWeight(const Buffer& tokens, const Buffer& output_grad, const PieceRows& rows,
+                        GradientSum::Target target) const;
+
+private:
+    [[nodiscard]] std::int64_t width() const { return layers_.columns(0); }
+    [[nodiscard]] std::int64_t vocabulary() const { return layers_.parameters().part(0).rows; }
+
+    Layers<T> layers_;
 };
 
-/// What the head leaves behind between its ops.
-struct HeadKept {
-    Normalised<float> normalised;  ///< F to W; its deviations to I
-    Matrix<float> logits_grad;     ///< F to W
-    Matrix<float> normalised_grad; ///< I to W
+/// The last layer: a normalisation, a linear part whose outputs are logits, and the cross-entropy with the tokens that
+/// follow. Its parameters are those of the first two.
+template <class T>
+class Head {
+public:
+    /// What a piece leaves behind between its ops.
+    struct Saved {
+        Normalised normalised;  ///< to W; its deviations to I
+        Buffer logits_grad;     ///< to W
+        Buffer normalised_grad; ///< from I to W
 
-    [[nodiscard]] std::int64_t bytes() const {
-        return normalised.bytes() + bytesOf(logits_grad) + bytesOf(normalised_grad);
-    }
+        [[nodiscard]] std::int64_t bytes() const {
+            return normalised.bytes() + logits_grad.bytes() + normalised_grad.bytes();
+        }
+    };
+
+    explicit Head(const Layers<T>& layers) : layers_(layers) {}
+
+    /// `targets`: an int per row. Leaves in `loss` the piece's share of its micro-batch's mean loss, of which the
+    /// gradient is made.
+    void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, double* loss) const;
+    /// `normalised_grad` is filled.
+    [[nodiscard]] Buffer backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const;
+    void backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const;
+
+private:
+    enum : std::size_t { kNorm, kLinear };
+
+    Layers<T> layers_;
 };
-
-template <class Values>
-void show(LayerProbe* probe, CheckedTensor tensor, Values& values) {
-    if (probe != nullptr) probe->touch(tensor, values.data(), values.size());
-}
-
-/// `tables`: of tokens and of positions.
-[[nodiscard]] Matrix<float> embed(std::span<const Weights<float>> tables, const PieceTokens& data, LayerProbe* probe);
-/// The tables' gradient is that of their output.
-[[nodiscard]] Matrix<float> embeddingInputGradient(Matrix<float> output_grad, LayerProbe* probe);
-[[nodiscard]] Parameters<float> embeddingWeightGradient(std::span<const Weights<float>> tables, const PieceTokens& data,
-                                                        const Matrix<float>& output_grad, LayerProbe* probe);
-
-/// `parts`: the final normalisation and the head. Returns the sum of the tokens' losses, of `share` times which `kept`
-/// gets the gradient.
-[[nodiscard]] double headForward(std::span<const Weights<float>> parts, const PieceTokens& data, float share,
-                                 const Matrix<float>& input, HeadKept& kept, LayerProbe* probe);
-[[nodiscard]] Matrix<float> headInputGradient(std::span<const Weights<float>> parts, HeadKept& kept, LayerProbe* probe);
-[[nodiscard]] Parameters<float> headWeightGradient(std::span<const Weights<float>> parts, const HeadKept& kept,
-                                                   LayerProbe* probe);
-
-/// Shows each part's weights and biases.
-void showWeights(LayerProbe* probe, CheckedTensor tensor, std::span<Weights<float>> parts);
 
 } // namespace bubblescope::runtime

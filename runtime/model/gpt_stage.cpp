@@ -1,336 +1,374 @@
 #include "runtime/model/gpt_stage.h"
 
-#include "runtime/model/known_answers.h"
-#include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
+#include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope::runtime {
-namespace {
 
-template <class Dense>
-std::uint64_t hashBytes(std::uint64_t hash, const Dense& values) {
-    const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
-    const std::size_t count = static_cast<std::size_t>(values.size()) * sizeof(float);
-    for (std::size_t i = 0; i < count; ++i)
-        hash = (hash ^ bytes[i]) * kFnvPrime;
-    return hash;
+template <class T>
+std::int64_t GptStage<T>::SavedActivations::bytes() const {
+    std::int64_t sum = embedding_grad.bytes() + head.bytes();
+    for (const auto& block : blocks)
+        sum += block.bytes();
+    return sum;
 }
 
-/// What an op takes of the slices before its own.
-void keepSlices(std::span<TransformerBlock<float>::Kept* const> earlier, GptReplay& replay) {
-    for (const auto* const slice : earlier) {
-        auto& copy = replay.earlier.emplace_back();
-        copy.columns = slice->columns;
-        copy.later_grad = slice->later_grad;
-    }
-}
-
-} // namespace
-
-GptStage::GptStage(const ModelConfig& config, StageTask task)
-    : config_(config), task_(std::move(task)), first_(task_.place == 0), last_(task_.place == task_.places - 1),
-      optimizer_(config.optimizer), gradients_(task_.pieces) {
-    initialise();
-}
-
-void GptStage::initialise() {
-    const Synthetic synthetic(config_.seed);
-    for (const PartLayout& part : stageLayout(config_, task_)) {
-        Matrix<float> weight =
-            part.ones ? Matrix<float>::Ones(part.rows, part.columns).eval()
-                      : synthetic.uniform(Synthetic::Stream::Weights, part.name, part.rows, part.columns, part.scale);
-        parameters_.push_back(
-            {shardOf(std::move(weight), part, task_.shard), Row<float>::Zero(biasesOf(part, task_.shard))});
-        decays_.push_back(part.decays);
-    }
-}
-
-GptStage::Block GptStage::block(int i, ShardSums<float>* sums, LayerProbe* probe) const {
-    return {blockWeights(i), shape(), sums, probe};
-}
-
-std::span<Weights<float>> GptStage::partsOf(int layer) {
-    const std::span all(parameters_);
-    if (layer == 0) return all.first(2);
-    const int i = layer - 1 - config_.layersBefore(task_.place);
-    if (i >= config_.layersAt(task_.place)) return all.last(2);
-    return all.subspan(firstBlock() + static_cast<std::size_t>(i) * Block::kParts, Block::kParts);
-}
-
-LayerRange GptStage::layers() const {
-    const int first = first_ ? 0 : 1 + config_.layersBefore(task_.place);
-    return {first, config_.layersAt(task_.place) + (first_ ? 1 : 0) + (last_ ? 1 : 0)};
-}
-
-void GptStage::showWeights(int layer, LayerProbe& probe) {
-    runtime::showWeights(&probe, CheckedTensor::Weights, partsOf(layer));
-}
-
-void GptStage::computeKnown(CheckedTensor tensor, LayerProbe& probe) {
-    runtime::computeKnown(tensor, probe);
-}
-
-PieceTokens GptStage::tokensOf(Piece piece) const {
-    const auto data = config_.text->sequences(config_.seed, step_, piece.sample.value, config_.batch, config_.sequence);
-    const int begin = config_.sequence * piece.slice / task_.slices;
-    const int end = config_.sequence * (piece.slice + 1) / task_.slices;
-    PieceTokens result;
-    for (int sequence = 0; sequence < config_.batch; ++sequence) {
-        for (int position = begin; position < end; ++position) {
-            const auto at = static_cast<std::size_t>(sequence * config_.sequence + position);
-            result.tokens.push_back(data.tokens[at]);
-            result.targets.push_back(data.targets[at]);
-            result.positions.push_back(position);
+template <class T>
+GptStage<T>::GptStage(std::shared_ptr<ComputeQueue> queue, const ModelConfig& config, StageTask task)
+    : queue_(std::move(queue)), config_(config), task_(std::move(task)), first_(task_.place == 0),
+      last_(task_.place == task_.places - 1), parameters_(*queue_, config_, task_),
+      gradients_(*queue_, task_.pieces, parameters_.size()), has_loss_(task_.pieces.size()) {
+    if (first_ || last_) {
+        const std::string_view text = config_.text->text();
+        text_ = reinterpret_cast<const unsigned char*>(text.data());
+        if (!queue_->device().sharesHostMemory()) {
+            text_copy_ = queue_->pool().take(static_cast<std::int64_t>(text.size()));
+            queue_->device().copyIn(text_copy_.as<void>(), text.data(), text_copy_.bytes(), queue_->stream());
+            text_ = text_copy_.as<unsigned char>();
         }
     }
-    return result;
+    if (last_) losses_ = queue_->pool().take(static_cast<std::int64_t>(task_.pieces.size() * sizeof(double)));
+    // What was queued here belongs to no op.
+    queue_->finish();
 }
 
-class GptStage::Watched {
-public:
-    Watched(GptStage& stage, LayerPart part, GptReplay::Layer layer, int number,
-            std::span<const Weights<float>> weights)
-        : watch_(stage.task_.watch), sums_(stage.task_.shard.size > 1 ? stage.task_.shard.sums : nullptr) {
-        if (watch_ == nullptr || !watch_->begin({part, number})) return;
-        replay_ = std::make_unique<GptReplay>(part, layer, weights);
-        replay_->shape = stage.shape();
-        if (sums_ == nullptr) return;
-        replay_->shared = true;
-        sums_ = &recorded_.emplace(*sums_, replay_->sums);
+template <class T>
+PieceRows GptStage<T>::rowsOf(Piece piece) const {
+    const auto begin = [&](int slice) { return config_.sequence * slice / task_.slices; };
+    return {config_.batch, begin(piece.slice), begin(piece.slice + 1) - begin(piece.slice), config_.sequence};
+}
+
+template <class T>
+LayerRange GptStage<T>::layers() const {
+    const int ends = (first_ ? 1 : 0) + (last_ ? 1 : 0);
+    return {first_ ? 0 : blockNumber(0), config_.layersAt(task_.place) + ends};
+}
+
+template <class T>
+ParameterView<T> GptStage<T>::parametersOf(int layer) const {
+    if (layer == 0) return parameters_.view(0, 2);
+    const int i = layer - blockNumber(0);
+    if (i >= config_.layersAt(task_.place)) return parameters_.view(parameters_.parts() - 2, 2);
+    const std::size_t before = first_ ? 2 : 0;
+    return parameters_.view(before + static_cast<std::size_t>(i) * BlockParts::kParts, BlockParts::kParts);
+}
+
+template <class T>
+void GptStage<T>::makeTokens(Piece piece, SavedActivations& saved) const {
+    const PieceRows rows = rowsOf(piece);
+    const auto bytes = rows.tokens() * static_cast<std::int64_t>(sizeof(int));
+    saved.tokens = queue_->pool().take(bytes);
+    saved.targets = queue_->pool().take(bytes);
+    queue_->launch(TokensKernel{saved.tokens.template as<int>(), saved.targets.template as<int>(), text_,
+                                static_cast<std::int64_t>(config_.text->text().size()),
+                                config_.text->places(config_.sequence), config_.seed,
+                                static_cast<std::uint64_t>(Synthetic::Stream::Data), step_, piece.sample.value,
+                                rows.batch, rows.begin, rows.length});
+}
+
+template <class T>
+Tensor GptStage<T>::forward(Piece piece, Tensor input) {
+    SavedActivations saved;
+    saved.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
+    if (first_ || last_) makeTokens(piece, saved);
+    Buffer x = first_ ? forwardEmbedding(piece, saved)
+                      : queue_->take(std::move(input), tokens(piece), config_.width, kStorage<T>);
+    for (std::size_t i = 0; i < saved.blocks.size(); ++i)
+        x = forwardBlock(piece, i, std::move(x), saved);
+    if (last_) forwardHead(piece, std::exchange(x, Buffer()), saved);
+    saved_bytes_ += saved.bytes();
+    saved_.insert_or_assign(piece, std::move(saved));
+    return last_ ? Tensor() : queue_->give(std::move(x), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+Tensor GptStage<T>::backwardInput(Piece piece, Tensor output_grad) {
+    SavedActivations& saved = savedOf(piece);
+    saved_bytes_ -= saved.bytes();
+    Buffer grad = last_ ? backwardHead(piece, saved)
+                        : queue_->take(std::move(output_grad), tokens(piece), config_.width, kStorage<T>);
+    for (std::size_t i = saved.blocks.size(); i-- > 0;)
+        grad = backwardBlock(piece, i, std::move(grad), saved);
+    saved.returned = true;
+    if (first_) saved.embedding_grad = backwardEmbedding(piece, std::exchange(grad, Buffer()));
+    saved_bytes_ += saved.bytes();
+    return first_ ? Tensor() : queue_->give(std::move(grad), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+void GptStage<T>::backwardWeight(Piece piece) {
+    SavedActivations& saved = savedOf(piece);
+    if (!saved.returned) throw std::logic_error("the weight gradient was asked for before the input's");
+    saved_bytes_ -= saved.bytes();
+    const GradientSum::Target target = gradients_.begin(piece);
+    if (first_) weightsOfEmbedding(piece, saved, target);
+    for (std::size_t i = 0; i < saved.blocks.size(); ++i)
+        weightsOfBlock(piece, i, saved, target);
+    if (last_) weightsOfHead(piece, saved, target);
+    gradients_.end(piece);
+    saved_.erase(piece);
+}
+
+template <class T>
+Tensor GptStage<T>::takeGradient() {
+    return queue_->give(gradients_.take(), parameters_.size(), 1, Storage::Float);
+}
+
+template <class T>
+void GptStage<T>::applyGradient(const Tensor& sum) {
+    if (parameters_.size() > 0) {
+        const void* const values = queue_->valuesOf(sum, parameters_.size(), 1, Storage::Float);
+        parameters_.step(static_cast<const float*>(values), task_.microbatches);
     }
-
-    /// To be filled with the inputs; null where nothing is kept.
-    [[nodiscard]] GptReplay* replay() { return replay_.get(); }
-    [[nodiscard]] LayerProbe* probe() { return watch_; }
-    [[nodiscard]] ShardSums<float>* sums() { return sums_; }
-
-    template <class Computed>
-    Computed end(Computed computed) {
-        if (watch_ != nullptr) watch_->end(std::move(replay_));
-        return computed;
-    }
-
-private:
-    LayerWatch* watch_;
-    std::unique_ptr<GptReplay> replay_;
-    ShardSums<float>* sums_;
-    std::optional<RecordedSums> recorded_;
-};
-
-Matrix<float> GptStage::forwardEmbedding(Piece piece) {
-    const PieceTokens data = tokensOf(piece);
-    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Embedding, 0, tables());
-    if (auto* const replay = watched.replay()) replay->tokens = data;
-    return watched.end(embed(tables(), data, watched.probe()));
-}
-
-Matrix<float> GptStage::forwardBlock(Piece piece, int i, Matrix<float> input, Kept& keep) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::vector<Block::Kept*> earlier = earlierSlices(piece, at);
-    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
-    if (auto* const replay = watched.replay()) {
-        replay->input = input;
-        keepSlices(earlier, *replay);
-    }
-    return watched.end(block(i, watched.sums(), watched.probe()).forward(std::move(input), earlier, keep.blocks[at]));
-}
-
-void GptStage::forwardHead(Piece piece, const Matrix<float>& output, Kept& keep) {
-    const float share = 1.0F / static_cast<float>(config_.batch * config_.sequence);
-    const PieceTokens data = tokensOf(piece);
-    Watched watched(*this, LayerPart::Forward, GptReplay::Layer::Head, headNumber(), headParts());
-    if (auto* const replay = watched.replay()) {
-        replay->input = output;
-        replay->tokens = data;
-        replay->share = share;
-    }
-    const double sum = watched.end(headForward(headParts(), data, share, output, keep.head, watched.probe()));
-    losses_[piece] = sum / static_cast<double>(config_.batch * config_.sequence);
-}
-
-Matrix<float> GptStage::backwardHead(Kept& keep) {
-    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Head, headNumber(), headParts());
-    if (auto* const replay = watched.replay()) replay->head = keep.head;
-    return watched.end(headInputGradient(headParts(), keep.head, watched.probe()));
-}
-
-Matrix<float> GptStage::backwardBlock(Piece piece, int i, Matrix<float> grad, Kept& keep) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::vector<Block::Kept*> earlier = earlierSlices(piece, at);
-    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
-    if (auto* const replay = watched.replay()) {
-        replay->input = grad;
-        replay->kept = keep.blocks[at];
-        keepSlices(earlier, *replay);
-    }
-    for (Block::Kept* const slice : earlier)
-        kept_bytes_ -= bytesOf(slice->later_grad);
-    grad = block(i, watched.sums(), watched.probe()).backwardInput(std::move(grad), earlier, keep.blocks[at]);
-    for (Block::Kept* const slice : earlier)
-        kept_bytes_ += bytesOf(slice->later_grad);
-    return watched.end(std::move(grad));
-}
-
-Matrix<float> GptStage::backwardEmbedding(Matrix<float> grad) {
-    Watched watched(*this, LayerPart::InputGradient, GptReplay::Layer::Embedding, 0, tables());
-    if (auto* const replay = watched.replay()) replay->input = grad;
-    return watched.end(embeddingInputGradient(std::move(grad), watched.probe()));
-}
-
-Parameters<float> GptStage::weightsOfEmbedding(Piece piece, const Kept& keep) {
-    const PieceTokens data = tokensOf(piece);
-    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Embedding, 0, tables());
-    if (auto* const replay = watched.replay()) {
-        replay->tokens = data;
-        replay->input = keep.embedding_grad;
-    }
-    return watched.end(embeddingWeightGradient(tables(), data, keep.embedding_grad, watched.probe()));
-}
-
-Parameters<float> GptStage::weightsOfBlock(int i, const Kept& keep) {
-    const Block::Kept& of_block = keep.blocks[static_cast<std::size_t>(i)];
-    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Block, blockNumber(i), blockWeights(i));
-    if (auto* const replay = watched.replay()) replay->kept = of_block;
-    return watched.end(block(i, watched.sums(), watched.probe()).backwardWeight(of_block));
-}
-
-Parameters<float> GptStage::weightsOfHead(const Kept& keep) {
-    Watched watched(*this, LayerPart::WeightGradient, GptReplay::Layer::Head, headNumber(), headParts());
-    if (auto* const replay = watched.replay()) replay->head = keep.head;
-    return watched.end(headWeightGradient(headParts(), keep.head, watched.probe()));
-}
-
-Tensor GptStage::forward(Piece piece, Tensor input) {
-    Matrix<float> x = first_ ? forwardEmbedding(piece) : std::move(input).host();
-    Kept keep;
-    keep.blocks.resize(static_cast<std::size_t>(config_.layersAt(task_.place)));
-    for (int i = 0; i < config_.layersAt(task_.place); ++i)
-        x = forwardBlock(piece, i, std::move(x), keep);
-    if (last_) {
-        forwardHead(piece, x, keep);
-        x.resize(0, 0);
-    }
-    kept_bytes_ += keep.bytes();
-    kept_.insert_or_assign(piece, std::move(keep));
-    return x;
-}
-
-Tensor GptStage::backwardInput(Piece piece, Tensor output_grad) {
-    Kept& keep = kept(piece);
-    // Later slices' gradients may have grown what earlier ones keep: count it where it is used.
-    kept_bytes_ -= keep.bytes();
-    Matrix<float> grad = last_ ? backwardHead(keep) : std::move(output_grad).host();
-    for (int i = config_.layersAt(task_.place); i-- > 0;)
-        grad = backwardBlock(piece, i, std::move(grad), keep);
-    keep.returned = true;
-    if (first_) keep.embedding_grad = backwardEmbedding(std::exchange(grad, {}));
-    kept_bytes_ += keep.bytes();
-    return grad;
-}
-
-void GptStage::backwardWeight(Piece piece) {
-    const Kept& keep = kept(piece);
-    if (!keep.returned) throw std::logic_error("the weight gradient was asked for before the input's");
-    Parameters<float> gradients;
-    const auto append = [&](Parameters<float> more) { std::ranges::move(more, std::back_inserter(gradients)); };
-    if (first_) append(weightsOfEmbedding(piece, keep));
-    for (int i = 0; i < config_.layersAt(task_.place); ++i)
-        append(weightsOfBlock(i, keep));
-    if (last_) append(weightsOfHead(keep));
-    gradients_.add(piece, std::move(gradients));
-    kept_bytes_ -= keep.bytes();
-    kept_.erase(piece);
-}
-
-Tensor GptStage::takeGradient() {
-    Matrix<float> column = Matrix<float>::Zero(parameterCount(), 1);
-    Eigen::Index at = 0;
-    const auto append = [&](const auto& values) {
-        std::copy_n(values.data(), values.size(), column.data() + at);
-        at += values.size();
-    };
-    for (const Weights<float>& part : gradients_.take()) { // none where no micro-batch passes
-        append(part.weight);
-        append(part.bias);
-    }
-    return column;
-}
-
-void GptStage::applyGradient(const Tensor& sum) {
-    optimizer_.step(runs(), sum.host() / static_cast<float>(task_.microbatches));
     ++step_;
 }
 
-double GptStage::takeLoss() {
+template <class T>
+double GptStage<T>::takeLoss() {
+    if (std::ranges::none_of(has_loss_, [](bool has) { return has; })) return 0.0;
+    std::vector<double> losses(has_loss_.size());
+    queue_->device().copyOut(losses.data(), losses_.as<void>(), losses_.bytes(), queue_->stream());
     double sum = 0.0;
-    for (const Piece piece : task_.pieces) {
-        const auto loss = losses_.find(piece);
-        if (loss != losses_.end()) sum += loss->second;
-    }
-    losses_.clear();
+    for (std::size_t i = 0; i < losses.size(); ++i)
+        sum += has_loss_[i] ? losses[i] : 0.0;
+    has_loss_.assign(has_loss_.size(), false);
     return sum / static_cast<double>(task_.microbatches);
 }
 
-int GptStage::sumsIn(OpKind kind) const {
+template <class T>
+int GptStage<T>::sumsIn(OpKind kind) const {
     return runtime::sumsIn(kind, config_, task_);
 }
 
-MemoryUse GptStage::memory() const {
-    const std::int64_t weights = parameterCount() * static_cast<std::int64_t>(sizeof(float));
-    return {weights, weights * gradients_.held(), optimizer_.bytes(), kept_bytes_};
+template <class T>
+MemoryUse GptStage<T>::memory() const {
+    return {parameters_.bytes(), gradients_.bytes(), parameters_.optimizerBytes(), saved_bytes_};
 }
 
-std::uint64_t GptStage::digest(std::uint64_t hash) const {
-    for (const Weights<float>& part : parameters_)
-        hash = hashBytes(hashBytes(hash, part.weight), part.bias);
+template <class T>
+std::uint64_t GptStage<T>::digest(std::uint64_t hash) const {
+    if (queue_->device().sharesHostMemory()) { // the bytes themselves: the same however the model is cut
+        for (const float value : parameters_.toHost()) {
+            for (unsigned shift = 0; shift < 32; shift += 8)
+                hash = (hash ^ ((bitsOf(value) >> shift) & 0xFFU)) * kFnvPrime;
+        }
+        return hash;
+    }
+    const std::uint64_t own = parameters_.digest();
+    for (unsigned shift = 0; shift < 64; shift += 8)
+        hash = (hash ^ ((own >> shift) & 0xFFU)) * kFnvPrime;
     return hash;
 }
 
-GptStage::Kept& GptStage::kept(Piece piece) {
-    const auto found = kept_.find(piece);
-    if (found == kept_.end()) throw std::logic_error("a backward op came before its forward op");
+template <class T>
+std::size_t GptStage<T>::numberOf(Piece piece) const {
+    return static_cast<std::size_t>(std::ranges::find(task_.pieces, piece) - task_.pieces.begin());
+}
+
+template <class T>
+typename GptStage<T>::SavedActivations& GptStage<T>::savedOf(Piece piece) {
+    const auto found = saved_.find(piece);
+    if (found == saved_.end()) throw std::logic_error("a backward op came before its forward op");
     return found->second;
 }
 
-std::vector<GptStage::Block::Kept*> GptStage::earlierSlices(Piece piece, std::size_t block) {
-    std::vector<Block::Kept*> earlier;
+template <class T>
+std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piece piece, std::size_t block) {
+    std::vector<typename Block::Saved*> earlier;
     for (int slice = 0; slice < piece.slice; ++slice) {
-        const auto found = kept_.find({piece.sample, slice});
-        if (found == kept_.end() || found->second.returned)
+        const auto found = saved_.find({piece.sample, slice});
+        if (found == saved_.end() || found->second.returned)
             throw std::logic_error("the slices of a sequence must pass a stage in order and come back in reverse");
         earlier.push_back(&found->second.blocks[block]);
     }
     return earlier;
 }
 
-std::vector<ParameterRun> GptStage::runs() {
-    std::vector<ParameterRun> runs;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-        Weights<float>& part = parameters_[i];
-        runs.push_back({part.weight.data(), part.weight.size(), decays_[i]});
-        runs.push_back({part.bias.data(), part.bias.size(), false});
+// The layers, each shown to the watch, and copied for it where it wants that.
+
+template <class T>
+class GptStage<T>::Watched {
+public:
+    Watched(GptStage& stage, Piece piece, LayerPart part, Layer layer, std::size_t block = 0)
+        : queue_(*stage.queue_), watch_(stage.task_.watch) {
+        const int number = layer == Layer::Embedding ? 0
+                           : layer == Layer::Block   ? stage.blockNumber(block)
+                                                     : stage.headNumber();
+        const bool copies = watch_ != nullptr && watch_->begin({part, number});
+        const ParameterView<T> parameters = stage.parametersOf(number);
+        weights_ = runOf(parameters.parts.front(), parameters.parts.back());
+        if (copies) {
+            captured_ = std::make_unique<CapturedGptLayer<T>>(stage.queue_, part, layer, parameters);
+            captured_->rows = stage.rowsOf(piece);
+            captured_->heads = stage.headsHere();
+        }
+        if (ShardSums* const group = stage.task_.shard.sums; group != nullptr && stage.task_.shard.size > 1) {
+            if (captured_) captured_->shared = true;
+            sums_.emplace(queue_, *group, captured_ ? &captured_->sums : nullptr);
+        }
     }
-    return runs;
+
+    /// To be filled with the inputs; null where nothing is copied.
+    [[nodiscard]] CapturedGptLayer<T>* captured() { return captured_.get(); }
+    [[nodiscard]] LayerPlace place() { return {queue_, queue_, sums_ ? &*sums_ : nullptr, watch_}; }
+
+    /// Weights' gradients are about to be added there.
+    void beginWeights(GradientSum::Target target) {
+        if (!captured_ || !target.accumulate) return;
+        Buffer& sum = captured_->gradient_sum;
+        sum = queue_.pool().take(weights_.size * bytesOf(Storage::Float));
+        queue_.device().copy(sum.template as<void>(), target.column + weights_.first, sum.bytes(), queue_.stream());
+    }
+    /// They have been.
+    void endWeights(GradientSum::Target target) {
+        place().show(CheckedTensor::WeightGradient, target.column + weights_.first, weights_.size);
+    }
+
+    void end() {
+        if (watch_ != nullptr) watch_->end(std::move(captured_));
+    }
+
+private:
+    ComputeQueue& queue_;
+    LayerWatch* watch_;
+    FlatRun weights_;
+    std::unique_ptr<CapturedGptLayer<T>> captured_;
+    std::optional<GroupSums> sums_;
+};
+
+template <class T>
+Buffer GptStage<T>::forwardEmbedding(Piece piece, const SavedActivations& saved) {
+    Watched watched(*this, piece, LayerPart::Forward, Layer::Embedding);
+    if (auto* const captured = watched.captured()) captured->tokens = queue_->copyOf(saved.tokens);
+    Buffer output = embedding(watched.place()).forward(saved.tokens, rowsOf(piece));
+    watched.end();
+    return output;
 }
 
-std::int64_t GptStage::parameterCount() const {
-    std::int64_t count = 0;
-    for (const Weights<float>& part : parameters_)
-        count += part.weight.size() + part.bias.size();
-    return count;
+template <class T>
+Buffer GptStage<T>::forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved) {
+    const auto earlier = earlierSlices(piece, i);
+    Watched watched(*this, piece, LayerPart::Forward, Layer::Block, i);
+    if (auto* const captured = watched.captured()) {
+        captured->input = queue_->copyOf(input);
+        for (const auto* const slice : earlier)
+            captured->earlier.push_back(CapturedGptLayer<T>::copyOfSlice(*slice, *queue_));
+    }
+    Buffer output = block(i, watched.place()).forward(std::move(input), tokens(piece), earlier, saved.blocks[i]);
+    watched.end();
+    return output;
 }
 
-std::int64_t GptStage::Kept::bytes() const {
-    std::int64_t sum = bytesOf(embedding_grad) + head.bytes();
-    for (const Block::Kept& block : blocks)
-        sum += block.bytes();
-    return sum;
+template <class T>
+void GptStage<T>::forwardHead(Piece piece, Buffer input, SavedActivations& saved) {
+    Watched watched(*this, piece, LayerPart::Forward, Layer::Head);
+    const std::size_t number = numberOf(piece);
+    head(watched.place()).forward(input, saved.targets, rowsOf(piece), saved.head, losses_.as<double>() + number);
+    has_loss_[number] = true;
+    if (auto* const captured = watched.captured()) {
+        captured->input = std::move(input);
+        captured->targets = queue_->copyOf(saved.targets);
+    }
+    watched.end();
 }
+
+template <class T>
+Buffer GptStage<T>::backwardHead(Piece piece, SavedActivations& saved) {
+    Watched watched(*this, piece, LayerPart::InputGradient, Layer::Head);
+    Buffer grad = head(watched.place()).backwardInput(saved.head, saved.head.normalised_grad, rowsOf(piece));
+    Normalised& normalised = saved.head.normalised;
+    if (auto* const captured = watched.captured()) {
+        captured->head.logits_grad = queue_->copyOf(saved.head.logits_grad);
+        captured->head.normalised.values = queue_->copyOf(normalised.values);
+        captured->head.normalised.inverse_deviations = std::move(normalised.inverse_deviations);
+    }
+    normalised.inverse_deviations = Buffer();
+    watched.end();
+    return grad;
+}
+
+template <class T>
+Buffer GptStage<T>::backwardBlock(Piece piece, std::size_t i, Buffer grad, SavedActivations& saved) {
+    const auto earlier = earlierSlices(piece, i);
+    Watched watched(*this, piece, LayerPart::InputGradient, Layer::Block, i);
+    if (auto* const captured = watched.captured()) {
+        captured->input = queue_->copyOf(grad);
+        captured->saved = CapturedGptLayer<T>::copyForBackward(saved.blocks[i], *queue_);
+        for (const auto* const slice : earlier)
+            captured->earlier.push_back(CapturedGptLayer<T>::copyOfSlice(*slice, *queue_));
+    }
+    for (const auto* const slice : earlier)
+        saved_bytes_ -= slice->later_grad.bytes();
+    grad = block(i, watched.place()).backwardInput(std::move(grad), tokens(piece), earlier, saved.blocks[i]);
+    for (const auto* const slice : earlier)
+        saved_bytes_ += slice->later_grad.bytes();
+    watched.end();
+    return grad;
+}
+
+template <class T>
+Buffer GptStage<T>::backwardEmbedding(Piece piece, Buffer grad) {
+    Watched watched(*this, piece, LayerPart::InputGradient, Layer::Embedding);
+    if (auto* const captured = watched.captured()) captured->input = queue_->copyOf(grad);
+    watched.place().template show<T>(CheckedTensor::InputGradient, grad);
+    watched.end();
+    return grad;
+}
+
+template <class T>
+void GptStage<T>::weightsOfEmbedding(Piece piece, SavedActivations& saved, GradientSum::Target target) {
+    Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Embedding);
+    watched.beginWeights(target);
+    embedding(watched.place()).backwardWeight(saved.tokens, saved.embedding_grad, rowsOf(piece), target);
+    watched.endWeights(target);
+    if (auto* const captured = watched.captured()) {
+        captured->tokens = queue_->copyOf(saved.tokens);
+        captured->input = std::move(saved.embedding_grad);
+    }
+    watched.end();
+}
+
+template <class T>
+void GptStage<T>::weightsOfBlock(Piece piece, std::size_t i, SavedActivations& saved, GradientSum::Target target) {
+    Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Block, i);
+    watched.beginWeights(target);
+    block(i, watched.place()).backwardWeight(saved.blocks[i], tokens(piece), target);
+    watched.endWeights(target);
+    if (auto* const captured = watched.captured()) captured->saved = std::move(saved.blocks[i]);
+    watched.end();
+}
+
+template <class T>
+void GptStage<T>::weightsOfHead(Piece piece, SavedActivations& saved, GradientSum::Target target) {
+    Watched watched(*this, piece, LayerPart::WeightGradient, Layer::Head);
+    watched.beginWeights(target);
+    head(watched.place()).backwardWeight(saved.head, rowsOf(piece), target);
+    watched.endWeights(target);
+    if (auto* const captured = watched.captured()) captured->head = std::move(saved.head);
+    watched.end();
+}
+
+template <class T>
+void GptStage<T>::showWeights(int layer, LayerProbe& probe) {
+    const ParameterView<T> parameters = parametersOf(layer);
+    const FlatRun run = runOf(parameters.parts.front(), parameters.parts.back());
+    const LayerPlace place{*queue_, queue_->current(), nullptr, &probe};
+    place.show(CheckedTensor::Weights, parameters.exact + run.first, run.size);
+    if (parameters_.hasRounded()) place.show(CheckedTensor::Weights, parameters.rounded + run.first, run.size);
+}
+
+template <class T>
+void GptStage<T>::computeKnown(CheckedTensor tensor, LayerProbe& probe) {
+    if (!known_) known_.emplace(queue_->current());
+    known_->compute(tensor, {*queue_, queue_->current(), nullptr, &probe});
+}
+
+template class GptStage<float>;
+template class GptStage<Bf16>;
 
 } // namespace bubblescope::runtime

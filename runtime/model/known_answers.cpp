@@ -1,26 +1,37 @@
 #include "runtime/model/known_answers.h"
 
-#include "runtime/model/number_hash.h"
+#include "runtime/accelerator/kernels/number_hash.h"
 
 #include <array>
+#include <cstddef>
+#include <vector>
 
 namespace bubblescope::runtime {
 namespace {
 
-constexpr Eigen::Index kRows = 48;
-constexpr Eigen::Index kInner = 64;
-constexpr Eigen::Index kColumns = 40;
+constexpr std::int64_t kRows = 48;
+constexpr std::int64_t kInner = 64;
+constexpr std::int64_t kColumns = 40;
 
-/// Whole numbers from -8 to 7.
-Matrix<float> wholeNumbers(std::uint64_t name, Eigen::Index rows, Eigen::Index columns) {
-    Matrix<float> values(rows, columns);
-    for (Eigen::Index row = 0; row < rows; ++row) {
-        for (Eigen::Index column = 0; column < columns; ++column) {
-            const auto index = static_cast<std::uint64_t>(row * columns + column);
-            values(row, column) = static_cast<float>(static_cast<int>(numberOf(1, name, index) >> 60U) - 8);
+/// Whole numbers from -8 to 7, stored as U, column by column or row by row.
+template <class U>
+std::vector<U> wholeNumbers(std::uint64_t name, std::int64_t rows, std::int64_t columns, bool by_row = false) {
+    std::vector<U> values(static_cast<std::size_t>(rows * columns));
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+            const std::int64_t index = row * columns + column;
+            const auto number = static_cast<int>(numberOf(1, name, static_cast<std::uint64_t>(index)) >> 60U) - 8;
+            store(values[static_cast<std::size_t>(by_row ? index : column * rows + row)], static_cast<float>(number));
         }
     }
     return values;
+}
+
+template <class U>
+Buffer putThere(WorkQueue& on, const std::vector<U>& values) {
+    Buffer buffer = on.pool().take(static_cast<std::int64_t>(values.size() * sizeof(U)));
+    on.device().copyIn(buffer.as<void>(), values.data(), buffer.bytes(), on.stream());
+    return buffer;
 }
 
 constexpr std::array<KnownAnswer, 3> kAnswers{{{CheckedTensor::Product, 0x6F57113B0B09DDE6ULL},
@@ -33,24 +44,45 @@ std::span<const KnownAnswer> knownAnswers() {
     return kAnswers;
 }
 
-const KnownInputs& knownInputs() {
-    static const KnownInputs inputs{wholeNumbers(1, kRows, kInner),
-                                    {wholeNumbers(2, kInner, kColumns), wholeNumbers(3, 1, kColumns)}};
-    return inputs;
+template <class T>
+KnownComputation<T>::KnownComputation(WorkQueue& on)
+    : input_(putThere(on, wholeNumbers<T>(1, kRows, kInner))),
+      rows_(putThere(on, wholeNumbers<T>(1, kRows, kInner, true))),
+      exact_(putThere(on, wholeNumbers<float>(1, kRows, kInner))),
+      weight_(putThere(on, wholeNumbers<T>(2, kInner, kColumns))) {
+    std::vector<float> biases;
+    for (const float bias : wholeNumbers<float>(3, 1, kColumns))
+        biases.insert(biases.end(), kRows, bias);
+    bias_ = putThere(on, biases);
 }
 
-void computeKnown(CheckedTensor tensor, LayerProbe& probe) {
-    const auto& [input, linear] = knownInputs();
+template <class T>
+void KnownComputation<T>::compute(CheckedTensor tensor, const LayerPlace& place) const {
+    WorkQueue& on = place.on;
+    Buffer answer;
     if (tensor == CheckedTensor::Product) {
-        Matrix<float> product = apply(linear, input);
-        probe.touch(tensor, product.data(), product.size());
+        answer = on.copyOf(bias_);
+        Gemm gemm;
+        gemm.rows = kRows;
+        gemm.columns = kColumns;
+        gemm.inner = kInner;
+        gemm.in = kStorage<T>;
+        gemm.out = Storage::Float;
+        gemm.a = {input_.as<void>(), gemm.rows, 0, false};
+        gemm.b = {weight_.as<void>(), gemm.inner, 0, false};
+        gemm.result = {answer.as<void>(), gemm.rows, 0, false};
+        gemm.accumulate = true;
+        on.device().multiply(gemm, on.stream());
     } else if (tensor == CheckedTensor::Sums) {
-        Row<float> sums = weightGradient(input, input).bias;
-        probe.touch(tensor, sums.data(), sums.size());
+        answer = on.pool().take(kInner * bytesOf(Storage::Float));
+        on.launch(BiasGradientKernel<T>{answer.as<float>(), rows_.as<T>(), kRows, kInner, false});
     } else {
-        Matrix<float> copy = input;
-        probe.touch(tensor, copy.data(), copy.size());
+        answer = on.copyOf(exact_);
     }
+    place.show<float>(tensor, answer);
 }
+
+template class KnownComputation<float>;
+template class KnownComputation<Bf16>;
 
 } // namespace bubblescope::runtime

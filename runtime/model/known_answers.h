@@ -1,6 +1,5 @@
 #pragma once
 
-#include "runtime/model/layer_watch.h"
 #include "runtime/model/layers.h"
 
 #include <cstdint>
@@ -19,13 +18,22 @@ struct KnownAnswer {
 /// it is the same on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 
-struct KnownInputs {
-    Matrix<float> input; ///< of all three
-    Weights<float> linear;
-};
-[[nodiscard]] const KnownInputs& knownInputs();
+/// Computes them on a device, from factors stored as T. The answers are in float and lie column by column.
+template <class T>
+class KnownComputation {
+public:
+    /// Takes the inputs there; waits.
+    explicit KnownComputation(WorkQueue& on);
 
-/// Computes one on the host and shows it.
-void computeKnown(CheckedTensor tensor, LayerProbe& probe);
+    /// Computes one and shows it.
+    void compute(CheckedTensor tensor, const LayerPlace& place) const;
+
+private:
+    Buffer input_; ///< column by column, as T
+    Buffer rows_;  ///< the same row by row
+    Buffer exact_; ///< as float, column by column
+    Buffer weight_;
+    Buffer bias_; ///< a row of it for each row of the product, in float
+};
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,7 @@
 #include "runtime/model/live_tensor.h"
 
 #include "core/aadiff/digest.h"
-#include "runtime/model/number_hash.h"
+#include "runtime/accelerator/kernels/number_hash.h"
 
 #include <bit>
 #include <cstddef>

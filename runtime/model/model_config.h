@@ -1,6 +1,5 @@
 #pragma once
 
-#include "runtime/model/adamw.h"
 #include "runtime/model/text_data.h"
 
 #include <cstdint>
@@ -11,6 +10,15 @@
 #include <vector>
 
 namespace bubblescope::runtime {
+
+/// AdamW (Loshchilov and Hutter 2019) with bias correction: decay is apart from the gradient's moments.
+struct AdamWConfig {
+    float learning_rate = 1e-3F;
+    float beta1 = 0.9F;
+    float beta2 = 0.95F;
+    float epsilon = 1e-8F;
+    float weight_decay = 0.1F;
+};
 
 /// The model that is trained: a GPT over byte tokens with learned positions, cut into one stage for each place in the
 /// pipeline (p·v, or p·v/2 where two pipelines hold it twice). The first stage has the embeddings, the last a final

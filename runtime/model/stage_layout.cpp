@@ -1,14 +1,12 @@
 #include "runtime/model/stage_layout.h"
 
-#include "runtime/model/transformer_block.h"
-
 #include <algorithm>
 #include <cmath>
 
 namespace bubblescope::runtime {
 
 std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task) {
-    using Block = TransformerBlock<float>;
+    using Block = BlockParts;
     const std::int64_t width = config.width;
     // A standard deviation of 0.02 as in GPT-2; what adds to the residual stream is smaller by the root of how much
     // does.
@@ -34,11 +32,11 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
     for (int i = 0; i < config.layersAt(task.place); ++i) {
         const std::uint64_t name = static_cast<std::uint64_t>(before + i) * Block::kParts;
         norm();
-        matrix(name + Block::kColumns, width, 3 * width, scale, PartLayout::Cut::Columns, 3);
+        matrix(name + Block::kQkv, width, 3 * width, scale, PartLayout::Cut::Columns, 3);
         matrix(name + Block::kProjection, width, width, residual, PartLayout::Cut::Rows);
         norm();
-        matrix(name + Block::kUp, width, 4 * width, scale, PartLayout::Cut::Columns);
-        matrix(name + Block::kDown, 4 * width, width, residual, PartLayout::Cut::Rows);
+        matrix(name + Block::kFc1, width, 4 * width, scale, PartLayout::Cut::Columns);
+        matrix(name + Block::kFc2, 4 * width, width, residual, PartLayout::Cut::Rows);
     }
     if (task.place == task.places - 1) {
         norm();
@@ -47,27 +45,13 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
     return parts;
 }
 
-Matrix<float> shardOf(Matrix<float> whole, const PartLayout& part, const TensorShard& shard) {
-    if (shard.size == 1 || part.cut == PartLayout::Cut::Whole) return whole;
-    if (part.cut == PartLayout::Cut::Rows) {
-        const Eigen::Index rows = whole.rows() / shard.size;
-        return whole.middleRows(shard.index * rows, rows);
-    }
-    const Eigen::Index group = whole.cols() / part.groups;
-    const Eigen::Index columns = group / shard.size;
-    Matrix<float> own(whole.rows(), part.groups * columns);
-    for (Eigen::Index g = 0; g < part.groups; ++g)
-        own.middleCols(g * columns, columns) = whole.middleCols(g * group + shard.index * columns, columns);
-    return own;
-}
-
 std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard) {
     return part.cut == PartLayout::Cut::Columns ? part.bias / shard.size : part.bias;
 }
 
 int sumsIn(OpKind kind, const ModelConfig& config, const StageTask& task) {
     const bool adds = kind == OpKind::Forward || producesInputGradient(kind);
-    return adds && task.shard.size > 1 ? TransformerBlock<float>::kSums * config.layersAt(task.place) : 0;
+    return adds && task.shard.size > 1 ? BlockParts::kSums * config.layersAt(task.place) : 0;
 }
 
 } // namespace bubblescope::runtime

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "runtime/model/tensor.h"
-
 #include <cstdint>
+#include <vector>
 
 namespace bubblescope::runtime {
 
@@ -18,9 +17,8 @@ public:
     /// Evenly distributed over all 64-bit values.
     [[nodiscard]] std::uint64_t number(Stream stream, std::uint64_t index) const;
 
-    /// Evenly distributed in [-scale, scale).
-    [[nodiscard]] Matrix<float> uniform(Stream stream, std::uint64_t index, Eigen::Index rows, Eigen::Index columns,
-                                        float scale) const;
+    /// `count` numbers, evenly distributed in [-scale, scale).
+    [[nodiscard]] std::vector<float> uniform(Stream stream, std::uint64_t index, std::int64_t count, float scale) const;
 
 private:
     std::uint64_t seed_;

@@ -2,55 +2,74 @@
 
 #include "runtime/model/live_tensor.h"
 
-#include <Eigen/Core>
-
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::runtime {
 
-// Rows are tokens, columns are features. Eigen works on one thread here and its results depend on values
-// and shapes alone, which is what makes runs comparable bit by bit. The maths is written for any scalar, so that tests
-// can hold gradients against finite differences in double precision; training uses float.
-template <class Scalar>
-using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-template <class Scalar>
-using Row = Eigen::Matrix<Scalar, 1, Eigen::Dynamic>;
-template <class Scalar>
-using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+/// Numbers on the host, row by row. Rows are tokens, columns are features; gradients of parameters are one column.
+class HostMatrix {
+public:
+    HostMatrix() = default;
+    HostMatrix(std::int64_t rows, std::int64_t cols, float value = 0.0F)
+        : rows_(rows), cols_(cols), values_(static_cast<std::size_t>(rows * cols), value) {}
+    HostMatrix(std::int64_t rows, std::int64_t cols, const float* values)
+        : rows_(rows), cols_(cols), values_(values, values + rows * cols) {}
 
-template <class Dense>
-[[nodiscard]] std::int64_t bytesOf(const Dense& values) {
-    return static_cast<std::int64_t>(values.size()) * static_cast<std::int64_t>(sizeof(typename Dense::Scalar));
-}
+    [[nodiscard]] std::int64_t rows() const { return rows_; }
+    [[nodiscard]] std::int64_t cols() const { return cols_; }
+    [[nodiscard]] std::int64_t size() const { return rows_ * cols_; }
+    [[nodiscard]] std::int64_t bytes() const { return size() * static_cast<std::int64_t>(sizeof(float)); }
+    [[nodiscard]] float* data() { return values_.data(); }
+    [[nodiscard]] const float* data() const { return values_.data(); }
+    [[nodiscard]] float& operator()(std::int64_t row, std::int64_t column) {
+        return values_[static_cast<std::size_t>(row * cols_ + column)];
+    }
+    [[nodiscard]] float operator()(std::int64_t row, std::int64_t column) const {
+        return values_[static_cast<std::size_t>(row * cols_ + column)];
+    }
+    /// Of one shape.
+    HostMatrix& operator+=(const HostMatrix& other) {
+        if (rows_ != other.rows_ || cols_ != other.cols_) throw std::logic_error("matrices differ in their shapes");
+        for (std::size_t i = 0; i < values_.size(); ++i)
+            values_[i] += other.values_[i];
+        return *this;
+    }
+    friend bool operator==(const HostMatrix&, const HostMatrix&) = default;
+
+private:
+    std::int64_t rows_ = 0;
+    std::int64_t cols_ = 0;
+    std::vector<float> values_;
+};
 
 /// A matrix in the memory of a device that is not the host. Work on it is queued on the device in the order of the
 /// calls; only toHost() waits for it.
 class DeviceArray {
 public:
     virtual ~DeviceArray() = default;
-    [[nodiscard]] virtual Eigen::Index rows() const = 0;
-    [[nodiscard]] virtual Eigen::Index cols() const = 0;
+    [[nodiscard]] virtual std::int64_t rows() const = 0;
+    [[nodiscard]] virtual std::int64_t cols() const = 0;
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
     /// The same values in memory of their own, on the same device.
     [[nodiscard]] virtual std::unique_ptr<DeviceArray> clone() const = 0;
     /// Adds what `other` holds, which must be on the same device and have the same shape.
     virtual void add(const DeviceArray& other) = 0;
-    [[nodiscard]] virtual Matrix<float> toHost() const = 0;
-    /// Its values, to be looked at in the order of the calls.
+    [[nodiscard]] virtual HostMatrix toHost() const = 0;
+    /// Its values, to be examined in the order of the calls.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live() = 0;
 };
 
 /// What stages hand to each other: a matrix, wherever its values are. The engine moves tensors, copies them and adds
-/// them up, and looks at none; on the host their values are a Matrix<float>.
+/// them up, and reads none.
 class Tensor {
 public:
     Tensor() = default;
-    Tensor(Matrix<float> values) : host_(std::move(values)) {} // NOLINT: a matrix is a tensor
-    template <class Derived>
-    Tensor(const Eigen::DenseBase<Derived>& values) : host_(values) {} // NOLINT: likewise
+    Tensor(HostMatrix values) : host_(std::move(values)) {} // NOLINT: a matrix is a tensor
     explicit Tensor(std::unique_ptr<DeviceArray> array) : device_(std::move(array)) {}
 
     Tensor(Tensor&&) noexcept = default;
@@ -60,21 +79,21 @@ public:
     ~Tensor() = default;
 
     [[nodiscard]] bool onHost() const { return device_ == nullptr; }
-    [[nodiscard]] Eigen::Index rows() const { return device_ ? device_->rows() : host_.rows(); }
-    [[nodiscard]] Eigen::Index cols() const { return device_ ? device_->cols() : host_.cols(); }
-    [[nodiscard]] Eigen::Index size() const { return rows() * cols(); }
+    [[nodiscard]] std::int64_t rows() const { return device_ ? device_->rows() : host_.rows(); }
+    [[nodiscard]] std::int64_t cols() const { return device_ ? device_->cols() : host_.cols(); }
+    [[nodiscard]] std::int64_t size() const { return rows() * cols(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
 
     /// Only of a tensor on the host.
-    [[nodiscard]] const Matrix<float>& host() const& {
+    [[nodiscard]] const HostMatrix& host() const& {
         requireHost();
         return host_;
     }
-    [[nodiscard]] Matrix<float>& host() & {
+    [[nodiscard]] HostMatrix& host() & {
         requireHost();
         return host_;
     }
-    [[nodiscard]] Matrix<float> host() && {
+    [[nodiscard]] HostMatrix host() && {
         requireHost();
         return std::move(host_);
     }
@@ -83,9 +102,9 @@ public:
     /// Leaves an empty tensor.
     [[nodiscard]] std::unique_ptr<DeviceArray> takeDevice() { return std::move(device_); }
     /// The values, from wherever they are.
-    [[nodiscard]] Matrix<float> toHost() const { return device_ ? device_->toHost() : host_; }
+    [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 
-    /// The values, to be looked at wherever they are.
+    /// The values, to be examined wherever they are.
     [[nodiscard]] std::unique_ptr<LiveTensor> live() {
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
     }
@@ -106,7 +125,7 @@ private:
         if (device_) throw std::logic_error("the values of this tensor are not on the host");
     }
 
-    Matrix<float> host_; ///< empty when on a device
+    HostMatrix host_; ///< empty when on a device
     std::unique_ptr<DeviceArray> device_;
 };
 

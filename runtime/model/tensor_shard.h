@@ -5,23 +5,13 @@
 namespace bubblescope::runtime {
 
 /// The ranks that share a stage (tensor parallelism), as one of them sees them.
-template <class Scalar>
 class ShardSums {
 public:
     virtual ~ShardSums() = default;
 
-    /// Replaces the rank's part by the sum of all ranks' parts, added up in the ranks' order, so that all end with the
-    /// same bits. Waits for the others, who must add up the same parts in the same order.
-    virtual void addUp(Matrix<Scalar>& part) = 0;
-};
-
-/// The same where ranks compute on devices.
-class DeviceSums {
-public:
-    virtual ~DeviceSums() = default;
-
-    /// Takes the rank's part, on its device and in float, and returns the sum of all ranks' parts there. Waits until
-    /// the others have queued theirs, not until they are computed.
+    /// Takes the rank's part, in float, and returns the sum of all ranks' parts, added up in the ranks' order, so that
+    /// all end with the same bits. The others must add up the same parts in the same order. On the host it waits for
+    /// them; on a device it waits until they have queued theirs, not until they are computed.
     [[nodiscard]] virtual Tensor addUp(Tensor part) = 0;
 };
 
@@ -30,10 +20,9 @@ public:
 /// first matrix some columns and of its second the rows to match. Normalisations, embeddings, the head and what is
 /// added behind a sum are whole on every rank.
 struct TensorShard {
-    int size = 1;                      ///< ranks that share
-    int index = 0;                     ///< this one
-    ShardSums<float>* sums = nullptr;  ///< needed where size is above 1, on the host
-    DeviceSums* device_sums = nullptr; ///< and on a device
+    int size = 1;              ///< ranks that share
+    int index = 0;             ///< this one
+    ShardSums* sums = nullptr; ///< needed where size is above 1
 };
 
 } // namespace bubblescope::runtime

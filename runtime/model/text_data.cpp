@@ -1,6 +1,6 @@
 #include "runtime/model/text_data.h"
 
-#include "runtime/model/number_hash.h"
+#include "runtime/accelerator/kernels/number_hash.h"
 #include "runtime/model/synthetic.h"
 
 #include <fstream>

@@ -1,71 +1,55 @@
 #pragma once
 
-#include "runtime/model/layer_watch.h"
-#include "runtime/model/layers.h"
-#include "runtime/model/tensor_shard.h"
+#include "runtime/model/attention.h"
 
 #include <array>
-#include <cstdint>
 #include <span>
 
 namespace bubblescope::runtime {
 
-/// One layer of a GPT (Radford et al. 2019): x + attention(norm(x)), then y + mlp(norm(y)), the MLP four times as wide
-/// with a GELU between. Its forward and its two backwards hand what they need from each other through `Kept`; nothing
-/// else is remembered. Instantiated for float and double.
-template <class Scalar>
+/// A pre-norm transformer block: x + projection(attention(qkv(ln1(x)))), and onto that fc2(gelu(fc1(ln2(…)))). The
+/// backward is in two halves, which schedules may run apart.
+template <class T>
 class TransformerBlock {
 public:
-    /// Places in the block's parameters.
-    enum Part : std::size_t { kNormBefore, kColumns, kProjection, kNormBetween, kUp, kDown, kParts };
+    using Parts = BlockParts;
 
-    /// Of one piece, between its ops.
-    struct Kept {
-        Normalised<Scalar> before;                       ///< F to W; its deviations to I
-        Matrix<Scalar> columns;                          ///< queries, keys, values: F to I
-        AttentionWeights<Scalar> weights;                ///< F to I
-        Matrix<Scalar> attended;                         ///< F to W
-        Normalised<Scalar> between;                      ///< as `before`
-        Matrix<Scalar> up;                               ///< before the GELU: F to W
-        Matrix<Scalar> later_grad;                       ///< for `columns`, from later slices: added to by their I
-        std::array<Matrix<Scalar>, kParts> output_grads; ///< for each part's output: I to W
+    /// What a piece leaves behind between its ops. F fills all of it but the gradients; I adds those for each part's
+    /// output and frees what only it needed. Inputs of the linears are made again from what is saved of the
+    /// normalisations: that is cheap and saves memory.
+    struct Saved {
+        Normalised ln1; ///< to W; its deviations to I
+        Buffer qkv;     ///< to I
+        Buffer weights; ///< of attention, to I; empty where they are made again
+        Buffer attended;
+        Normalised ln2;
+        Buffer hidden;                                  ///< before GELU
+        Buffer later_grad;                              ///< for keys and values, from later slices, in float
+        std::array<Buffer, Parts::kParts> output_grads; ///< I to W
 
         [[nodiscard]] std::int64_t bytes() const;
-        /// True between I and W.
-        [[nodiscard]] bool hasGradients() const { return output_grads[kDown].size() > 0; }
     };
 
-    /// How many sums a forward, or the input half of a backward, takes where ranks share the block.
-    static constexpr int kSums = 2;
-
-    /// `parameters` are the block's own: kParts entries; they must outlive the block. Where ranks share it they are
-    /// this rank's share, `shape` has its heads, and `sums` joins it to the others; null where the block is whole.
-    /// `probe` is shown what is computed in single precision; null for none.
-    TransformerBlock(std::span<const Weights<Scalar>> parameters, AttentionShape shape,
-                     ShardSums<Scalar>* sums = nullptr, LayerProbe* probe = nullptr)
-        : parameters_(parameters), shape_(shape), sums_(sums), probe_(probe) {}
+    /// `layers` have the block's parameters, `shape` the heads of this rank.
+    TransformerBlock(const Layers<T>& layers, int batch, int heads)
+        : layers_(layers), attention_(layers_, {batch, heads, layers.columns(Parts::kQkv) / 3}) {}
+    TransformerBlock(const TransformerBlock&) = delete;
+    TransformerBlock& operator=(const TransformerBlock&) = delete;
 
     /// `earlier` are those of the same sequences' slices before this one.
-    [[nodiscard]] Matrix<Scalar> forward(Matrix<Scalar> input, std::span<Kept* const> earlier, Kept& kept) const;
+    [[nodiscard]] Buffer forward(Buffer input, std::int64_t tokens, std::span<Saved* const> earlier,
+                                 Saved& saved) const;
     /// Slices of a sequence come back last to first.
-    [[nodiscard]] Matrix<Scalar> backwardInput(Matrix<Scalar> output_grad, std::span<Kept* const> earlier,
-                                               Kept& kept) const;
-    /// One entry per part.
-    [[nodiscard]] Parameters<Scalar> backwardWeight(const Kept& kept) const;
+    [[nodiscard]] Buffer backwardInput(Buffer output_grad, std::int64_t tokens, std::span<Saved* const> earlier,
+                                       Saved& saved) const;
+    void backwardWeight(const Saved& saved, std::int64_t tokens, GradientSum::Target target) const;
 
 private:
-    template <class Values>
-    void show(CheckedTensor tensor, Values& values) const;
-    /// Of a linear whose rows are shared out: each rank has part of the sum that a product is.
-    [[nodiscard]] Matrix<Scalar> applyRows(const Weights<Scalar>& linear, const Matrix<Scalar>& input) const;
-    /// Of a linear whose columns are shared out.
-    [[nodiscard]] Matrix<Scalar> columnsInputGradient(const Weights<Scalar>& linear,
-                                                      const Matrix<Scalar>& output_grad) const;
+    void show(CheckedTensor tensor, const Buffer& values) const { layers_.show(tensor, values); }
+    [[nodiscard]] std::int64_t width() const { return layers_.columns(Parts::kLn1); }
 
-    std::span<const Weights<Scalar>> parameters_;
-    AttentionShape shape_;
-    ShardSums<Scalar>* sums_;
-    LayerProbe* probe_;
+    Layers<T> layers_;
+    Attention<T> attention_;
 };
 
 } // namespace bubblescope::runtime

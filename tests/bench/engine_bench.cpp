@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override { return hash; }
 
 private:
-    static Tensor pass(Tensor tensor) { return tensor.empty() ? Tensor(Matrix<float>::Zero(1, 1)) : std::move(tensor); }
+    static Tensor pass(Tensor tensor) { return tensor.empty() ? Tensor(HostMatrix(1, 1)) : std::move(tensor); }
 };
 
 std::chrono::nanoseconds processorTime() {

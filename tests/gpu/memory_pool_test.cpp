@@ -1,4 +1,4 @@
-#include "runtime/backend/accelerator/memory_pool.h"
+#include "runtime/accelerator/memory_pool.h"
 #include "tests/support/emulated_device.h"
 
 #include <gtest/gtest.h>

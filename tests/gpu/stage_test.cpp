@@ -1,8 +1,8 @@
-// A whole stage on a device against the host's, and against itself where an order must not change a bit.
+// A whole stage on a device against the reference model, and against itself where an order must not change a bit.
 
-#include "runtime/backend/accelerator/device_stage.h"
 #include "runtime/model/gpt_stage.h"
 #include "tests/gpu/test_device.h"
+#include "tests/support/reference_model.h"
 
 #include <algorithm>
 #include <vector>
@@ -32,42 +32,31 @@ StageTask taskOf(int place, int places, int microbatches, int slices = 1) {
 }
 
 /// Weights start small and biases at zero, where a wrong sign or place of theirs could hide.
-void shake(GptStage& stage) {
+void shake(reference::Stage& stage) {
     float value = 0.11F;
-    for (Weights<float>& part : stage.parameters()) {
-        part.weight *= part.weight.rows() > 1 ? 8.0F : 1.0F;
-        for (float& bias : part.bias)
-            bias = value = -0.9F * value + 0.02F;
+    for (reference::Weights<double>& part : stage.parameters()) {
+        part.weight *= part.weight.rows() > 1 ? 8.0 : 1.0;
+        for (double& bias : part.bias) {
+            value = -0.9F * value + 0.02F;
+            bias = static_cast<double>(value);
+        }
     }
-}
-
-std::vector<float> valuesOf(GptStage& stage) {
-    std::vector<float> values;
-    for (const Weights<float>& part : stage.parameters()) {
-        values.insert(values.end(), part.weight.data(), part.weight.data() + part.weight.size());
-        values.insert(values.end(), part.bias.data(), part.bias.data() + part.bias.size());
-    }
-    return values;
-}
-
-Matrix<float> column(const std::vector<float>& values) {
-    return Eigen::Map<const Matrix<float>>(values.data(), static_cast<Eigen::Index>(values.size()), 1);
 }
 
 template <class T>
 class Stage : public testing::Test {
 protected:
-    std::unique_ptr<DeviceStage<T>> make(const ModelConfig& config, StageTask task) {
-        return std::make_unique<DeviceStage<T>>(queue_, config, std::move(task));
+    std::unique_ptr<GptStage<T>> make(const ModelConfig& config, StageTask task) {
+        return std::make_unique<GptStage<T>>(queue_, config, std::move(task));
     }
     Tensor onDevice(const Matrix<float>& rows) {
-        return Tensor(std::make_unique<QueuedArray>(queue_, device_.template putRows<T>(rows), rows.rows(), rows.cols(),
-                                                    kStorage<T>));
+        return queue_->give(device_.template putRows<T>(rows), rows.rows(), rows.cols(), kStorage<T>);
     }
     /// The gradient without gaps.
-    Matrix<float> gradientOf(DeviceStage<T>& stage) {
-        const Tensor sum = stage.takeGradient();
-        return column(stage.parameters().toHost(queuedArray(sum).buffer().template as<float>()));
+    Matrix<float> gradientOf(GptStage<T>& stage) { return gradientIn(stage, stage.takeGradient()); }
+    Matrix<float> gradientIn(GptStage<T>& stage, const Tensor& sum) {
+        const void* const values = queue_->valuesOf(sum, stage.parameters().size(), 1, Storage::Float);
+        return toColumn(stage.parameters().toHost(static_cast<const float*>(values)));
     }
     static constexpr bool kExact = sizeof(T) == sizeof(float);
 
@@ -79,53 +68,49 @@ protected:
 using Storages = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(Stage, Storages);
 
-TYPED_TEST(Stage, BeginsWithTheHostsWeights) {
+TYPED_TEST(Stage, BeginsWithTheStatedWeights) {
     for (const int place : {0, 1, 2}) {
-        GptStage host(smallModel(), taskOf(place, 3, 1));
+        const reference::Stage expected(smallModel(), taskOf(place, 3, 1));
         const auto stage = this->make(smallModel(), taskOf(place, 3, 1));
-        EXPECT_EQ(stage->parameters().toHost(), valuesOf(host)) << place;
+        EXPECT_EQ(stage->parameters().toHost(), expected.values()) << place;
     }
 }
 
-TYPED_TEST(Stage, ComputesWhatTheHostDoes) {
+TYPED_TEST(Stage, ComputesWhatTheReferenceDoes) {
     // Three stages, each driven by hand with the same tensors, so that what one rounds does not reach the others.
     constexpr int kMicrobatches = 2;
     const double close = this->kExact ? 1e-4 : 3e-2;
     const ModelConfig config = smallModel();
     const Eigen::Index tokens = config.batch * config.sequence;
     for (const int place : {0, 1, 2}) {
-        GptStage host(config, taskOf(place, 3, kMicrobatches));
-        shake(host);
+        reference::Stage expected(config, taskOf(place, 3, kMicrobatches));
+        shake(expected);
         const auto stage = this->make(config, taskOf(place, 3, kMicrobatches));
-        stage->parameters().fromHost(valuesOf(host));
+        stage->parameters().fromHost(expected.values());
         for (int m = 0; m < kMicrobatches; ++m) {
             const Piece piece{Microbatch{m}};
             const Matrix<float> input = rounded<TypeParam>(this->numbers_.matrix(tokens, config.width));
-            const Tensor expected = host.forward(piece, place == 0 ? Matrix<float>() : input);
+            const Matrix<double> expected_output = expected.forward(piece, input.template cast<double>());
             const Tensor output = stage->forward(piece, place == 0 ? Tensor() : this->onDevice(input));
             if (place < 2) {
-                EXPECT_LT(distance(output.toHost(), expected.host().template cast<double>()), close) << place;
+                EXPECT_LT(distance(toEigen(output.toHost()), expected_output), close) << place;
             }
             const Matrix<float> grad = rounded<TypeParam>(this->numbers_.matrix(tokens, config.width, 0.1F));
-            const Tensor expected_grad = host.backwardInput(piece, place == 2 ? Matrix<float>() : grad);
+            const Matrix<double> expected_grad = expected.backwardInput(piece, grad.template cast<double>());
             const Tensor input_grad = stage->backwardInput(piece, place == 2 ? Tensor() : this->onDevice(grad));
             if (place > 0) {
-                EXPECT_LT(distance(input_grad.toHost(), expected_grad.host().template cast<double>()), close) << place;
+                EXPECT_LT(distance(toEigen(input_grad.toHost()), expected_grad), close) << place;
             }
-            host.backwardWeight(piece);
+            expected.backwardWeight(piece);
             stage->backwardWeight(piece);
         }
-        EXPECT_NEAR(stage->takeLoss(), host.takeLoss(), this->kExact ? 1e-5 : 2e-2);
-        const Matrix<float> gradient = host.takeGradient().host();
+        EXPECT_NEAR(stage->takeLoss(), expected.loss(), this->kExact ? 1e-5 : 2e-2);
         const Tensor sum = stage->takeGradient();
-        EXPECT_LT(distance(column(stage->parameters().toHost(queuedArray(sum).buffer().template as<float>())),
-                           gradient.cast<double>()),
-                  close)
-            << place;
-        host.applyGradient(gradient);
+        EXPECT_LT(distance(this->gradientIn(*stage, sum), expected.gradient()), close) << place;
+        expected.step();
         stage->applyGradient(sum);
         // A first step of AdamW is the gradient's sign, which rounding flips where it is close to 0.
-        EXPECT_LT(distance(column(stage->parameters().toHost()), column(valuesOf(host)).template cast<double>()),
+        EXPECT_LT(distance(toColumn(stage->parameters().toHost()), toColumn(expected.values()).template cast<double>()),
                   this->kExact ? 1e-3 : 1e-1);
     }
 }
@@ -133,17 +118,17 @@ TYPED_TEST(Stage, ComputesWhatTheHostDoes) {
 TYPED_TEST(Stage, SlicesAddUpToTheMicrobatch) {
     constexpr int kSlices = 3; // 10 tokens: 3, 3 and 4
     const ModelConfig config = smallModel();
-    GptStage weights(config, taskOf(0, 1, 1));
+    reference::Stage weights(config, taskOf(0, 1, 1));
     shake(weights);
     const auto whole = this->make(config, taskOf(0, 1, 1));
-    whole->parameters().fromHost(valuesOf(weights));
+    whole->parameters().fromHost(weights.values());
     const Piece piece{Microbatch{0}};
     EXPECT_TRUE(whole->forward(piece, {}).empty());
     EXPECT_TRUE(whole->backwardInput(piece, {}).empty());
     whole->backwardWeight(piece);
 
     const auto sliced = this->make(config, taskOf(0, 1, 1, kSlices));
-    sliced->parameters().fromHost(valuesOf(weights));
+    sliced->parameters().fromHost(weights.values());
     EXPECT_THROW((void)sliced->forward({Microbatch{0}, 1}, {}), std::logic_error) << "attention needs the first slice";
     for (int slice = 0; slice < kSlices; ++slice)
         EXPECT_TRUE(sliced->forward({Microbatch{0}, slice}, {}).empty());
@@ -245,8 +230,8 @@ TYPED_TEST(Stage, RefusesOpsInAnImpossibleOrder) {
     stage->backwardWeight({Microbatch{0}});
     EXPECT_THROW((void)stage->takeGradient(), std::logic_error) << "micro-batch 1 is missing";
     const auto middle = this->make(smallModel(), taskOf(1, 3, 1));
-    EXPECT_THROW((void)middle->forward({Microbatch{0}}, Matrix<float>::Zero(20, 24)), std::logic_error)
-        << "a tensor on the host";
+    EXPECT_THROW((void)middle->forward({Microbatch{0}}, HostMatrix(19, 24)), std::logic_error)
+        << "a tensor of another shape, on the host";
 }
 
 } // namespace

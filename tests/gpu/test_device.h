@@ -2,7 +2,7 @@
 
 #include "runtime/backend/accelerator/rank_queue.h"
 #include "runtime/clock/host_clock.h"
-#include "runtime/model/tensor.h"
+#include "tests/support/eigen_matrix.h"
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@ private:
 constexpr TimeNs kAheadOfEachOther = 3600s;
 
 Message messageOf(float value, std::int64_t elements, TimeNs sent) {
-    return {Tensor(Matrix<float>::Constant(elements, 1, value)), sent};
+    return {Tensor(HostMatrix(elements, 1, value)), sent};
 }
 
 class Checks {
@@ -70,9 +70,10 @@ private:
         for (const int m : {2, 0, 3, 1}) {
             const auto taken = transport_.receive(previous(), key(m));
             if (!taken) return "nothing came: " + transport_.error()->text();
-            const Matrix<float>& values = taken->message.tensor.host();
+            const HostMatrix& values = taken->message.tensor.host();
             if (values.rows() != elements(m) || values.cols() != 1) return "a tensor of another shape came";
-            if ((values.array() != value(previous(), step, m)).any()) return "other numbers came than were sent";
+            if (values != HostMatrix(elements(m), 1, value(previous(), step, m)))
+                return "other numbers came than were sent";
             const TimeNs off = taken->message.sent - sent;
             if (off < -kSoon || off > kSoon)
                 return fmt::format("it was sent {} after, on the own clock", formatTime(off));

@@ -1,6 +1,6 @@
 #include "tests/support/emulated_device.h"
 
-#include "runtime/backend/accelerator/host_forms.h"
+#include "tests/support/gpu_order.h"
 
 #include <algorithm>
 #include <cstring>
@@ -294,9 +294,9 @@ void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
     submitCall(stream, "product", [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
 }
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                                                     \
-    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                 \
-        submitCall(stream, #Kernel, [kernel](EmulatedStream&) { runOnHost(kernel, Kernel::Form{}); }); \
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                                         \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                     \
+        submitCall(stream, #Kernel, [kernel](EmulatedStream&) { runInGpuOrder(kernel, Kernel::Form{}); }); \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH

@@ -1,6 +1,6 @@
 #include "runtime/backend/accelerator/accelerator_backend.h"
 
-#include "runtime/backend/accelerator/device_stage.h"
+#include "runtime/model/gpt_stage.h"
 
 #include <utility>
 
@@ -19,8 +19,8 @@ std::unique_ptr<StageModel> AcceleratorBackend::makeStage(RankDevice& device, co
                                                           StageTask task) {
     auto queue = dynamic_cast<RankQueue&>(device).shared_from_this();
     if (activations_ == Storage::Float)
-        return std::make_unique<DeviceStage<float>>(std::move(queue), model, std::move(task));
-    return std::make_unique<DeviceStage<Bf16>>(std::move(queue), model, std::move(task));
+        return std::make_unique<GptStage<float>>(std::move(queue), model, std::move(task));
+    return std::make_unique<GptStage<Bf16>>(std::move(queue), model, std::move(task));
 }
 
 Result<std::unique_ptr<DataChannel>> AcceleratorBackend::connect(RankDevice& device, const PeerJob& job,

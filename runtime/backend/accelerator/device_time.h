@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/accelerator/accelerator.h"
+#include "runtime/accelerator/accelerator.h"
 #include "runtime/clock/host_clock.h"
 
 #include <mutex>

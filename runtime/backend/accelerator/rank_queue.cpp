@@ -1,16 +1,23 @@
 #include "runtime/backend/accelerator/rank_queue.h"
 
+#include "runtime/accelerator/kernels/number_hash.h"
 #include "runtime/backend/accelerator/device_tensor.h"
-#include "runtime/model/number_hash.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 namespace bubblescope::runtime {
+namespace {
+
+/// Addresses of products' factors are multiples of 256 bytes in either storage.
+constexpr std::int64_t kAlignment = 128;
+
+} // namespace
 
 RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<DeviceTime> time)
-    : WorkQueue(std::move(accelerator), Accelerator::Priority::Usual),
+    : ComputeQueue(std::move(accelerator), Accelerator::Priority::Usual,
+                   {.saves_attention = false, .separate_gradients = false, .alignment = kAlignment}),
       time_(std::move(time)), incoming_{Incoming(device()), Incoming(device())}, parts_(device()),
       gathered_(device().makeEvent(false)), digests_(*this) {
     begin_stamp_ = pool().take(sizeof(std::uint64_t));
@@ -200,7 +207,27 @@ std::int64_t RankQueue::reservedBytes() const {
     return sum;
 }
 
-QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, Eigen::Index rows, Eigen::Index cols,
+std::unique_ptr<LiveTensor> RankQueue::live(WorkQueue& on, void* data, std::int64_t count, Storage storage) {
+    return std::make_unique<DeviceTensor>(*this, on, data, count, storage);
+}
+
+Tensor RankQueue::give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) {
+    return Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(buffer), rows, columns, storage));
+}
+
+Buffer RankQueue::take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
+    static_cast<void>(valuesOf(tensor, rows, columns, storage));
+    return std::move(queuedArray(tensor).buffer());
+}
+
+const void* RankQueue::valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
+    const QueuedArray& array = queuedArray(tensor);
+    if (array.queue().get() != this || array.storage() != storage || array.rows() != rows || array.cols() != columns)
+        throw std::logic_error("a tensor does not belong to the stage that is to use it");
+    return array.buffer().as<void>();
+}
+
+QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols,
                          Storage storage)
     : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
 
@@ -226,11 +253,11 @@ void QueuedArray::add(const DeviceArray& other) {
     queue_->launch(AddKernel{buffer_.as<float>(), values->buffer_.as<float>(), rows_ * cols_});
 }
 
-Matrix<float> QueuedArray::toHost() const {
-    Matrix<float> result(rows_, cols_);
+HostMatrix QueuedArray::toHost() const {
+    HostMatrix result(rows_, cols_);
     const auto fill = [&](const auto& values) {
-        for (Eigen::Index row = 0; row < rows_; ++row) {
-            for (Eigen::Index column = 0; column < cols_; ++column)
+        for (std::int64_t row = 0; row < rows_; ++row) {
+            for (std::int64_t column = 0; column < cols_; ++column)
                 result(row, column) = load(values[static_cast<std::size_t>(row * cols_ + column)]);
         }
     };

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "runtime/backend/accelerator/device_digest.h"
+#include "runtime/accelerator/device_digest.h"
 #include "runtime/backend/accelerator/device_time.h"
-#include "runtime/backend/accelerator/work_queue.h"
 #include "runtime/backend/rank_device.h"
+#include "runtime/model/compute_queue.h"
 
 #include <array>
 #include <cstdint>
@@ -38,7 +38,7 @@ struct DeviceArrival {
 /// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. What comes from
 /// another process is there already, or queued to come. Nothing here waits for the device but finishOps() and, where
 /// limitAhead() asks for it, waitForRoom().
-class RankQueue final : public RankDevice, public WorkQueue, public std::enable_shared_from_this<RankQueue> {
+class RankQueue final : public RankDevice, public ComputeQueue, public std::enable_shared_from_this<RankQueue> {
 public:
     /// Ranks on one device share its `time`.
     RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time);
@@ -72,9 +72,15 @@ public:
 
     // For the rank's stages.
     /// What checks are queued on; there from prepareChecks() on.
-    [[nodiscard]] WorkQueue& checks() { return *checks_; }
-    /// That is on, where work is queued from now: inside runCheck() that of checks, else the rank's own.
-    [[nodiscard]] WorkQueue& current() { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
+    [[nodiscard]] WorkQueue& checks() override { return *checks_; }
+    /// Inside runCheck() that of checks, else the rank's own.
+    [[nodiscard]] WorkQueue& current() override { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
+    [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
+                                                   Storage storage) override;
+    [[nodiscard]] Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) override;
+    [[nodiscard]] Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) override;
+    [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
+                                       Storage storage) override;
     [[nodiscard]] DigestPages& digests() { return digests_; }
     /// Whether it must be known when what is handed over was ready.
     [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
@@ -149,16 +155,16 @@ private:
 /// A tensor on an accelerator: a row per token, or one column of gradients.
 class QueuedArray final : public DeviceArray {
 public:
-    QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, Eigen::Index rows, Eigen::Index cols, Storage storage);
+    QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols, Storage storage);
     ~QueuedArray() override;
 
-    [[nodiscard]] Eigen::Index rows() const override { return rows_; }
-    [[nodiscard]] Eigen::Index cols() const override { return cols_; }
+    [[nodiscard]] std::int64_t rows() const override { return rows_; }
+    [[nodiscard]] std::int64_t cols() const override { return cols_; }
     [[nodiscard]] std::int64_t bytes() const override { return buffer_.bytes(); }
     [[nodiscard]] std::unique_ptr<DeviceArray> clone() const override;
     /// Of gradients.
     void add(const DeviceArray& other) override;
-    [[nodiscard]] Matrix<float> toHost() const override;
+    [[nodiscard]] HostMatrix toHost() const override;
     [[nodiscard]] std::unique_ptr<LiveTensor> live() override;
 
     [[nodiscard]] const std::shared_ptr<RankQueue>& queue() const { return queue_; }
@@ -176,8 +182,8 @@ public:
 private:
     std::shared_ptr<RankQueue> queue_;
     Buffer buffer_;
-    Eigen::Index rows_;
-    Eigen::Index cols_;
+    std::int64_t rows_;
+    std::int64_t cols_;
     Storage storage_;
     Accelerator::Event ready_ = nullptr;
     std::shared_ptr<const DeviceArrival> arrival_;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "runtime/backend/accelerator/accelerator.h"
+#include "runtime/accelerator/accelerator.h"
 
 #include <cstdint>
 #include <memory>

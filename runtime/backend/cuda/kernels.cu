@@ -13,6 +13,30 @@ __global__ void eachKernel(Kernel kernel, std::int64_t count) {
         kernel(i);
 }
 
+template <class Kernel>
+__global__ void gridKernel(Kernel kernel, std::int64_t count) {
+    const std::int64_t columns = kernel.columns();
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
+        kernel(i / columns, i % columns);
+}
+
+template <class Kernel>
+__global__ void tableKernel(Kernel kernel, std::int64_t count) {
+    const std::int64_t columns = kernel.columns();
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
+        const std::int64_t entry = i / columns;
+        const std::int64_t column = i % columns;
+        float sum = 0.0F;
+        for (std::int64_t row = 0; row < kernel.rows(); ++row) {
+            if (kernel.entryOf(row) == entry) sum += kernel.value(row, column);
+        }
+        float& to = kernel.sum(entry, column);
+        to = kernel.accumulate ? to + sum : sum;
+    }
+}
+
 /// Another lane's part, of whatever type.
 template <class Part>
 __device__ Part fromLane(const Part& part, int distance) {
@@ -26,7 +50,7 @@ __device__ Part fromLane(const Part& part, int distance) {
     return other;
 }
 
-/// As combineLanes() in host_forms.h: a butterfly in each warp, then warp after warp.
+/// A butterfly in each warp, then warp after warp.
 template <class Kernel>
 __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part part) {
     using Part = typename Kernel::Part;
@@ -48,11 +72,17 @@ __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
     const auto row = static_cast<std::int64_t>(blockIdx.x);
     const int lane = static_cast<int>(threadIdx.x);
     typename Kernel::State state{};
+    const std::int64_t terms = kernel.terms(row);
     for (int pass = 0; pass < Kernel::kPasses; ++pass) {
-        const auto total = combineLanes<Kernel>(pass, kernel.part(pass, row, lane, state));
-        kernel.total(pass, total, state);
+        typename Kernel::Part part = Kernel::zero(pass);
+        for (std::int64_t i = lane; i < terms; i += kLanes)
+            part = Kernel::combine(pass, part, kernel.term(pass, row, i, state));
+        kernel.total(pass, combineLanes<Kernel>(pass, part), state);
     }
-    kernel.finish(row, lane, state);
+    const std::int64_t columns = kernel.columns();
+    for (std::int64_t column = lane; column < columns; column += kLanes)
+        kernel.write(row, column, state);
+    if (lane == 0) kernel.finish(row, state);
 }
 
 template <class Kernel>
@@ -75,15 +105,31 @@ __global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kerne
     kernel.finish(column, total);
 }
 
+constexpr int kThreads = 256;
+
+/// For a thread per element, or as many as there may be.
+unsigned blocksFor(std::int64_t count) {
+    constexpr std::int64_t kMaxBlocks = 1 << 16;
+    const std::int64_t blocks = (count + kThreads - 1) / kThreads;
+    return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
+}
+
 template <class Kernel>
 void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
-    constexpr int kThreads = 256;
-    constexpr std::int64_t kMaxBlocks = 1 << 16;
     const std::int64_t count = kernel.count();
-    if (count <= 0) return;
-    const std::int64_t blocks = (count + kThreads - 1) / kThreads;
-    eachKernel<<<static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks), kThreads, 0, stream>>>(kernel,
-                                                                                                          count);
+    if (count > 0) eachKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
+}
+
+template <class Kernel>
+void launchForm(const Kernel& kernel, GridForm, cudaStream_t stream) {
+    const std::int64_t count = kernel.rows() * kernel.columns();
+    if (count > 0) gridKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
+}
+
+template <class Kernel>
+void launchForm(const Kernel& kernel, TableForm, cudaStream_t stream) {
+    const std::int64_t count = kernel.entries() * kernel.columns();
+    if (count > 0) tableKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
 }
 
 template <class Kernel>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "runtime/backend/accelerator/kernels/all.h"
+#include "runtime/accelerator/kernels/all.h"
 
 #include <cuda_runtime_api.h>
 
 namespace bubblescope::runtime {
 
-// How a GPU executes the forms of runtime/backend/accelerator/kernels/forms.h. Errors of the launch are left to
+// How a GPU executes the forms of runtime/accelerator/kernels/forms.h. Errors of the launch are left to
 // cudaGetLastError(). Read by nvcc too.
 
 #define BUBBLESCOPE_LAUNCH(Kernel) void launchOnGpu(const Kernel& kernel, cudaStream_t stream);

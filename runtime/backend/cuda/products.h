@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/accelerator/gemm.h"
+#include "runtime/accelerator/gemm.h"
 #include "runtime/backend/cuda/cublas_lt.h"
 
 #include <cstddef>

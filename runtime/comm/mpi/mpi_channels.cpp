@@ -51,8 +51,8 @@ void abandon(MPI_Request& request, Buffer buffer) {
 Message unpack(const std::vector<std::byte>& buffer) {
     Header header;
     std::memcpy(&header, buffer.data(), sizeof header);
-    Matrix<float> values(header.rows, header.columns);
-    const auto bytes = static_cast<std::size_t>(bytesOf(values));
+    HostMatrix values(header.rows, header.columns);
+    const auto bytes = static_cast<std::size_t>(values.bytes());
     if (bytes != 0) std::memcpy(values.data(), buffer.data() + sizeof header, bytes);
     return {Tensor(std::move(values)), TimeNs{header.sent},
             header.checked != 0 ? std::optional(header.digests) : std::nullopt};
@@ -143,12 +143,12 @@ void MpiDataChannel::postNext() {
 }
 
 void MpiDataChannel::send(Rank to, const MessageKey& key, Message message) {
-    Matrix<float> copy; // of what is not on the host
+    HostMatrix copy; // of what is not on the host
     if (!message.tensor.onHost()) copy = message.tensor.toHost();
-    const Matrix<float>& values = message.tensor.onHost() ? message.tensor.host() : copy;
+    const HostMatrix& values = message.tensor.onHost() ? message.tensor.host() : copy;
     const Header header{message.sent.count(), values.rows(), values.cols(), message.digests ? 1 : 0,
                         message.digests.value_or(MessageDigests{})};
-    const auto bytes = static_cast<std::size_t>(bytesOf(values));
+    const auto bytes = static_cast<std::size_t>(values.bytes());
     const Label label = labelOf(to, key);
     Send& send = sends_.emplace_back();
     send.buffer = freeBuffer(sizeof header + bytes);

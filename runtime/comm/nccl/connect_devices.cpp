@@ -1,6 +1,6 @@
 #include "runtime/comm/nccl/connect_devices.h"
 
-#include "runtime/backend/accelerator/device_parameters.h"
+#include "runtime/model/parameters.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/nccl/device_data_channel.h"
 #include "runtime/comm/nccl/link_plan.h"
@@ -96,17 +96,17 @@ Result<std::unique_ptr<DataChannel>> joinByLinks(const LinkContext& context, std
 }
 
 /// What the arrays of a run's messages look like.
-std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storage activations) {
-    return [job, activations, slices = job.plan.slices()](const MessageKey& key) -> ArrayShape {
+std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storage activations, std::int64_t alignment) {
+    return [job, activations, alignment, slices = job.plan.slices()](const MessageKey& key) -> ArrayShape {
         if (key.content == Content::GradientSum) {
             StageTask task = job.plan.taskOf(key.consumer);
             task.shard.size = job.mesh.tensor_ranks;
-            return {flatLayout(job.model, task).size, 1, Storage::Float};
+            return {flatLayout(job.model, task, alignment).size, 1, Storage::Float};
         }
         const bool part = key.content == Content::Part; // its sequence counts sums
         const int slice = part ? 0 : key.sequence;
         const int length = job.model.sequence * (slice + 1) / slices - job.model.sequence * slice / slices;
-        return {Eigen::Index{job.model.batch} * length, Eigen::Index{job.model.width},
+        return {std::int64_t{job.model.batch} * length, std::int64_t{job.model.width},
                 part ? Storage::Float : activations};
     };
 }
@@ -124,7 +124,7 @@ DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library) {
                 "GPUs of several processes that share stages need equal ones: choose another --sequence");
         }
         queue->limitAhead(kOpsAhead);
-        return joinByLinks({library, queue, shapesOf(job, activations), job.paced},
+        return joinByLinks({library, queue, shapesOf(job, activations, queue->traits().alignment), job.paced},
                            planLinks(job.schedule, job.plan, job.mesh), {job.clock, job.timeout}, team);
     };
 }

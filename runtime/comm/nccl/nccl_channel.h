@@ -16,8 +16,8 @@ namespace bubblescope::runtime {
 
 /// What the array of a message looks like, which its receiver must know beforehand.
 struct ArrayShape {
-    Eigen::Index rows = 0;
-    Eigen::Index columns = 0;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
     Storage storage = Storage::Float;
 
     [[nodiscard]] std::int64_t bytes() const { return rows * columns * bytesOf(storage); }

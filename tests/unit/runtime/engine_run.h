@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/graph/simulate.h"
+#include "runtime/backend/cpu/cpu_stage.h"
 #include "runtime/checks/rank_checker.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
-#include "runtime/model/gpt_stage.h"
 #include "tests/unit/runtime/fake_clock.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ struct EngineRun {
         model.width = 4;
         model.heads = 1;
         model.sequence = 4;
-        make_stage = [this](const StageTask& task) { return std::make_unique<GptStage>(model, task); };
+        make_stage = [this](const StageTask& task) { return makeCpuStage(model, task); };
     }
 
     Result<EngineResult> run() {

@@ -112,7 +112,7 @@ TEST(Engine, CountsOpsAndLateOnes) {
             FakeClock& clock;
             int& count;
         };
-        return std::make_unique<Slow>(std::make_unique<GptStage>(run.model, task), run.clock, calls);
+        return std::make_unique<Slow>(makeCpuStage(run.model, task), run.clock, calls);
     };
     const Result<EngineResult> result = run.run();
     ASSERT_TRUE(result.ok());
@@ -209,9 +209,9 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
             explicit Slow(FakeClock* c) : clock(c) {}
             Tensor forward(Piece, Tensor) override {
                 if (clock != nullptr) clock->advance(7ms);
-                return Matrix<float>::Zero(1, 1);
+                return HostMatrix(1, 1);
             }
-            Tensor backwardInput(Piece, Tensor) override { return Matrix<float>::Zero(1, 1); }
+            Tensor backwardInput(Piece, Tensor) override { return HostMatrix(1, 1); }
             void backwardWeight(Piece) override {}
             Tensor takeGradient() override { return {}; }
             void applyGradient(const Tensor&) override {}

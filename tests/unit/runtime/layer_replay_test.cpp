@@ -64,7 +64,7 @@ private:
         ASSERT_TRUE(kept.pack(packed));
         const std::string bytes = packed.take();
         WireReader reader(bytes);
-        const auto unpacked = GptReplay::unpack(reader);
+        const auto unpacked = unpackLayer(reader);
         ASSERT_TRUE(unpacked.ok()) << unpacked.error().text();
         EXPECT_TRUE(reader.done());
         Taker again;
@@ -91,7 +91,7 @@ std::uint64_t train(const Schedule& schedule, int tensor_ranks, Seen* seen) {
             const std::lock_guard lock(mutex);
             task.watch = watches.emplace_back(std::make_unique<TwiceWatch>(*seen)).get();
         }
-        return std::make_unique<GptStage>(run.model, task);
+        return makeCpuStage(run.model, task);
     };
     const auto result = run.run();
     EXPECT_TRUE(result.ok()) << result.error().text();

@@ -1,32 +1,35 @@
 #pragma once
 
+#include "runtime/backend/cpu/cpu_stage.h"
 #include "runtime/checks/check_broker.h"
-#include "runtime/model/gpt_replay.h"
+#include "runtime/model/captured_layer.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::runtime::test {
 
-inline Weights<float> somePart(Eigen::Index rows, Eigen::Index columns) {
-    Weights<float> part;
-    part.weight.resize(rows, columns);
-    for (Eigen::Index i = 0; i < part.weight.size(); ++i)
-        part.weight.data()[i] = 0.25F + 0.125F * static_cast<float>(i % 7);
-    part.bias = Row<float>::Constant(columns, 0.5F);
-    return part;
-}
-
 /// The forward of a small block, with weights of its own.
-inline std::unique_ptr<GptReplay> someForward() {
-    constexpr int kWidth = 4;
-    const Parameters<float> weights{somePart(1, kWidth), somePart(kWidth, 3 * kWidth), somePart(kWidth, kWidth),
-                                    somePart(1, kWidth), somePart(kWidth, 4 * kWidth), somePart(4 * kWidth, kWidth)};
-    auto replay = std::make_unique<GptReplay>(LayerPart::Forward, GptReplay::Layer::Block, weights);
-    replay->detach(); // the weights above are gone soon
-    replay->shape = {1, 2};
-    replay->input = somePart(3, kWidth).weight;
-    return replay;
+inline std::unique_ptr<LayerReplay> someForward() {
+    ModelConfig model;
+    model.width = 4;
+    model.heads = 2;
+    model.sequence = 3;
+    const auto queue = makeCpuQueue();
+    StageParameters<float> parameters(*queue, model, StageTask{.place = 1, .places = 3, .pieces = {}});
+    std::vector<float> weights(static_cast<std::size_t>(parameters.size()));
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        weights[i] = 0.25F + 0.125F * static_cast<float>(i % 7);
+    parameters.fromHost(weights);
+    using Layer = CapturedGptLayer<float>;
+    auto layer = std::make_unique<Layer>(queue, LayerPart::Forward, Layer::Layer::Block, parameters.view());
+    layer->detach(); // the weights above are gone soon
+    layer->rows = {1, 0, 3, 3};
+    layer->heads = 2;
+    layer->input = queue->take(HostMatrix(3, 4, weights.data()), 3, 4, Storage::Float);
+    return layer;
 }
 
 /// The same as an offer or a question.

@@ -1,5 +1,5 @@
-// What GptStage keeps is what the memory model says, for every order of the registry. How much a rank allocates for it
-// is measured with real processes, see the case "memory" in tests/mpi/run_program.cpp.
+// What a stage on the CPU keeps is what the memory model says, for every order of the registry. How much a rank
+// allocates for it is measured with real processes, see the case "memory" in tests/mpi/run_program.cpp.
 
 #include "runtime/model/stage_memory.h"
 
@@ -50,33 +50,33 @@ private:
 class WatchedStage final : public StageModel {
 public:
     WatchedStage(const ModelConfig& model, StageTask task, Ledger& ledger)
-        : stage_(model, std::move(task)), ledger_(ledger) {}
+        : stage_(makeCpuStage(model, std::move(task))), ledger_(ledger) {}
 
     [[nodiscard]] Tensor forward(Piece piece, Tensor input) override {
-        return noted(stage_.forward(piece, std::move(input)));
+        return noted(stage_->forward(piece, std::move(input)));
     }
     [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override {
-        return noted(stage_.backwardInput(piece, std::move(output_grad)));
+        return noted(stage_->backwardInput(piece, std::move(output_grad)));
     }
     void backwardWeight(Piece piece) override {
-        stage_.backwardWeight(piece);
+        stage_->backwardWeight(piece);
         [[maybe_unused]] const Tensor nothing = noted({});
     }
-    [[nodiscard]] Tensor takeGradient() override { return stage_.takeGradient(); }
-    void applyGradient(const Tensor& sum) override { stage_.applyGradient(sum); }
-    [[nodiscard]] double takeLoss() override { return stage_.takeLoss(); }
-    [[nodiscard]] int sumsIn(OpKind kind) const override { return stage_.sumsIn(kind); }
-    [[nodiscard]] MemoryUse memory() const override { return stage_.memory(); }
-    [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override { return stage_.digest(hash); }
+    [[nodiscard]] Tensor takeGradient() override { return stage_->takeGradient(); }
+    void applyGradient(const Tensor& sum) override { stage_->applyGradient(sum); }
+    [[nodiscard]] double takeLoss() override { return stage_->takeLoss(); }
+    [[nodiscard]] int sumsIn(OpKind kind) const override { return stage_->sumsIn(kind); }
+    [[nodiscard]] MemoryUse memory() const override { return stage_->memory(); }
+    [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override { return stage_->digest(hash); }
 
 private:
     Tensor noted(Tensor passed) {
-        const std::int64_t kept = stage_.memory().activations;
+        const std::int64_t kept = stage_->memory().activations;
         ledger_.add(kept - std::exchange(kept_, kept));
         return passed;
     }
 
-    GptStage stage_;
+    std::unique_ptr<StageModel> stage_;
     Ledger& ledger_;
     std::int64_t kept_ = 0;
 };

@@ -1,4 +1,3 @@
-#include "runtime/model/adamw.h"
 #include "runtime/model/text_data.h"
 
 #include "tests/support/scratch_folder.h"
@@ -59,29 +58,6 @@ TEST(TextData, ReadsAnyFileButAnEmptyOne) {
     EXPECT_EQ(text.value()->sequences(1, 0, 0, 1, 3).tokens, (std::vector<int>{255, 0, 'z'}));
     EXPECT_EQ(TextData::read(folder.write("empty", "")).error().kind, ErrorKind::Input);
     EXPECT_EQ(TextData::read(folder.path() / "none").error().kind, ErrorKind::Input);
-}
-
-TEST(AdamW, FollowsItsFormula) {
-    AdamWConfig config;
-    config.learning_rate = 0.1F;
-    config.weight_decay = 0.5F;
-    AdamW adamw(config);
-    float decaying = 1;
-    float plain = 1;
-    const std::vector<ParameterRun> runs{{&decaying, 1, true}, {&plain, 1, false}};
-    double expected = 1;
-    double first = 0;
-    double second = 0;
-    for (int step = 1; step <= 5; ++step) {
-        const double gradient = 0.3 * step;
-        adamw.step(runs, Matrix<float>::Constant(2, 1, static_cast<float>(gradient)));
-        first = 0.9 * first + 0.1 * gradient;
-        second = 0.95 * second + 0.05 * gradient * gradient;
-        expected -= 0.1 * first / (1 - std::pow(0.9, step)) / (std::sqrt(second / (1 - std::pow(0.95, step))) + 1e-8);
-        EXPECT_NEAR(plain, expected, 1e-5);
-    }
-    EXPECT_LT(decaying, plain);
-    EXPECT_EQ(adamw.bytes(), 16);
 }
 
 } // namespace

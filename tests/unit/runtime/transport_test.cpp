@@ -12,7 +12,7 @@ constexpr Rank kSender{1};
 const MessageKey kKey{Content::Activation, Stage{1}, Stage{2}, Microbatch{1}};
 
 Message message(float value, std::int64_t sent) {
-    return {Matrix<float>::Constant(2, 2, value), TimeNs{sent}};
+    return {HostMatrix(2, 2, value), TimeNs{sent}};
 }
 
 TEST(Mailbox, HandsOutMessagesByKeyInAnyOrder) {

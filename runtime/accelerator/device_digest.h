@@ -1,0 +1,60 @@
+#pragma once
+
+#include "runtime/accelerator/work_queue.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Queues the digest (core/aadiff/digest.h) of memory of the device into 8 bytes of it.
+void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes);
+
+/// Room for many digests, which come to the host together.
+class DigestPage {
+public:
+    static constexpr std::size_t kDigests = 1024;
+
+    explicit DigestPage(WorkQueue& home)
+        : home_(home), buffer_(home.pool().take(static_cast<std::int64_t>(kDigests * sizeof(std::uint64_t)))) {}
+
+    [[nodiscard]] bool full() const { return used_ == kDigests; }
+    [[nodiscard]] std::size_t take() { return used_++; }
+    [[nodiscard]] std::uint64_t* at(std::size_t index) const { return buffer_.as<std::uint64_t>() + index; }
+    /// Waits for the home queue; what was queued elsewhere must be done.
+    [[nodiscard]] std::uint64_t value(std::size_t index);
+
+private:
+    WorkQueue& home_;
+    Buffer buffer_;
+    std::size_t used_ = 0;
+    std::vector<std::uint64_t> fetched_;
+};
+
+/// One of them.
+class DeviceDigest {
+public:
+    DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index) : page_(std::move(page)), index_(index) {}
+    [[nodiscard]] std::uint64_t* at() const { return page_->at(index_); }
+    [[nodiscard]] std::uint64_t value() const { return page_->value(index_); }
+
+private:
+    std::shared_ptr<DigestPage> page_;
+    std::size_t index_;
+};
+
+/// A rank's digests under way. For the rank's thread.
+class DigestPages {
+public:
+    /// `home`: where they are fetched; it must outlive them.
+    explicit DigestPages(WorkQueue& home) : home_(home) {}
+    [[nodiscard]] DeviceDigest next();
+
+private:
+    WorkQueue& home_;
+    std::shared_ptr<DigestPage> page_;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "runtime/accelerator/kernels/portable.h"
+
+namespace bubblescope::runtime {
+
+// Functions that a GPU has and a CPU's library computes one number at a time: here they are arithmetic alone, so that
+// loops over them are vectorised. Their results depend on the argument alone.
+
+/// e^x, to 2 units in the last place, of an x up to 88; 0 below -87.3. NaN stays NaN.
+BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
+#ifdef __CUDA_ARCH__
+    return expf(x);
+#else
+    // x = n·ln 2 + r with |r| <= ln 2 / 2, and a polynomial for e^r (Cephes, Moshier 1989).
+    constexpr float kRounder = 12582912.0F; // 1.5·2^23: adding it leaves a whole number in the lower bits
+    const float below = x > 88.0F ? 88.0F : x;
+    const float shifted = below * 1.44269504F + kRounder;
+    const float n = shifted - kRounder;
+    const float r = (below - n * 0.693359375F) - n * -2.12194440e-4F;
+    float p = 1.9875691500e-4F;
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * (r * r) + r + 1.0F;
+    const float power = floatOf((bitsOf(shifted) - bitsOf(kRounder) + 127U) << 23U); // 2^n
+    return x < -87.33654F ? 0.0F : p * power;
+#endif
+}
+
+/// tanh x, to 5 units in the last place; NaN stays NaN.
+BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
+#ifdef __CUDA_ARCH__
+    return tanhf(x);
+#else
+    // An odd polynomial over an even one; from 7.9 on the result is 1 (coefficients as in Eigen's ptanh).
+    const float below = x > 7.90531110763549805F ? 7.90531110763549805F : x;
+    const float inside = below < -7.90531110763549805F ? -7.90531110763549805F : below;
+    const float square = inside * inside;
+    float p = -2.76076847742355e-16F;
+    p = p * square + 2.00018790482477e-13F;
+    p = p * square + -8.60467152213735e-11F;
+    p = p * square + 5.12229709037114e-08F;
+    p = p * square + 1.48572235717979e-05F;
+    p = p * square + 6.37261928875436e-04F;
+    p = p * square + 4.89352455891786e-03F;
+    float q = 1.19825839466702e-06F;
+    q = q * square + 1.18534705686654e-04F;
+    q = q * square + 2.26843463243900e-03F;
+    q = q * square + 4.89352518554385e-03F;
+    return inside * p / q;
+#endif
+}
+
+} // namespace bubblescope::runtime

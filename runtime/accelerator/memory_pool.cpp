@@ -1,0 +1,124 @@
+#include "runtime/accelerator/memory_pool.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// Sizes that differ by little share their memory.
+std::int64_t capacityFor(std::int64_t bytes) {
+    const std::int64_t unit = bytes < (1 << 20) ? 512 : 1 << 16;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+} // namespace
+
+Buffer::~Buffer() {
+    if (pool_ != nullptr) pool_->giveBack(*this);
+}
+
+MemoryPool::~MemoryPool() {
+    for (const auto& [capacity, blocks] : free_) {
+        for (void* const data : blocks.own)
+            device_.release(data);
+        for (const Busy& block : blocks.others) {
+            device_.destroy(block.until);
+            device_.release(block.data);
+        }
+    }
+    for (Accelerator::Event event : events_)
+        device_.destroy(event);
+}
+
+Buffer MemoryPool::take(std::int64_t bytes) {
+    Buffer buffer;
+    if (bytes == 0) return buffer;
+    const std::int64_t capacity = capacityFor(bytes);
+    const std::lock_guard lock(mutex_);
+    Free& blocks = free_[capacity];
+    if (!blocks.own.empty()) {
+        buffer.data_ = blocks.own.back();
+        blocks.own.pop_back();
+    } else if (blocks.others.size() > spare_) {
+        const Busy block = blocks.others.front();
+        blocks.others.pop_front();
+        device_.wait(home_, block.until);
+        events_.push_back(block.until);
+        buffer.data_ = block.data;
+    } else {
+        buffer.data_ = allocate(capacity);
+    }
+    buffer.pool_ = this;
+    buffer.bytes_ = bytes;
+    buffer.last_ = home_;
+    in_use_ += capacity;
+    peak_ = std::max(peak_, in_use_);
+    return buffer;
+}
+
+void* MemoryPool::allocate(std::int64_t capacity) {
+    void* data = nullptr;
+    try {
+        data = device_.allocate(capacity);
+    } catch (const std::exception&) {
+        // Perhaps other sizes hold what is missing.
+        trim();
+        data = device_.allocate(capacity);
+    }
+    reserved_ += capacity;
+    return data;
+}
+
+void MemoryPool::trim() {
+    device_.finish(home_);
+    for (auto& [capacity, blocks] : free_) {
+        for (const Busy& block : blocks.others) {
+            device_.finish(block.until);
+            events_.push_back(block.until);
+            blocks.own.push_back(block.data);
+        }
+        blocks.others.clear();
+        for (void* const data : blocks.own) {
+            device_.release(data);
+            reserved_ -= capacity;
+        }
+        blocks.own.clear();
+    }
+}
+
+void MemoryPool::giveBack(Buffer& buffer) noexcept {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t capacity = capacityFor(buffer.bytes_);
+    in_use_ -= capacity;
+    try {
+        Free& blocks = free_[capacity];
+        if (buffer.last_ == home_) {
+            blocks.own.push_back(buffer.data_);
+            return;
+        }
+        if (events_.empty()) events_.push_back(device_.makeEvent(false));
+        device_.record(events_.back(), buffer.last_);
+        blocks.others.push_back({buffer.data_, events_.back()});
+        events_.pop_back();
+    } catch (...) {
+        // The device has failed, which the next call on it reports; until then the memory stays out of use.
+    }
+}
+
+std::int64_t MemoryPool::inUse() const {
+    const std::lock_guard lock(mutex_);
+    return in_use_;
+}
+
+std::int64_t MemoryPool::peak() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+}
+
+std::int64_t MemoryPool::reserved() const {
+    const std::lock_guard lock(mutex_);
+    return reserved_;
+}
+
+} // namespace bubblescope::runtime

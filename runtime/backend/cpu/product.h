@@ -1,0 +1,10 @@
+#pragma once
+
+#include "runtime/accelerator/gemm.h"
+
+namespace bubblescope::runtime::cpu {
+
+/// On the calling thread. Factors in float are not rounded: their result is in float.
+void multiply(const Gemm& gemm);
+
+} // namespace bubblescope::runtime::cpu

@@ -1,0 +1,208 @@
+#include "runtime/model/parameters.h"
+
+#include "runtime/accelerator/device_digest.h"
+#include "runtime/model/synthetic.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <type_traits>
+
+namespace bubblescope::runtime {
+namespace {
+
+/// Where a rank's share of a matrix lies in the whole one, both column by column.
+struct Runs {
+    std::int64_t first = 0;
+    std::int64_t length = 0;
+    std::int64_t stride = 0; ///< from one run's begin to the next
+};
+
+Runs runsOf(const PartLayout& whole, const FlatPart& own, const TensorShard& shard) {
+    if (own.cut == PartLayout::Cut::Rows) return {shard.index * own.rows, own.rows, whole.rows};
+    const std::int64_t group = own.weightSize() / whole.groups;
+    return {own.cut == PartLayout::Cut::Columns ? shard.index * group : 0, group,
+            whole.rows * whole.columns / whole.groups};
+}
+
+} // namespace
+
+FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int64_t alignment) {
+    FlatLayout flat;
+    const auto aligned = [&](std::int64_t place) { return (place + alignment - 1) / alignment * alignment; };
+    for (const PartLayout& part : stageLayout(config, task)) {
+        FlatPart& own = flat.parts.emplace_back();
+        own.cut = part.cut;
+        own.rows = part.cut == PartLayout::Cut::Rows ? part.rows / task.shard.size : part.rows;
+        own.columns = part.cut == PartLayout::Cut::Columns ? part.columns / task.shard.size : part.columns;
+        own.decays = part.decays;
+        own.weight = flat.size;
+        own.bias = aligned(own.weight + own.weightSize());
+        own.bias_size = biasesOf(part, task.shard);
+        flat.size = aligned(own.bias + own.bias_size);
+    }
+    return flat;
+}
+
+FlatRun runOf(const FlatPart& first, const FlatPart& last) {
+    return {first.weight, last.bias + last.bias_size - first.weight};
+}
+
+template <class T>
+StageParameters<T>::StageParameters(ComputeQueue& queue, const ModelConfig& config, const StageTask& task)
+    : queue_(queue), optimizer_(config.optimizer) {
+    FlatLayout flat = flatLayout(config, task, queue.traits().alignment);
+    parts_ = std::move(flat.parts);
+    size_ = flat.size;
+    const std::vector<PartLayout> layout = stageLayout(config, task);
+    exact_ = queue_.pool().take(size_ * bytesOf(Storage::Float));
+    queue_.device().zero(exact_.as<void>(), exact_.bytes(), queue_.stream());
+    if (!std::is_same_v<T, float>) rounded_ = queue_.pool().take(size_ * static_cast<std::int64_t>(sizeof(T)));
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+        float* const weights = exact_.as<float>() + parts_[i].weight;
+        if (layout[i].ones) {
+            queue_.launch(FillKernel{weights, parts_[i].weightSize(), 1.0F});
+        } else {
+            const std::uint64_t base = Synthetic(config.seed).number(Synthetic::Stream::Weights, layout[i].name);
+            const Runs runs = runsOf(layout[i], parts_[i], task.shard);
+            queue_.launch(UniformKernel{weights, parts_[i].weightSize(), base + static_cast<std::uint64_t>(runs.first),
+                                        layout[i].scale, runs.length, runs.stride});
+        }
+    }
+    round();
+}
+
+template <class T>
+T* StageParameters<T>::rounded() const {
+    if constexpr (std::is_same_v<T, float>) {
+        return exact_.as<float>();
+    } else {
+        return rounded_.as<T>();
+    }
+}
+
+template <class T>
+void StageParameters<T>::round() {
+    if constexpr (std::is_same_v<T, Bf16>) queue_.launch(RoundKernel{rounded_.as<Bf16>(), exact_.as<float>(), size_});
+}
+
+template <class T>
+void StageParameters<T>::step(const float* sum, int microbatches) {
+    if (first_.empty()) {
+        for (Buffer* const moments : {&first_, &second_}) {
+            *moments = queue_.pool().take(size_ * bytesOf(Storage::Float));
+            queue_.device().zero(moments->as<void>(), moments->bytes(), queue_.stream());
+        }
+    }
+    ++steps_;
+    const auto correction = [&](float beta) {
+        return static_cast<float>(1.0 - std::pow(static_cast<double>(beta), static_cast<double>(steps_)));
+    };
+    const auto update = [&](std::int64_t at, std::int64_t count, bool decays) {
+        if (count == 0) return;
+        queue_.launch(AdamWKernel<T>{exact_.as<float>() + at, rounded() + at, sum + at, first_.as<float>() + at,
+                                     second_.as<float>() + at, count, static_cast<float>(microbatches),
+                                     optimizer_.beta1, optimizer_.beta2,
+                                     decays ? 1.0F - optimizer_.learning_rate * optimizer_.weight_decay : 1.0F,
+                                     optimizer_.learning_rate / correction(optimizer_.beta1),
+                                     1.0F / std::sqrt(correction(optimizer_.beta2)), optimizer_.epsilon});
+    };
+    for (const FlatPart& part : parts_) {
+        update(part.weight, part.weightSize(), part.decays);
+        update(part.bias, part.bias_size, false);
+    }
+}
+
+template <class T>
+std::uint64_t StageParameters<T>::digest() const {
+    if (size_ == 0) return 0;
+    std::uint64_t digest = 0;
+    const Buffer made = queue_.pool().take(sizeof digest);
+    queueDigest(queue_, made.as<std::uint64_t>(), exact_.as<void>(), exact_.bytes());
+    queue_.device().copyOut(&digest, made.as<void>(), sizeof digest, queue_.stream());
+    return digest;
+}
+
+template <class T>
+std::vector<float> StageParameters<T>::toHost(const float* column) const {
+    std::vector<float> flat(static_cast<std::size_t>(size_));
+    if (size_ == 0) return flat;
+    queue_.device().copyOut(flat.data(), column, size_ * bytesOf(Storage::Float), queue_.stream());
+    std::vector<float> values;
+    for (const FlatPart& part : parts_) {
+        values.insert(values.end(), flat.begin() + part.weight, flat.begin() + part.weight + part.weightSize());
+        values.insert(values.end(), flat.begin() + part.bias, flat.begin() + part.bias + part.bias_size);
+    }
+    return values;
+}
+
+template <class T>
+void StageParameters<T>::fromHost(const std::vector<float>& values) {
+    std::vector<float> flat(static_cast<std::size_t>(size_), 0.0F);
+    auto from = values.begin();
+    for (const FlatPart& part : parts_) {
+        std::copy_n(from, part.weightSize(), flat.begin() + part.weight);
+        from += part.weightSize();
+        std::copy_n(from, part.bias_size, flat.begin() + part.bias);
+        from += part.bias_size;
+    }
+    queue_.device().copyIn(exact_.as<void>(), flat.data(), exact_.bytes(), queue_.stream());
+    round();
+}
+
+template class StageParameters<float>;
+template class StageParameters<Bf16>;
+
+Buffer GradientSum::zeros() {
+    Buffer column = queue_.pool().take(size_ * bytesOf(Storage::Float));
+    if (!column.empty()) queue_.device().zero(column.as<void>(), column.bytes(), queue_.stream());
+    return column;
+}
+
+Buffer GradientSum::room() {
+    return queue_.traits().alignment > 1 ? zeros() : queue_.pool().take(size_ * bytesOf(Storage::Float));
+}
+
+GradientSum::Target GradientSum::begin(Piece piece) {
+    if (isNext(piece) && !queue_.traits().separate_gradients) {
+        if (next_ == 0) sum_ = room();
+        return {sum_.as<float>(), next_ > 0};
+    }
+    Buffer& early = early_[piece];
+    early = room();
+    return {early.as<float>(), false};
+}
+
+void GradientSum::end(Piece piece) {
+    if (!isNext(piece)) return;
+    if (!queue_.traits().separate_gradients) ++next_; // it is in the sum
+    while (next_ < order_.size()) {
+        const auto waiting = early_.find(order_[next_]);
+        if (waiting == early_.end()) return;
+        add(std::move(waiting->second));
+        early_.erase(waiting);
+    }
+}
+
+void GradientSum::add(Buffer next) {
+    if (next_++ == 0) {
+        sum_ = std::move(next);
+    } else {
+        queue_.launch(AddKernel{sum_.as<float>(), next.as<float>(), size_});
+    }
+}
+
+Buffer GradientSum::take() {
+    if (next_ != order_.size() || !early_.empty()) throw std::logic_error("a micro-batch's weight gradient is missing");
+    if (order_.empty()) sum_ = zeros(); // no micro-batch passes here
+    next_ = 0;
+    return std::move(sum_);
+}
+
+std::int64_t GradientSum::bytes() const {
+    std::int64_t sum = sum_.bytes();
+    for (const auto& [piece, column] : early_)
+        sum += column.bytes();
+    return sum;
+}
+
+} // namespace bubblescope::runtime
