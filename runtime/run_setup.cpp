@@ -41,24 +41,24 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
 
 EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                           profiler::Recorder* recorder, RunChecks* checks) {
-    EngineConfig engine{.schedule = config.schedule,
-                        .times = config.times,
-                        .steps = config.steps,
-                        .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
-                        .clock = clock,
-                        .make_stage = [&model = config.model](
-                                          const StageTask& task) { return makeCpuStage(model, task); },
-                        .devices = {},
-                        .ranks = std::move(ranks),
-                        .replicas = config.replicas,
-                        .tensor_ranks = config.tensor_ranks,
-                        .rings = {},
-                        .faults = config.faults,
-                        .die = {},
-                        .after_step = {},
-                        .bubble_hook = config.bubble_hook,
-                        .attach = checks != nullptr ? checks->attach() : AttachHooks(),
-                        .end_early = config.end_early};
+    EngineConfig engine{
+        .schedule = config.schedule,
+        .times = config.times,
+        .steps = config.steps,
+        .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
+        .clock = clock,
+        .make_stage = [&model = config.model](const StageTask& task) { return makeCpuStage(model, task); },
+        .devices = {},
+        .ranks = std::move(ranks),
+        .replicas = config.replicas,
+        .tensor_ranks = config.tensor_ranks,
+        .rings = {},
+        .faults = config.faults,
+        .die = {},
+        .after_step = {},
+        .bubble_hook = config.bubble_hook,
+        .attach = checks != nullptr ? checks->attach() : AttachHooks(),
+        .end_early = config.end_early};
     if (config.backend) {
         engine.devices = {[&config] { return config.backend->openRank(); },
                           [&config](RankDevice& device, const StageTask& task) {

@@ -146,7 +146,8 @@ TYPED_TEST(Kernels, CrossEntropy) {
         std::vector<int> targets;
         for (Eigen::Index i = 0; i < kTokens; ++i)
             targets.push_back(static_cast<int>((i * 7) % vocabulary));
-        const reference::CrossEntropy<double> expected = reference::crossEntropy<double>(logits.cast<double>(), targets, 0.125);
+        const reference::CrossEntropy<double> expected =
+            reference::crossEntropy<double>(logits.cast<double>(), targets, 0.125);
         const Buffer on = this->device_.template putRows<float>(logits);
         const Buffer aims = this->device_.put(targets);
         const Buffer grads = this->device_.template room<T>(logits.size());

@@ -105,11 +105,11 @@ std::vector<QuotedForm> splitQuotes(const Schedule& schedule, const OpTimes& t) 
         "It has the two middle bubbles the wrong way round, which contradicts the dependencies unless t_f = t_b. Right "
         "are (p−s−1)·t_b before the steady part and (p−s−1)·t_f after it; the total is the same.";
     const bool alike = t.forward == t.backward;
-    return {positionQuote(schedule,
-                          {"inner split of 1F1B, before the steady part", "Zheng 2024", "(p−s−1)·t_f", swapped},
-                          Position::WarmupToSteady, below(t.forward), alike),
-            positionQuote(schedule, {"inner split of 1F1B, after the steady part", "Zheng 2024", "(p−s−1)·t_b", swapped},
-                          Position::SteadyToCooldown, below(t.backward), alike)};
+    return {
+        positionQuote(schedule, {"inner split of 1F1B, before the steady part", "Zheng 2024", "(p−s−1)·t_f", swapped},
+                      Position::WarmupToSteady, below(t.forward), alike),
+        positionQuote(schedule, {"inner split of 1F1B, after the steady part", "Zheng 2024", "(p−s−1)·t_b", swapped},
+                      Position::SteadyToCooldown, below(t.backward), alike)};
 }
 
 std::vector<QuotedForm> oneFOneBQuotes(const Schedule& schedule, const CostModel& costs) {

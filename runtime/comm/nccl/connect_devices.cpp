@@ -1,9 +1,9 @@
 #include "runtime/comm/nccl/connect_devices.h"
 
-#include "runtime/model/parameters.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/nccl/device_data_channel.h"
 #include "runtime/comm/nccl/link_plan.h"
+#include "runtime/model/parameters.h"
 
 #include <fmt/format.h>
 

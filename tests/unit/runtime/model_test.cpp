@@ -12,8 +12,8 @@
 namespace bubblescope::runtime {
 namespace {
 
-using Stage = GptStage<float>;
-using Stages = std::vector<std::unique_ptr<Stage>>;
+using ModelStage = GptStage<float>;
+using Stages = std::vector<std::unique_ptr<ModelStage>>;
 
 ModelConfig smallModel() {
     ModelConfig config;
@@ -32,7 +32,7 @@ Stages makeStages(const ModelConfig& config, int stages, int microbatches) {
         StageTask task{s, stages, {}, 1, microbatches};
         for (int m = 0; m < microbatches; ++m)
             task.pieces.push_back({Microbatch{m}});
-        made.push_back(std::make_unique<Stage>(makeCpuQueue(), config, std::move(task)));
+        made.push_back(std::make_unique<ModelStage>(makeCpuQueue(), config, std::move(task)));
     }
     return made;
 }
@@ -124,7 +124,7 @@ TEST(GptStage, GradientOfTheInputEqualsFiniteDifferences) {
     // Two stages, of which the second is driven by hand.
     Stages stages = makeStages(smallModel(), 2, 1);
     shake(stages);
-    Stage& last = *stages[1];
+    ModelStage& last = *stages[1];
     HostMatrix input = stages[0]->forward({Microbatch{0}}, {}).host();
     const auto loss = [&] {
         const Tensor nothing = last.forward({Microbatch{0}}, input);
@@ -158,7 +158,7 @@ TEST(GptStage, OrderOfMicrobatchesDoesNotChangeABit) {
 
 TEST(GptStage, GradientsThatComeEarlyAreHeldUntilTheirTurn) {
     Stages stages = makeStages(smallModel(), 1, 3);
-    Stage& stage = *stages[0];
+    ModelStage& stage = *stages[0];
     const std::int64_t weights = stage.memory().weights;
     EXPECT_EQ(stage.memory().total(), weights);
     lossOf(stages, 3);
@@ -199,9 +199,9 @@ TEST(GptStage, SlicesAddUpToTheMicrobatch) {
     const Piece first{Microbatch{0}, 0};
     const Piece second{Microbatch{0}, 1};
     Stages sliced;
-    sliced.push_back(std::make_unique<Stage>(makeCpuQueue(), config, StageTask{0, 1, {second, first}, 2, 1}));
+    sliced.push_back(std::make_unique<ModelStage>(makeCpuQueue(), config, StageTask{0, 1, {second, first}, 2, 1}));
     shake(sliced);
-    Stage& stage = *sliced[0];
+    ModelStage& stage = *sliced[0];
     EXPECT_THROW((void)stage.forward(second, {}), std::logic_error) << "attention needs the first slice";
     for (const Piece piece : {first, second})
         ASSERT_EQ(stage.forward(piece, {}).size(), 0);
@@ -222,7 +222,7 @@ TEST(GptStage, SlicesAddUpToTheMicrobatch) {
 
 TEST(GptStage, RefusesOpsInAnImpossibleOrder) {
     const Stages stages = makeStages(smallModel(), 1, 2);
-    Stage& stage = *stages[0];
+    ModelStage& stage = *stages[0];
     EXPECT_THROW((void)stage.backwardInput({Microbatch{0}}, {}), std::logic_error);
     ASSERT_EQ(stage.forward({Microbatch{0}}, {}).size(), 0);
     EXPECT_THROW(stage.backwardWeight({Microbatch{0}}), std::logic_error);

@@ -1,5 +1,5 @@
-#include "core/analysis/whatif/straggler_study.h"
 #include "core/analysis/whatif/replay_ops.h"
+#include "core/analysis/whatif/straggler_study.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {
