@@ -91,6 +91,12 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::lock_guard lock(mutex_);
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
+    if (device_.sharesHostMemory()) {
+        // Nothing is queued, and the host's allocator keeps freed memory for all sizes.
+        device_.release(buffer.data_);
+        reserved_ -= capacity;
+        return;
+    }
     try {
         Free& blocks = free_[capacity];
         if (buffer.last_ == home_) {

@@ -53,7 +53,7 @@ private:
 /// next on the home stream runs after what used it there, and where another stream used it last the home stream is made
 /// to wait for that one. So that it need not wait long, some such memory is left alone, the oldest of which is used
 /// when there is more. Since training asks for the same sizes step after step, the device is asked for memory in the
-/// first steps only.
+/// first steps only. A device that shares the host's memory gets freed memory back at once.
 ///
 /// Buffers may be freed by any thread; take() is for the thread that feeds the home stream.
 class MemoryPool {

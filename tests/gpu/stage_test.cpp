@@ -200,7 +200,10 @@ TYPED_TEST(Stage, TheSecondStepAsksForNoMemory) {
         }
         reserved = this->queue_->reservedBytes();
     }
-    EXPECT_GE(reserved, this->queue_->peakBytes());
+    if (this->queue_->device().sharesHostMemory())
+        EXPECT_LT(reserved, this->queue_->peakBytes()); // the host has got back what no op holds
+    else
+        EXPECT_GE(reserved, this->queue_->peakBytes());
 }
 
 TYPED_TEST(Stage, LossFallsOnTheDemoText) {

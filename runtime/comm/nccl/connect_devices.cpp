@@ -114,6 +114,7 @@ std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storag
 } // namespace
 
 DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library) {
+    if (library == nullptr) return {};
     return [library = std::move(library)](const std::shared_ptr<RankQueue>& queue, Storage activations,
                                           const PeerJob& job,
                                           ProcessTeam& team) -> Result<std::unique_ptr<DataChannel>> {
