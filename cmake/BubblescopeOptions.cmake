@@ -157,6 +157,7 @@ function(bubblescope_precompiled name headers)
   get_target_property(sources ${name} SOURCES)
   if(BUBBLESCOPE_PCH AND NOT sources MATCHES "\\.cu(;|$)")
     target_precompile_headers(${name} REUSE_FROM ${headers})
+    target_link_libraries(${name} PRIVATE fmt::fmt) # with its definitions the headers were precompiled
   endif()
 endfunction()
 

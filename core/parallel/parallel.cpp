@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 // The thread sanitizer does not see what oneTBB, which is not compiled with it, does to order accesses.
@@ -32,46 +34,56 @@ std::size_t coreCount() {
 /// take results: they may sleep until a result is there.
 class Threads {
 public:
-    /// Never destroyed: tasks may run until the process ends.
+    /// Never destroyed: work may run until the process ends.
     static Threads& shared() {
         static auto& threads = *new Threads;
         return threads;
     }
-#ifndef BUBBLESCOPE_OWN_THREADS
-    template <class Work>
-    void enqueue(Work work) {
-        arena_.enqueue(std::move(work));
+    void enqueue(std::function<void()> work) {
+        {
+            const std::lock_guard lock(mutex_);
+            waiting_.push_back(std::move(work));
+        }
+        wakeOne();
     }
 
 private:
+    /// Runs the work that has waited longest.
+    void runNext() {
+        std::unique_lock lock(mutex_);
+        const std::function<void()> work = std::move(waiting_.front());
+        waiting_.pop_front();
+        lock.unlock();
+        work();
+    }
+
+    // Work is kept here and not by oneTBB, whose memory leak checkers do not see.
+    std::mutex mutex_;
+    std::deque<std::function<void()>> waiting_;
+
+#ifndef BUBBLESCOPE_OWN_THREADS
+    void wakeOne() {
+        arena_.enqueue([this] { runNext(); });
+    }
+
     oneapi::tbb::global_control limit_{oneapi::tbb::global_control::max_allowed_parallelism, coreCount() + 1};
     oneapi::tbb::task_arena arena_{static_cast<int>(coreCount()), 0};
 #else
-    void enqueue(std::function<void()> work) {
-        const std::lock_guard lock(mutex_);
-        waiting_.push_back(std::move(work));
-        changed_.notify_one();
-    }
-
-private:
     Threads() {
-        for (std::size_t i = 0; i < coreCount(); ++i)
-            std::thread(&Threads::run, this).detach();
-    }
-    void run() {
-        while (true) {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return !waiting_.empty(); });
-            const std::function<void()> work = std::move(waiting_.front());
-            waiting_.pop_front();
-            lock.unlock();
-            work();
+        for (std::size_t i = 0; i < coreCount(); ++i) {
+            std::thread([this] {
+                while (true) {
+                    ready_.acquire();
+                    runNext();
+                }
+            }).detach();
         }
     }
+    void wakeOne() {
+        ready_.release();
+    }
 
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::function<void()>> waiting_;
+    std::counting_semaphore<> ready_{0};
 #endif
 };
 
