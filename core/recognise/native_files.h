@@ -54,18 +54,6 @@ struct NativeChecks {
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
 template <class Wire>
-void fields(Wire& wire, TensorDifference& value) {
-    auto& [elements, differing, first, first_bits, second_bits, ulp] = value;
-    wire(elements, differing, first, first_bits, second_bits, ulp);
-}
-template <class Wire>
-void fields(Wire& wire, CheckRecord& value) {
-    auto& [kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
-           difference] = value;
-    wire(kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
-         difference);
-}
-template <class Wire>
 void fields(Wire& wire, DigestRecord& value) {
     auto& [step, rank, replica, tensor_rank, op, layer, tensor, digest, time] = value;
     wire(step, rank, replica, tensor_rank, op, layer, tensor, digest, time);

@@ -127,4 +127,18 @@ struct DigestRecord {
 [[nodiscard]] std::optional<CheckOutcome> parseCheckOutcome(std::string_view name);
 [[nodiscard]] std::optional<Verdict> parseVerdict(std::string_view name);
 
+// How they travel between processes: see core/base/wire.h.
+template <class Wire>
+void fields(Wire& wire, TensorDifference& value) {
+    auto& [elements, differing, first, first_bits, second_bits, ulp] = value;
+    wire(elements, differing, first, first_bits, second_bits, ulp);
+}
+template <class Wire>
+void fields(Wire& wire, CheckRecord& value) {
+    auto& [kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
+           difference] = value;
+    wire(kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
+         difference);
+}
+
 } // namespace bubblescope

@@ -12,23 +12,6 @@
 #include <cstring>
 #include <utility>
 
-namespace bubblescope {
-
-template <class Wire>
-void fields(Wire& wire, TensorDifference& value) {
-    auto& [elements, differing, first, first_bits, second_bits, ulp] = value;
-    wire(elements, differing, first, first_bits, second_bits, ulp);
-}
-template <class Wire>
-void fields(Wire& wire, CheckRecord& value) {
-    auto& [kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
-           difference] = value;
-    wire(kind, outcome, verdict, step, rank, replica, tensor_rank, op, layer, tensor, first, second, start, end,
-         difference);
-}
-
-} // namespace bubblescope
-
 namespace bubblescope::runtime {
 
 template <class Wire>
