@@ -14,6 +14,14 @@ namespace bubblescope {
 /// at the pixel edge.
 using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 
+/// The time from `start` up to `end`, which is not part of it.
+struct TimeInterval {
+    TimeNs start{0};
+    TimeNs end{0};
+
+    [[nodiscard]] TimeNs duration() const { return end - start; }
+};
+
 /// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Negative times, other units,
 /// trailing characters and values beyond int64 nanoseconds are usage errors. Fractions finer than a
 /// nanosecond are refused too: a time that cannot be represented is not silently rounded.

@@ -53,11 +53,6 @@ struct AnomalyKindInfo {
 [[nodiscard]] std::span<const AnomalyKindInfo> anomalyKinds();
 [[nodiscard]] std::string_view anomalyKindName(AnomalyKind kind);
 
-struct TimeInterval {
-    TimeNs start{0};
-    TimeNs end{0};
-};
-
 /// A fault that a user should know of, with the numbers that show it.
 struct Anomaly {
     AnomalyKind kind = AnomalyKind::Straggler;
