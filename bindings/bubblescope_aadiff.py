@@ -16,7 +16,7 @@
                 op.computed(0, "output", aadiff.digest(out))
     session.close()
 
-The library is looked for where BUBBLESCOPE_AADIFF_LIBRARY points, beside this file, and where the system's loader looks.
+The library is loaded from BUBBLESCOPE_AADIFF_LIBRARY, from beside this file, or by the system's loader.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _MASK = (1 << 64) - 1
 
 
 class AadiffError(RuntimeError):
-    """What the library says went wrong."""
+    """An error that the library reported."""
 
 
 class _Config(ctypes.Structure):
@@ -111,12 +111,12 @@ def _call(function, *arguments):
 
 
 def now():
-    """Nanoseconds of the clock that all times are of."""
+    """The current time in nanoseconds, on the clock of all times here."""
     return _lib().bubblescope_aadiff_now()
 
 
 def _address(data):
-    """Address and size of contiguous memory of the host, and what keeps it."""
+    """Address and size of contiguous host memory, and the object that keeps it alive."""
     if hasattr(data, "data_ptr"):  # a torch or paddle tensor
         tensor = data.detach().contiguous()
         return tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor
@@ -147,14 +147,14 @@ def _signed(value):
 
 
 def torch_digest_sum(tensor):
-    """The digest's sum as a tensor of one int64 on the tensor's device: nothing waits for the device."""
+    """The digest's sum as a tensor of one int64 on the tensor's device. Does not wait for the device."""
     import torch
     raw = tensor.detach().contiguous().view(-1).view(torch.uint8)
     if raw.numel() % 8:
         raw = torch.cat([raw, raw.new_zeros(8 - raw.numel() % 8)])
     words = raw.view(torch.int64) if raw.storage_offset() % 8 == 0 else raw.clone().view(torch.int64)
 
-    def mix(x):  # int64 wraps as uint64 does; shifts to the right must bring in zeros
+    def mix(x):  # int64 wraps as uint64 does; right shifts must fill with zeros
         for shift, factor in ((30, _FIRST), (27, _SECOND), (31, None)):
             x = x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))
             if factor is not None:
@@ -166,7 +166,7 @@ def torch_digest_sum(tensor):
 
 
 def digest_finish(total, size):
-    """The digest of `size` bytes whose terms sum up to `total`, a number or what torch_digest_sum() gave."""
+    """The digest of `size` bytes whose terms sum up to `total`, a number or the result of torch_digest_sum()."""
     return _lib().bubblescope_aadiff_digest_finish(int(total) & _MASK, size)
 
 
@@ -176,7 +176,8 @@ def torch_digest(tensor):
 
 
 class Task:
-    """What to compute again. As a context it takes the time; then compare() once for every tensor, or give_up()."""
+    """A computation to repeat. As a context manager it measures the time. Then call compare() once for every tensor, or
+    give_up()."""
 
     def __init__(self, session, raw):
         self._session, self._raw = session, raw
@@ -198,7 +199,7 @@ class Task:
         return False
 
     def compare(self, tensor, value):
-        """True where the digest is that of the first execution."""
+        """Whether the digest equals that of the first execution."""
         return _call("checked", self._session, ctypes.byref(self._raw), tensor.encode(), value, self.start_ns,
                      self.end_ns) == 0
 
@@ -214,16 +215,16 @@ class _Running:
         self._session, self._op = session, op
 
     def computed(self, layer, tensor, value):
-        """The digest of what a layer of the op computed."""
+        """Reports the digest of a result of a layer of the op."""
         _call("computed", self._session, ctypes.byref(self._op), layer, tensor.encode(), value)
 
     def wanted(self, layer):
-        """Whether the layer will be computed again in this step, so that its inputs are to be kept."""
+        """Whether the layer is to be computed again in this step, so that its inputs must be kept."""
         return _call("wanted", self._session, ctypes.byref(self._op), layer) == 1
 
 
 class Session:
-    """One rank of a pipeline. Times are nanoseconds; see the C header for what they and the rest mean."""
+    """One rank of a pipeline. Times are nanoseconds; the C header describes the arguments."""
 
     def __init__(self, schedule, *, rank, pp, microbatches, vpp=1, flavor=None, layers_per_stage=1, forward_ns=0,
                  backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
@@ -260,26 +261,26 @@ class Session:
         _call("op", self._session, ctypes.byref(raw), start, now())
 
     def tell_op(self, kind, microbatch, chunk, start_ns, end_ns, sequence=0):
-        """The same afterwards, with times of this clock."""
+        """Reports an op that has run, with times of now()."""
         _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
 
     def running(self, kind, microbatch=0, chunk=0, sequence=0):
-        """For digests of an op that is told with tell_op()."""
+        """For digests of an op that is reported with tell_op()."""
         return _Running(self._session, self._op(kind, microbatch, chunk, sequence))
 
     def ask(self, free_ns=0):
-        """What to compute again now, or None."""
+        """The next computation to repeat now, or None."""
         raw = _Task()
         raw.size = ctypes.sizeof(_Task)
         return Task(self._session, raw) if _call("ask", self._session, free_ns, ctypes.byref(raw)) == 1 else None
 
     def tasks(self, free_ns=0):
-        """All that fits the bubble: asks again after each."""
+        """All computations that fit the bubble, one after the other."""
         while (task := self.ask(free_ns)) is not None:
             yield task
 
     def difference(self, first, second, element_type):
-        """Where the tensors of the latest mismatch differ; both contiguous, in the host's memory, of one size."""
+        """Records where the tensors of the latest mismatch differ; both contiguous, in host memory, of one size."""
         (a, size, keep_a), (b, other, keep_b) = _address(first), _address(second)
         if size != other:
             raise ValueError("the tensors differ in size")

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-// The C interface: checks what comes from outside, turns errors and exceptions into codes, and serialises calls.
+// The C interface: validates arguments, turns errors and exceptions into codes, and serialises calls.
 
 struct bubblescope_aadiff {
     std::mutex mutex;
@@ -28,7 +28,7 @@ int fail(std::string message) {
     return BUBBLESCOPE_AADIFF_ERROR;
 }
 
-/// `work` gives a Result<int>; nothing is thrown.
+/// Calls `work`, which returns a Result<int>. Throws nothing.
 template <class Work>
 int guarded(const Work& work) noexcept {
     try {
@@ -59,7 +59,7 @@ Result<int> codeOf(const Status& status) {
     return 0;
 }
 
-/// What a caller of any version gave: members that it does not know are 0.
+/// Copies a struct of a caller of any version: members that the caller does not have are 0.
 template <class Struct>
 Result<Struct> taken(const Struct* from, const char* what) {
     if (from == nullptr) return usageError(std::string(what) + " is NULL");
@@ -71,7 +71,7 @@ Result<Struct> taken(const Struct* from, const char* what) {
     return copy;
 }
 
-/// Fills what the caller's version has room for.
+/// Fills in the members that the caller's version has.
 template <class Struct>
 Status give(Struct value, Struct* to, const char* what) {
     BUBBLESCOPE_ASSIGN(const Struct asked, taken(to, what));
@@ -146,7 +146,7 @@ std::optional<ElementType> elementType(std::int32_t type) {
 } // namespace
 } // namespace bubblescope::bindings
 
-using namespace bubblescope;           // NOLINT: this file is the border
+using namespace bubblescope;           // NOLINT: no header, and the functions below have C names
 using namespace bubblescope::bindings; // NOLINT
 
 extern "C" {

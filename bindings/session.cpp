@@ -12,7 +12,7 @@ namespace bubblescope::bindings {
 namespace {
 
 constexpr std::size_t kRememberedSteps = 8;
-constexpr int kStepsToLearn = 2; ///< the first pays for warm-up
+constexpr int kStepsToLearn = 2; ///< the first includes warm-up
 
 std::size_t stagesOf(const Schedule& schedule) {
     return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
@@ -190,11 +190,11 @@ Result<std::optional<Task>> Session::ask(TimeNs now, std::optional<TimeNs> free)
     if (!plan_ || !in_order_ || ops_.empty()) return std::optional<Task>();
     const auto& order = schedule_.ranks[config_.rank.index()];
     const std::size_t next = ops_.size();
-    // Behind the last op the bubble lasts until the slowest rank has ended, of which only the plan knows.
+    // After the last op the bubble lasts until the slowest rank has ended, which only the plan predicts.
     const TimeNs rest = free ? *free : predicted(std::min(next, order.size())) - (now - last_end_);
     for (StepCheck& check : checks_) {
         if (check.state != Planned::Waiting || plan_->slots[check.slot].next_op > next) continue;
-        // Whether it ran, and its first digest was told: else there is nothing to compare with.
+        // Without a digest of the first execution there is nothing to compare with.
         const auto told = first_.lower_bound({check.what, std::string()});
         if (told == first_.end() || told->first.first != check.what) continue;
         const TimeNs cost = costOf(check.what);

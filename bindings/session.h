@@ -20,7 +20,7 @@
 
 namespace bubblescope::bindings {
 
-/// What bubblescope_aadiff_config says.
+/// The content of bubblescope_aadiff_config, with the defaults filled in.
 struct SessionConfig {
     ScheduleSpec schedule;
     Rank rank;
@@ -36,15 +36,15 @@ struct SessionConfig {
     std::string device;
 };
 
-/// A layer of an op of this step that may be computed again.
+/// A layer of an op of the current step, the unit of a check.
 struct LayerOp {
     Op op;
-    int layer = 0; ///< of its stage
+    int layer = 0; ///< in its stage
 
     friend auto operator<=>(const LayerOp&, const LayerOp&) = default;
 };
 
-/// What to compute again now.
+/// A check to perform now: its expected cost, and the time that is free for it.
 struct Task {
     LayerOp what;
     TimeNs cost{0};
@@ -61,15 +61,16 @@ struct SessionCounts {
     int covered = 0;
 };
 
-/// One rank of a pipeline that another framework runs: says what to compute again in its bubbles, compares, records.
+/// The checks of one rank of a pipeline that another framework runs: chooses what to compute again in its bubbles,
+/// compares digests, and records the results.
 ///
-/// The plan is that of `aadiff plan` for ops as they are executed, without holding any back, since that is the
-/// framework's to decide. A check is asked for in the bubble where it is planned, or in a later one of the step, as
-/// long as what is left of the bubble takes it: by the shortest of the last steps' same bubbles, by the plan before
+/// The plan is that of `aadiff plan` for ops as they are executed. No op is held back, since the framework executes
+/// them. A check is requested in the bubble for which it is planned, or in a later one of the step, if the rest of the
+/// bubble is long enough for it: according to the shortest of the same bubble in the last steps, or to the plan before
 /// those are known. One thread at a time.
 class Session {
 public:
-    /// Errors: Usage, for what cannot be; Run, for a trace that cannot be written.
+    /// Errors: Usage, for an impossible configuration; Run, if the trace cannot be written.
     [[nodiscard]] static Result<Session> open(SessionConfig config);
 
     [[nodiscard]] Status beginStep(int step);
@@ -79,7 +80,8 @@ public:
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
-    /// `free`: how long the bubble lasts from `now` on, if the caller knows.
+    /// Returns the next check that fits into the current bubble. `free`: the rest of the bubble from `now` on, if the
+    /// caller knows it.
     [[nodiscard]] Result<std::optional<Task>> ask(TimeNs now, std::optional<TimeNs> free);
     [[nodiscard]] Result<CheckOutcome> checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
                                                TimeNs start, TimeNs end);
@@ -89,7 +91,7 @@ public:
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
 
     [[nodiscard]] SessionCounts counts() const;
-    /// Writes what is left.
+    /// Writes the remaining records.
     [[nodiscard]] Status close();
 
 private:
@@ -104,12 +106,12 @@ private:
 
     [[nodiscard]] Status makePlan(const OpTimes& times);
     [[nodiscard]] Status known(const LayerOp& what) const;
-    /// Counted over the whole model.
+    /// The number of the layer in the whole model.
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what) const;
     void planStep();
     void learnTimes();
-    /// What the bubble before op `next` lasts.
+    /// The expected length of the bubble before op `next`.
     [[nodiscard]] TimeNs predicted(std::size_t next) const;
     [[nodiscard]] TimeNs costOf(const LayerOp& what) const;
     [[nodiscard]] StepCheck* find(const LayerOp& what);
@@ -119,12 +121,12 @@ private:
     SessionConfig config_;
     Schedule schedule_;
     std::optional<profiler::TraceSegmentWriter> writer_;
-    std::optional<RankPlan> plan_; ///< none until op times are known
+    std::optional<RankPlan> plan_; ///< empty until op times are known
     SessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
-    std::map<std::tuple<Chunk, OpKind>, TimeNs> cost_; ///< longest of the checks of one layer so far
+    std::map<std::tuple<Chunk, OpKind>, TimeNs> cost_; ///< longest check of one layer so far
 
-    // Of the step.
+    // State of the current step.
     bool in_step_ = false;
     int step_ = 0;
     std::int64_t steps_planned_ = 0;
@@ -136,7 +138,7 @@ private:
     std::vector<DigestRecord> digests_;
     std::optional<std::size_t> mismatch_; ///< the latest, in records_
 
-    /// Of the last steps: how long the bubble before each op was.
+    /// The length of the bubble before each op, for the last steps.
     std::deque<std::vector<TimeNs>> bubbles_;
     std::map<OpKind, std::vector<TimeNs>> op_times_;
     TimeNs last_end_{0};
