@@ -16,15 +16,14 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr TimeNs kGpuFlushEvery{
-    std::chrono::milliseconds(100)}; ///< CUPTI does not hand over what is not full by itself
+constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< CUPTI does not deliver buffers that are not full
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
 constexpr std::string_view kLogName = "capture.log";
 constexpr std::string_view kCuptiVariable = "BUBBLESCOPE_CUPTI";
 
 Capture* the_capture = nullptr;
 
-/// The recording thread must not take signals that are meant for the job.
+/// Blocks signals in the recording thread: they are meant for the job.
 class NoSignals {
 public:
     NoSignals() {
@@ -93,7 +92,8 @@ void Capture::makeWriter() {
         say(problem);
 }
 
-/// Into the trace, and where somebody looks who wonders why there is none. Under cycle_mutex_.
+/// Writes a message into the trace, and into capture.log for a reader who wonders why there is no trace. Requires
+/// cycle_mutex_.
 void Capture::say(const std::string& message) {
     writer_->say(message);
     std::error_code ignored;
@@ -132,7 +132,7 @@ void Capture::startCuda() noexcept {
         }
         wake();
     } catch (const std::exception&) {
-        // The job goes on without.
+        // The job continues without a recording.
     }
 }
 
@@ -141,14 +141,14 @@ void Capture::loop() {
     std::unique_lock lock(thread_mutex_);
     while (!stopping_) {
         wake_.wait_for(lock, pause, [this] { return stopping_; });
-        if (stopping_) return; // the one who stops writes the rest
+        if (stopping_) return; // the thread that stops the recording writes the rest
         lock.unlock();
         pause = cycle(false);
         lock.lock();
     }
 }
 
-/// With no lock held: CUPTI takes its own locks.
+/// Must be called without locks: CUPTI takes its own.
 void Capture::flushGpu() {
     cupti::Collector* gpu = nullptr;
     {
@@ -183,12 +183,12 @@ TimeNs Capture::cycle(bool last) {
             say("recording ends: " + written.error().text());
         }
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
-        // A ring that was half full when it was looked at would soon run over.
+        // A ring that was half full when it was drained would soon overflow.
         constexpr double kFull = 0.25;
         if (drained.fullest > kFull) return std::max(kShortest, options_.flush / 16);
         return options_.flush;
     } catch (const std::exception&) {
-        failed_ = true; // out of memory: the job's is worth more than ours
+        failed_ = true; // out of memory: the job matters more than its recording
         recorder_.setOn(false);
         return options_.flush;
     }
@@ -209,12 +209,12 @@ void Capture::stop() noexcept {
     [[maybe_unused]] const TimeNs none = cycle(true);
 }
 
-/// Its parent's thread, trace and CUPTI are not the child's.
+/// The parent's thread, trace and CUPTI session do not belong to the child.
 void Capture::inForkedChild() noexcept {
     [[maybe_unused]] const auto* const no_thread_here = thread_.release();
     [[maybe_unused]] const auto* const not_ours = gpu_.release();
-    [[maybe_unused]] const auto* const parents = writer_.release(); // its file is the parent's as well
-    new (&wake_) std::condition_variable;                           // somebody may have waited at the parent's
+    [[maybe_unused]] const auto* const parents = writer_.release(); // the file belongs to the parent too
+    new (&wake_) std::condition_variable; // a thread of the parent may have been waiting on it
     recorder_.afterForkInChild();
     communicators_.afterFork();
     names_.afterFork();

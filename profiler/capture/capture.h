@@ -16,12 +16,12 @@
 
 namespace bubblescope::profiler {
 
-/// The recording of this process: made when the first of NVTX, NCCL and CUDA loads the library, and never taken apart.
-/// A separate thread writes the events several times a second; no file is created before the first event. A fork starts
-/// again, with a separate trace, if it records anything.
+/// The recording of this process. It is created when NVTX, NCCL or CUDA first loads the library, and never destroyed. A
+/// separate thread writes the events several times a second; no file is created before the first event. A forked child
+/// starts over with a trace of its own if it records anything.
 class Capture {
 public:
-    /// Null where nothing is to be recorded. Never throws.
+    /// Returns null if nothing is to be recorded. Never throws.
     [[nodiscard]] static Capture* ofThisProcess() noexcept;
 
     [[nodiscard]] const CaptureOptions& options() const { return options_; }
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] nvtx::Names& names() { return names_; }
     [[nodiscard]] nccl::Communicators& communicators() { return communicators_; }
 
-    /// CUDA has been initialised in this process: has CUPTI record, unless another tool does.
+    /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool holds it.
     void startCuda() noexcept;
 
 private:
@@ -39,7 +39,7 @@ private:
     void wake();
     void say(const std::string& message);
     void loop();
-    /// Writes what there is. Returns how long it may take until the next time.
+    /// Writes what has been recorded. Returns the time until the next cycle at the latest.
     [[nodiscard]] TimeNs cycle(bool last);
     void flushGpu();
     void stop() noexcept;
@@ -51,14 +51,14 @@ private:
     nccl::Communicators communicators_;
     HostRecorder recorder_;
 
-    std::mutex cycle_mutex_; ///< guards what cycle() uses
+    std::mutex cycle_mutex_; ///< guards the members that cycle() uses
     std::unique_ptr<CaptureWriter> writer_;
     std::unique_ptr<cupti::Collector> gpu_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
     bool failed_ = false;
 
-    std::mutex thread_mutex_; ///< guards what follows
+    std::mutex thread_mutex_; ///< guards the members below
     std::condition_variable wake_;
     std::unique_ptr<std::thread> thread_;
     bool stopping_ = false;

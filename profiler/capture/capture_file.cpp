@@ -74,7 +74,7 @@ void CaptureFile::setClocks(TimeNs monotonic, TimeNs realtime) {
     if (begun_) encoder_.clockSnapshot(monotonic_, realtime_);
 }
 
-/// What a reader must know of a part before its events.
+/// Writes what a reader must know of a part before its events.
 void CaptureFile::beginPart() {
     if (begun_) return;
     begun_ = true;
@@ -107,7 +107,7 @@ void CaptureFile::beginPart() {
 std::filesystem::path CaptureFile::nextPath() {
     std::string name = traceName(info_.identity, info_.process);
     if (parts_made_ > 0) name += "." + std::to_string(parts_made_);
-    // Numbers of processes come round again; what an earlier one wrote stays.
+    // Process ids are reused; the file of an earlier process is kept.
     std::filesystem::path path = info_.dir / (name + ".pftrace");
     std::error_code ignored; // perfetto::PacketFile reports the error
     std::filesystem::create_directories(info_.dir, ignored);
@@ -140,7 +140,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
     bytes_ += size;
     if (info_.size == 0 || part_bytes_ < info_.size / kParts) return {};
 
-    // The next part is made with the next event.
+    // The next event creates the next part.
     file_.reset();
     part_bytes_ = 0;
     begun_ = false;
@@ -150,7 +150,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
         track.last = TimeNs{INT64_MIN};
     }
     if (static_cast<std::int64_t>(parts_.size()) >= kParts) {
-        std::error_code ignored; // somebody may have taken it away
+        std::error_code ignored; // the file may have been removed by others
         std::filesystem::remove(parts_.front(), ignored);
         parts_.pop_front();
         ++parts_removed_;

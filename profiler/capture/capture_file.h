@@ -19,25 +19,25 @@
 
 namespace bubblescope::profiler {
 
-/// An arg that owns its texts, for slices that are kept until they can be written.
+/// An argument that owns its texts, for slices that are kept until they can be written.
 struct OwnedArg {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;
 };
 using OwnedArgs = std::vector<OwnedArg>;
 
-/// Whose trace it is, and where it goes.
+/// Which process a trace belongs to, and where it is written.
 struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
     ProcessInfo process;
-    std::int64_t size = 0;   ///< bytes of all parts together before the oldest goes; 0: one part without limit
-    OwnedArgs description{}; ///< further args of the instant that begins each part
+    std::int64_t size = 0;   ///< bytes of all parts, above which the oldest is removed; 0 = one part, no limit
+    OwnedArgs description{}; ///< further arguments of the instant that begins each part
 };
 
-/// The trace of one process, a Perfetto file that is appended to, or several parts of it if its size is limited: then
-/// the oldest part goes when there are more than four. Each part stands for itself. Nothing is created before the first
-/// event is there. One thread at a time.
+/// The trace of one process: an append-only Perfetto file, or several parts of it if its size is limited. With more
+/// than four parts the oldest is removed. Each part can be read alone. No file is created before the first event. One
+/// thread at a time.
 class CaptureFile {
 public:
     using TrackNumber = std::uint32_t;
@@ -52,31 +52,31 @@ public:
     [[nodiscard]] TrackNumber addTrack(std::string name, std::int32_t order);
     void rename(TrackNumber track, std::string name);
 
-    /// See perfetto::Encoder; CLOCK_MONOTONIC. Times of one track must not go backwards: one that does is put where the
-    /// last was.
+    /// See perfetto::Encoder; times are CLOCK_MONOTONIC. Times of one track must not go backwards: a time that does is
+    /// replaced by the track's last one.
     void begin(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
     void end(TrackNumber track, TimeNs time);
     void instant(TrackNumber track, TimeNs time, std::string_view category, std::string_view name, Args args);
-    /// Of the process as a whole.
+    /// An instant on the track of the process as a whole.
     void instant(TimeNs time, std::string_view category, std::string_view name, Args args);
 
-    /// Clocks read at one moment: the first before any event, then now and then.
+    /// Sets the clocks, read at one moment: once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
-    /// Writes what has come since. `on_part` is called when a new part begins in place of one that is full, to write
-    /// what is still open. Error: Run, naming the file; nothing is written from then on.
+    /// Writes what has been added since the last flush. `on_part` is called when a new part replaces a full one, to
+    /// write again what is still open. Error: Run, naming the file; nothing is written from then on.
     [[nodiscard]] Status flush(const std::function<void()>& on_part);
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
     [[nodiscard]] std::int64_t bytesWritten() const { return bytes_; }
-    /// The part that is being written; empty before there is one.
+    /// The part that is being written; empty before the first.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
 
 private:
     struct Track {
         std::string name;
         std::int32_t order = 0;
-        bool told = false; ///< to this part
+        bool told = false; ///< whether this part describes the track
         TimeNs last{INT64_MIN};
     };
     static constexpr std::int64_t kParts = 4;
@@ -84,7 +84,7 @@ private:
     [[nodiscard]] std::uint64_t processUuid() const;
     std::uint64_t uuidOf(TrackNumber track);
     TimeNs ordered(TrackNumber track, TimeNs time);
-    /// Until the args' owner is gone.
+    /// Valid until the owner of the arguments is gone.
     std::span<const perfetto::Arg> viewed(Args args);
     void beginPart();
     [[nodiscard]] std::filesystem::path nextPath();
@@ -95,8 +95,8 @@ private:
     std::vector<perfetto::Arg> views_;
     TimeNs monotonic_{0};
     TimeNs realtime_{0};
-    std::optional<TimeNs> offset_; ///< of the host's wall clock, see agreedOffset()
-    bool begun_ = false;           ///< this part has its beginning
+    std::optional<TimeNs> offset_; ///< CLOCK_REALTIME minus CLOCK_MONOTONIC, see agreedOffset()
+    bool begun_ = false;           ///< whether this part has its beginning
     std::optional<perfetto::PacketFile> file_;
     std::deque<std::filesystem::path> parts_;
     std::int64_t parts_made_ = 0;

@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// The part before `at`, which is cut off together with it.
+/// Returns the text before `at`, and removes both from `text`.
 std::string_view takeUntil(std::string_view at, std::string_view& text) {
     const std::size_t end = text.find_first_of(at);
     const std::string_view part = text.substr(0, end);

@@ -7,7 +7,7 @@
 namespace bubblescope::profiler {
 namespace {
 
-// PyTorch's profiler, and what people write.
+// Names used by PyTorch's profiler, and common ones.
 constexpr std::array<std::string_view, 5> kStepNames{"ProfilerStep#", "step", "Step", "iteration", "Iteration"};
 
 bool isDigit(char c) {
@@ -27,7 +27,7 @@ std::optional<std::int64_t> CaptureWindow::numbered(std::string_view name) const
         for (const std::string_view known : kStepNames) {
             if (!name.starts_with(known)) continue;
             const std::string_view after = name.substr(known.size());
-            // "stepper" is no step.
+            // "stepper" does not name a step.
             const bool word_ends = after.empty() || isDigit(after[0]) || after.find_first_of(" _:=#-") == 0;
             if (word_ends) return after;
         }

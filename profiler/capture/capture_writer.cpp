@@ -45,7 +45,7 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
         host_.take(tid, record, after_gap);
 }
 
-/// What CUPTI hands over is at most as old as its buffers. A time that cannot be would move its row's later work.
+/// CUPTI's records are at most as old as its buffers. An impossible time would shift all later work of its track.
 bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
     if (!activity.hasTimes() || activity.isUntimed()) return true;
     constexpr TimeNs kDay{std::chrono::hours(24)};
@@ -58,7 +58,7 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
         std::erase_if(activities, [this](const cupti::OwnedActivity& given) { return !timesCanBe(given.activity); }));
     if (activities.empty()) return;
     begun_ = true;
-    window_.see({}, gpu_.startOf(activities.front().activity)); // a job without NVTX and NCCL begins with its work
+    window_.see({}, gpu_.startOf(activities.front().activity)); // begins the window of a job without NVTX and NCCL
     std::ranges::stable_sort(activities, {}, [](const cupti::OwnedActivity& a) { return a.activity.start; });
     for (cupti::OwnedActivity& activity : activities) {
         if (thinning_)
@@ -83,7 +83,7 @@ void CaptureWriter::tellTotals(TimeNs now) {
 }
 
 Status CaptureWriter::flush(TimeNs now) {
-    if (!begun_) return {}; // nothing is created for a process that does nothing
+    if (!begun_) return {}; // no file for a process that does nothing
     host_.nameThreads();
     if (thinning_) thinning_->settle(now);
     for (const std::string& message : messages_) {

@@ -20,8 +20,8 @@
 
 namespace bubblescope::profiler {
 
-/// All that is written into the trace of a process: its threads' events, CUPTI's activities, what was lost, and
-/// messages to the user. One thread at a time.
+/// Writes the trace of a process: the events of its threads, CUPTI's activities, counts of lost records, and messages
+/// to the user. One thread at a time.
 class CaptureWriter {
 public:
     /// `names` and `communicators` must outlive it.
@@ -30,20 +30,20 @@ public:
     CaptureWriter(const CaptureWriter&) = delete;
     CaptureWriter& operator=(const CaptureWriter&) = delete;
 
-    /// Before what was recorded since the last one.
+    /// To be called before the records that were made since the last reading.
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
-    /// After the host's records of the same time, so that steps are known. Sorts them.
+    /// To be called after the host's records of the same time, which determine the steps. Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
-    /// Something that the user should know, once.
+    /// Writes a message to the user once.
     void say(std::string_view message);
 
-    /// What was lost elsewhere adds to these.
+    /// The writer adds its counts to those of records lost elsewhere.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run.
     [[nodiscard]] Status flush(TimeNs now);
-    /// The last flush, with what waited for more.
+    /// The last flush, including what waited for further records.
     [[nodiscard]] Status finish(TimeNs now);
 
     [[nodiscard]] bool isOver(TimeNs now) const { return window_.isOver(now); }
@@ -61,11 +61,11 @@ private:
     CommWriter comm_;
     GpuWriter gpu_;
     std::optional<OpKernels> thinning_;
-    std::vector<std::string> messages_; ///< that wait for the file to begin
+    std::vector<std::string> messages_; ///< messages that wait until the file has begun
     perfetto::CaptureCounts told_;
     TimeNs told_at_{0};
     TimeNs clocks_at_{0};
-    bool begun_ = false; ///< something was recorded
+    bool begun_ = false; ///< whether anything was recorded
 };
 
 } // namespace bubblescope::profiler

@@ -14,16 +14,16 @@
 
 namespace bubblescope::profiler {
 
-/// Writes NCCL's operations: category "nccl", a row for each communicator, one for groups, one for the
-/// proxy's work. An operation's slice lasts while NCCL queues it; its kernel shows when the data move, and between
-/// machines the proxy's operations below it (arg "parent"). One thread at a time.
+/// Writes NCCL's operations: category "nccl", a track for each communicator, one for groups, and one for the work of
+/// the proxy. The slice of an operation covers the time in which NCCL queues it; the data move while its kernel runs
+/// and, between machines, during the proxy operations below it (arg "parent"). One thread at a time.
 class CommWriter {
 public:
     CommWriter(CaptureFile& file, const nccl::Communicators& communicators, const TickMap& clocks,
                CaptureWindow& window, perfetto::CaptureCounts& counts)
         : file_(file), communicators_(communicators), clocks_(clocks), window_(window), counts_(counts) {}
 
-    /// Begins and ends, in any order: they come from different threads.
+    /// Accepts begins and ends in any order, since they come from different threads.
     void take(const HostRecord& record);
 
 private:

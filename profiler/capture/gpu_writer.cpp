@@ -41,7 +41,7 @@ std::string_view synchronizationName(std::uint32_t type) {
 }
 
 std::string_view overheadName(std::uint32_t kind) {
-    constexpr unsigned kShift = 16; // CUPTI's own kinds are counted from there
+    constexpr unsigned kShift = 16; // CUPTI's own kinds begin above this
     switch (kind) {
     case 1: return "Driver Compiler";
     case 1U << kShift: return "Activity Buffer Flush";
@@ -168,14 +168,14 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     case Kind::Driver:
     case Kind::Runtime: return addCall(given);
     case Kind::Synchronization: {
-        const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // a whole device
+        const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // of a whole device
         const OwnedArgs args{{"correlation", std::int64_t{activity.correlation}}};
         return add(row(Row::Synchronization, activity.device, stream), activity, "cuda_sync",
                    synchronizationName(activity.what), args);
     }
     case Kind::Overhead: return add(row(Row::Overhead, 0, 0), activity, "overhead", overheadName(activity.what), {});
     case Kind::Device: return tellDevice(given);
-    case Kind::Marker: // NVTX reports them itself, and sooner
+    case Kind::Marker: // NVTX reports these directly, and sooner
     case Kind::MarkerData:
     case Kind::External:
     case Kind::Name: return;

@@ -18,11 +18,11 @@
 
 namespace bubblescope::profiler {
 
-/// The name of a call, by whether it is the runtime's and its number.
+/// The name of an API call. `runtime`: of CUDA's runtime API, else of the driver's.
 using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
 
-/// Writes CUPTI's activities, in the categories and with the args that PyTorch's profiler uses, so that readers need to
-/// know but one way: work of a stream on a row for it, calls on one for their thread. One thread at a time.
+/// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler, so that readers need to know only
+/// one convention: a track for each stream's work and one for each thread's calls. One thread at a time.
 class GpuWriter {
 public:
     GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, perfetto::CaptureCounts& counts,

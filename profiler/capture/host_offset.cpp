@@ -33,7 +33,7 @@ TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, 
         std::ofstream file(own);
         file << kWords << measured.count() << '\n';
     }
-    // Whoever links first decides; the file is whole by then.
+    // The first process to link decides; its file is complete by then.
     [[maybe_unused]] const int linked = ::link(own.c_str(), agreed.c_str());
     std::filesystem::remove(own, ignored);
     return readOffset(agreed).value_or(measured);

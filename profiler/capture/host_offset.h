@@ -7,9 +7,10 @@
 
 namespace bubblescope::profiler {
 
-/// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, by which traces of several hosts are put together. All
-/// processes that record into `dir` and share a clock use one number, whatever each has `measured`, so that a wall
-/// clock that is set between their starts does not move them apart: the first one's, kept in a file of `dir`.
+/// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All
+/// processes that record into `dir` and share a clock use one number, that of the first process, which is kept in a
+/// file of `dir`. So a wall clock that is set between their starts does not move their traces apart. `measured` is this
+/// process's own measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 
 } // namespace bubblescope::profiler

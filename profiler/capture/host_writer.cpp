@@ -11,13 +11,13 @@ constexpr std::string_view kHostCategory = "nvtx";
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
 constexpr std::size_t kMaxHostWaiting =
-    1 << 16; ///< ranges that may be open, or have ended early, before some are given up
+    1 << 16; ///< open ranges, and ends without a begin, above which the oldest are dropped
 
 struct FieldName {
     std::string_view told;
     std::string_view used;
 };
-/// What NCCL calls the fields of its payloads, and what traces call the same elsewhere.
+/// NCCL's names of payload fields, and the names used in traces.
 constexpr std::array<FieldName, 5> kFieldNames{{{"NCCL communicator ID", "comm"},
                                                 {"Message size [bytes]", "bytes"},
                                                 {"Peer rank", "peer"},
@@ -114,7 +114,7 @@ CaptureFile::TrackNumber HostWriter::trackOf(Stack& stack) {
     return stack.track;
 }
 
-/// When the open ranges end is not known: they stay open, and a new track goes on, as if nothing were known of them.
+/// The ends of the open ranges are unknown: they stay open, and a new track continues without them.
 void HostWriter::abandon(Stack& stack) {
     for (const Open& open : stack.open)
         counts_.unmatched += open.written ? 1 : 0;
@@ -127,7 +127,7 @@ void HostWriter::abandon(Stack& stack) {
 
 void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     if (stack.open.size() > record.depth) abandon(stack);
-    stack.open.resize(record.depth); // those around it were pushed before recording began
+    stack.open.resize(record.depth); // the enclosing ranges were pushed before the recording began
     Open& open = stack.open.emplace_back();
     open.start = time;
     open.name = nameOf(record);
@@ -176,7 +176,7 @@ void HostWriter::start(const HostRecord& record, TimeNs time) {
 void HostWriter::end(const HostRecord& record, TimeNs time) {
     const auto known = started_.find(record.id);
     if (known == started_.end()) {
-        // Threads are drained one after the other: the begin may come yet. Or it lies before the window.
+        // Threads are drained in turn: the begin may still come, or it lies before the window.
         if (ended_early_.size() < kMaxHostWaiting) ended_early_.emplace(record.id, time);
         return;
     }

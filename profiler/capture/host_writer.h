@@ -17,26 +17,27 @@
 
 namespace bubblescope::profiler {
 
-/// Writes the threads' NVTX events: a track for each thread and domain, for ranges that need not nest tracks of
-/// their own. Category "nvtx"; args are the domain, the category, and a payload or the fields of one. One thread at a
+/// Writes the NVTX events of threads: a track for each thread and domain, and further tracks for ranges that need not
+/// nest. Category "nvtx"; the arguments are the domain, the category, and a payload or its fields. One thread at a
 /// time.
 class HostWriter {
 public:
-    /// All must outlive it.
+    /// All references must outlive the writer.
     HostWriter(CaptureFile& file, const nvtx::Names& names, const TickMap& clocks, CaptureWindow& window,
                perfetto::CaptureCounts& counts);
 
-    /// A thread's records in order. `after_gap`: some before it were lost, so which ranges are open is not known.
+    /// Takes a thread's records in order. `after_gap`: earlier records were lost, so it is not known which ranges are
+    /// open.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
 
-    /// Reports ranges of the default domain that have ended, outermost ones that are no steps: ops, for those who name
-    /// them so.
+    /// Called for each completed outermost range of the default domain that is not a step: frameworks that use NVTX
+    /// mark their ops so.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
-    /// Begins in a new part of the file what is open.
+    /// Begins the open ranges again in a new part of the file.
     void reopen();
-    /// Puts names on tracks of threads that got one.
+    /// Renames the tracks of threads that have been named since.
     void nameThreads();
 
 private:
@@ -50,7 +51,7 @@ private:
     struct Stack {
         CaptureFile::TrackNumber track = 0;
         std::uint32_t tid = 0;
-        std::string suffix; ///< of its name: the domain, and which of several it is
+        std::string suffix; ///< part of the track's name: the domain, and a number among several
         int gaps = 0;
         bool has_track = false;
         std::vector<Open> open;
@@ -81,7 +82,7 @@ private:
     OnRange on_range_;
     std::map<StackKey, Stack> stacks_;
     std::unordered_map<std::uint64_t, Started> started_;
-    std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins
+    std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins, by range
     Lanes lanes_;
     std::uint64_t namings_ = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace bubblescope::profiler {
 
-/// Tracks of one name for slices that may overlap: one that does goes to a lane below.
+/// Tracks of one name for slices that may overlap: a slice that overlaps goes to the next lane.
 class Lanes {
 public:
     Lanes(std::string name, std::int32_t order) : name_(std::move(name)), order_(order) {}

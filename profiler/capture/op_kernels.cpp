@@ -8,8 +8,8 @@ namespace {
 
 using Kind = cupti::Activity::Kind;
 
-/// How long after its end a kernel or range is waited for: CUPTI hands over records of what has ended when they are
-/// flushed, which is several times a second.
+/// How long after its end a kernel or range waits for its counterpart. CUPTI delivers completed records when it is
+/// flushed, several times a second.
 constexpr TimeNs kPatience{std::chrono::seconds(2)};
 
 bool isWork(const cupti::Activity& activity) {
@@ -29,7 +29,7 @@ void OpKernels::add(cupti::OwnedActivity activity) {
     if (isWork(what)) {
         kernels_.push_back(std::move(activity));
     } else if (what.kind == Kind::Runtime || what.kind == Kind::Driver) {
-        // Of a runtime call and the driver call that it makes the outer one is kept.
+        // Of a runtime call and the driver call inside it, the outer one is kept.
         const auto [place, is_new] = calls_.try_emplace(what.correlation, activity);
         if (!is_new && what.kind == Kind::Runtime) place->second = std::move(activity);
     } else if (what.kind == Kind::Device) {
@@ -62,7 +62,7 @@ void OpKernels::writeOp(Op& op) {
 
 void OpKernels::settle(TimeNs now) {
     const TimeNs before = now == TimeNs::max() ? now : now - kPatience;
-    // Kernels that are old enough find their op, or have none.
+    // Kernels that are old enough either have an op by now or belong to none.
     std::deque<cupti::OwnedActivity> waiting;
     for (cupti::OwnedActivity& kernel : kernels_) {
         const auto call = calls_.find(kernel.activity.correlation);

@@ -11,10 +11,10 @@
 
 namespace bubblescope::profiler {
 
-/// Of the kernels that an op starts, all but the first and the last are of no use for a pipeline: thins them out. An op
-/// is a range of a thread on the host; a kernel belongs to it if its launch lies in it. Ranges, calls and kernels come
-/// in any order and late; an op is settled some time after its end, when all its kernels must have been reported.
-/// NCCL's kernels, which are transfers, stay. All times are CLOCK_MONOTONIC. One thread at a time.
+/// Thins out kernels: of those that an op starts, only the first and the last matter to a pipeline. An op is a range of
+/// a host thread; a kernel belongs to the op in which it was launched. Ranges, calls and kernels come in any order and
+/// late; an op is settled some time after its end, when all its kernels must have been reported. Kernels of NCCL, which
+/// are transfers, are all kept. Times are CLOCK_MONOTONIC. One thread at a time.
 class OpKernels {
 public:
     using TimeOf = std::function<TimeNs(TimeNs realtime)>;
@@ -26,9 +26,10 @@ public:
     void addRange(std::uint32_t thread, TimeNs start, TimeNs end);
     void add(cupti::OwnedActivity activity);
 
-    /// Writes what is settled by now: kernels outside of any op whole, of an op the first and last with their calls.
+    /// Writes what is settled by now: all kernels outside of ops, and the first and last kernel of each op with their
+    /// calls.
     void settle(TimeNs now);
-    /// Writes the rest.
+    /// Settles and writes everything that is left.
     void finish() { settle(TimeNs::max()); }
 
 private:

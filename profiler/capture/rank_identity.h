@@ -12,26 +12,25 @@
 
 namespace bubblescope::profiler {
 
-/// A variable of the environment, nothing where it is not set.
+/// Reads an environment variable; returns nothing if it is not set.
 using ReadVariable = std::function<std::optional<std::string>(std::string_view name)>;
 [[nodiscard]] std::optional<std::string> ownVariable(std::string_view name);
 
-/// Which process of which job this is, as far as its launcher's variables show.
+/// Which process of which job this is, according to the launcher's environment variables.
 struct RankIdentity {
-    std::optional<int> rank; ///< among all of the job
-    std::optional<int> size; ///< of the job
+    std::optional<int> rank; ///< among all processes of the job
+    std::optional<int> size; ///< number of processes of the job
     std::optional<int> local_rank;
     std::string told_by;                           ///< the variable that holds the rank
-    std::vector<std::pair<std::string, int>> mesh; ///< places by axis ("pp", 1), from variables such as PP_RANK
+    std::vector<std::pair<std::string, int>> mesh; ///< coordinates by axis ("pp", 1), from variables such as PP_RANK
 };
 
-/// Asks the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
-/// order: a launcher within a launcher's job knows better. A variable that holds no number is as good as none.
+/// Reads the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
+/// order: an inner launcher knows better than the one around it. A variable that is not a number is ignored.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
 
-/// What a process's trace is called: "rank3.pid4711", or "node7.pid4711" where its rank is not known; places are in it
-/// where they are known, "rank3-pp1-tp0.pid4711", which is where a reader looks for them. Letters that files should not
-/// have become "_".
+/// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is not known. It includes known
+/// coordinates, "rank3-pp1-tp0.pid4711", which readers parse. Characters that are unsuitable in file names become "_".
 [[nodiscard]] std::string traceName(const RankIdentity& identity, const ProcessInfo& process);
 
 } // namespace bubblescope::profiler

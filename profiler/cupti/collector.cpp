@@ -9,8 +9,8 @@ namespace {
 
 std::atomic<Collector*> the_collector{nullptr};
 
-// Kernels, copies and calls tie the device's work to the host's; the rest explains waits. Kernels are recorded
-// concurrently: the older kind would run them one after the other.
+// Kernels, copies and calls relate the device's work to the host's; the other kinds explain waits. The concurrent kind
+// of kernel records is used: the older kind would serialise kernels.
 constexpr std::array kLaunches{kind::kConcurrentKernel, kind::kRuntime, kind::kDriver, kind::kDevice};
 constexpr std::array kRest{kind::kMemcpy,          kind::kMemcpyPeer, kind::kMemset,
                            kind::kSynchronization, kind::kOverhead,   kind::kExternalCorrelation};

@@ -16,30 +16,30 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// Has CUPTI record, and gathers what it hands over. Buffers go round: the job's threads take a free one without a lock
-/// and, until all are in use, without allocating. CUPTI's callbacks know no owner, so a process has one collector at a
-/// time.
+/// Makes CUPTI record, and collects its buffers. Buffers are reused: the job's threads take a free one without a lock
+/// and, until all are in use, without allocating. CUPTI's callbacks carry no context, so a process has at most one
+/// collector at a time.
 class Collector {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-    static constexpr std::size_t kBuffers = 64; ///< at most; memory is taken for those that are used
+    static constexpr std::size_t kBuffers = 64; ///< at most; memory is allocated only for those in use
 
     explicit Collector(std::unique_ptr<Api> api, std::size_t buffer_bytes = kBufferBytes);
     Collector(const Collector&) = delete;
     Collector& operator=(const Collector&) = delete;
     ~Collector();
 
-    /// Starts to record. Where another tool holds CUPTI, nothing of CUPTI's is touched. What the user should know is
-    /// in `notice`: why nothing is recorded, or what is missing. `only_launches`: only what an op's kernels are found
-    /// by.
+    /// Starts recording. If another tool holds CUPTI, its state is left alone. `notice` receives what the user should
+    /// know: why nothing is recorded, or what is missing. `only_launches`: records only what is needed to find the
+    /// kernels of ops.
     [[nodiscard]] bool start(bool only_launches, std::string& notice);
-    /// Stops, and has CUPTI hand over the rest. The first call counts.
+    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 
-    /// Has CUPTI hand over what is complete. Not from CUPTI's threads, and with no lock held.
+    /// Makes CUPTI deliver complete buffers. Must not be called by CUPTI's threads, nor with a lock held.
     void flush();
-    /// Decodes what was handed over since the last call, and adds what was lost to the counts. One thread at a time.
+    /// Decodes what was delivered since the last call, and adds lost records to `counts`. One thread at a time.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
 
     [[nodiscard]] Api& api() { return *api_; }
@@ -70,9 +70,9 @@ private:
     std::vector<std::uint32_t> enabled_;
     std::array<Buffer, kBuffers> buffers_;
     std::atomic<std::int64_t> refused_{0};
-    std::mutex mutex_; ///< guards the list; CUPTI's threads and the collecting one
+    std::mutex mutex_; ///< guards the list of complete buffers between CUPTI's threads and the collecting thread
     std::vector<Completed> completed_;
-    std::unordered_map<std::uint32_t, std::uint64_t> external_; ///< ids by correlation
+    std::unordered_map<std::uint32_t, std::uint64_t> external_; ///< external ids by correlation
 };
 
 } // namespace bubblescope::profiler::cupti

@@ -6,10 +6,10 @@
 namespace bubblescope::profiler::cupti {
 namespace {
 
-// Offsets hold for every version of a record since CUDA 8; tests compare them with the headers of CUPTI that are found.
+// The offsets hold for all versions of a record since CUDA 8; tests compare them with the CUPTI headers that are found.
 constexpr std::uint32_t kGraphsInKernels = 12; ///< cuptiGetVersion() of CUDA 11.0, which added them
 
-/// Reads numbers at fixed places.
+/// Reads numbers at fixed offsets.
 class Record {
 public:
     explicit Record(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -74,7 +74,7 @@ void copyBetweenDevices(const Record& record, std::uint32_t version, Activity& o
 }
 
 void set(const Record& record, std::uint32_t version, Activity& out) {
-    copy(record, version, out); // laid out alike
+    copy(record, version, out); // same layout
     out.kind = Activity::Kind::Set;
     out.what = record.u32(4);
 }
@@ -162,7 +162,7 @@ void name(const Record& record, std::uint32_t, Activity& out) {
 
 struct Layout {
     std::uint32_t kind;
-    std::size_t size; ///< of the part that all versions have
+    std::size_t size; ///< bytes that all versions share
     Fill fill;
 };
 constexpr std::array kLayouts{Layout{kind::kMemcpy, 56, copy},

@@ -13,7 +13,7 @@ constexpr Code kSuccess = 0;
 constexpr Code kHeldByAnother = 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr int kDriverDomain = 1;
 constexpr int kRuntimeDomain = 2;
-constexpr int kSystemThreadIds = 1; // as gettid() returns them, which NVTX's events carry
+constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX's events carry
 constexpr std::uint32_t kForced = 1;
 
 using Subscriber = void*;
@@ -31,7 +31,7 @@ class Library final : public Api {
 public:
     explicit Library(void* handle) : handle_(handle) {}
 
-    /// False, with the name, where a function is missing that there is no way around.
+    /// Returns false, with the name in `missing`, if an indispensable function is missing.
     bool find(std::string& missing) {
         const auto get = [&](auto& function, const char* name, bool needed = true) {
             function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(handle_, name));
@@ -101,7 +101,7 @@ public:
             callback_name_(runtime ? kRuntimeDomain : kDriverDomain, number, &name) != kSuccess)
             return {};
         std::string text = name == nullptr ? "" : name;
-        // "cudaLaunchKernel_v7000": the version means nothing to a reader.
+        // "cudaLaunchKernel_v7000": the version is of no use to a reader.
         const std::size_t version = text.rfind("_v");
         if (runtime && version != std::string::npos &&
             text.find_first_not_of("0123456789", version + 2) == std::string::npos)
@@ -116,7 +116,7 @@ private:
         return text != nullptr ? text : "error " + std::to_string(code);
     }
 
-    void* handle_; ///< never closed: CUPTI runs its own threads
+    void* handle_; ///< never closed: CUPTI runs threads
     Subscriber subscriber_ = nullptr;
     Code (*get_version_)(std::uint32_t*) = nullptr;
     Code (*subscribe_)(Subscriber*, Callback, void*) = nullptr;
@@ -133,7 +133,7 @@ private:
     Code (*thread_ids_)(int) = nullptr;
 };
 
-/// What the job has loaded fits the job; what the system has may be of another version.
+/// A library that the job has loaded fits the job; the system's may be of another version.
 void* openCupti(const std::string& path) {
     if (!path.empty()) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     static constexpr std::array<const char*, 4> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.2",

@@ -11,52 +11,52 @@
 
 namespace bubblescope::profiler {
 
-/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, stamped by the TickClock.
-/// Texts and bytes are viewed, not owned.
+/// An event that a thread of the job reported through NVTX or NCCL's profiler interface, with a time of TickClock.
+/// Texts and bytes are views.
 struct HostRecord {
     enum class Type : std::uint8_t {
-        Push = 1, ///< of the thread's stack of ranges in the domain
+        Push = 1, ///< onto the thread's stack of ranges in the domain
         Pop,
         Start, ///< of a range that may end on any thread, and need not nest
         End,
         Mark,
-        CommBegin, ///< of an event of NCCL; `id` ties it to its end
+        CommBegin, ///< an event of NCCL; `id` identifies its end
         CommEnd,
     };
-    /// What `value` holds.
+    /// The kind of value that `value` holds.
     enum class Payload : std::uint8_t { None, Unsigned, Signed, Float, Schema };
 
-    static constexpr std::size_t kMaxText = 255;  ///< what is longer is cut
-    static constexpr std::size_t kMaxBytes = 128; ///< bytes of a payload that are longer are left out
+    static constexpr std::size_t kMaxText = 255;  ///< longer texts are truncated
+    static constexpr std::size_t kMaxBytes = 128; ///< longer payloads are dropped
 
     Type type = Type::Mark;
     Payload payload = Payload::None;
-    std::uint16_t depth = 0; ///< Push and Pop: ranges around it in its domain on its thread
+    std::uint16_t depth = 0; ///< of Push and Pop: enclosing ranges in the domain on the thread
     std::uint16_t domain = 0;
-    std::uint32_t category = 0; ///< NVTX's number, 0 for none; NCCL's type of event
+    std::uint32_t category = 0; ///< NVTX's number, 0 = none; or NCCL's type of event
     std::int64_t ticks = 0;
-    std::uint64_t value = 0;       ///< see Payload: the bits of a number, or the number of a schema for `bytes`
-    std::uint64_t id = 0;          ///< Start, End, CommBegin, CommEnd
-    std::uint64_t parent = 0;      ///< CommBegin: the event that it belongs to, 0 for none
-    std::uint32_t text_handle = 0; ///< of a registered text; 0: `text` holds it
+    std::uint64_t value = 0;       ///< see Payload: the bits of a number, or the number of the schema of `bytes`
+    std::uint64_t id = 0;          ///< of Start, End, CommBegin, CommEnd
+    std::uint64_t parent = 0;      ///< of CommBegin: the parent event, 0 = none
+    std::uint32_t text_handle = 0; ///< of a registered text; 0 = see `text`
     std::string_view text;
-    std::string_view bytes; ///< of a payload with a schema; of NCCL's events see profiler/nccl/events.h
+    std::string_view bytes; ///< a payload with a schema; for NCCL's events see profiler/nccl/comm_event.h
 };
 
 using HostWords = std::array<std::uint64_t, EventRing::kMaxWords>;
 
-/// Puts a record into words, for EventRing::push(). Inline, since it is most of what a recorded range costs.
+/// Encodes a record for EventRing::push(). Inline, since it is most of the cost of a recorded range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
-/// What encode() made. The record views `words`. Nothing where they are no record.
+/// Decodes the result of encode(). The record views `words`. Nothing if they are not a record.
 [[nodiscard]] std::optional<HostRecord> decodeHostRecord(std::span<const std::uint64_t> words);
 
 namespace host_record {
 constexpr std::size_t kFixedWords = 6;
-/// Most records are names with a time: such a record leaves out the zeros, and so fits one slot with
-/// a name of forty letters.
+/// Most records have only a name and a time: their encoding leaves out the zeros, and fits one slot together with a
+/// name of forty characters.
 constexpr std::size_t kShortWords = 2;
-constexpr std::uint64_t kShort = 0x80; ///< in the byte of the type
+constexpr std::uint64_t kShort = 0x80; ///< flag in the byte of the type
 constexpr std::size_t kMaxShortText = (EventRing::kSlotWords - kShortWords) * sizeof(std::uint64_t);
 
 constexpr std::uint64_t shortHead(HostRecord::Type type, std::size_t text, std::uint16_t depth, std::uint16_t domain) {
@@ -64,7 +64,7 @@ constexpr std::uint64_t shortHead(HostRecord::Type type, std::size_t text, std::
            std::uint64_t{depth} << 32 | std::uint64_t{domain} << 48;
 }
 
-/// The letters from `at` on, eight of them or as many as there are.
+/// Up to eight characters from `at` on.
 inline std::uint64_t lettersAt(std::string_view text, std::size_t at) noexcept {
     const char* const from = text.data() + at;
     const std::size_t left = text.size() - at;

@@ -23,7 +23,7 @@ HostRecorder::Own::~Own() {
 }
 
 HostRecorder::Thread* HostRecorder::join() noexcept {
-    if (mine_.over) { // a record of the last things that a thread does
+    if (mine_.over) { // a record made while the thread ends
         refused_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
     }
@@ -46,7 +46,7 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
 }
 
 void HostRecorder::afterForkInChild() noexcept {
-    // Its own ring among them: it still holds what the parent will write.
+    // Includes the thread's own ring: it still holds records that the parent will write.
     threads_.clear();
     mine_ = {0, nullptr, mine_.over};
     if (!mine_.over) own().thread.reset();

@@ -19,24 +19,23 @@
 
 namespace bubblescope::profiler {
 
-/// Takes records from any thread, each into a ring of that thread's own. A thread's first record makes its ring; from
-/// then on recording takes no lock and allocates nothing. Nothing throws: where memory is out, records are counted as
-/// lost.
+/// Takes records from any thread, each into that thread's ring. A thread's first record creates its ring; after that
+/// recording takes no lock and allocates nothing. Nothing throws: if memory is exhausted, records are counted as lost.
 class HostRecorder {
 public:
     static constexpr std::size_t kDomains = 64; ///< with a stack of ranges each
 
-    /// `slots` of 64 bytes a thread. `on_thread` is called when a thread records for the first time, by that thread.
+    /// `slots` of 64 bytes for each thread. `on_thread` is called on every thread that records for the first time.
     explicit HostRecorder(std::size_t slots, std::function<void()> on_thread = {})
         : slots_(slots), on_thread_(std::move(on_thread)), generation_(nextGeneration()) {}
     HostRecorder(const HostRecorder&) = delete;
     HostRecorder& operator=(const HostRecorder&) = delete;
 
-    /// Any thread. While off, records are left out without being counted.
+    /// Any thread. While off, records are discarded and not counted.
     void setOn(bool on) noexcept { on_.store(on, std::memory_order_relaxed); }
     [[nodiscard]] bool isOn() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-    /// Stamps the record with the time and puts it into the calling thread's ring. For what is no Push or Pop.
+    /// Adds the time to the record and puts it into the calling thread's ring. Not for Push and Pop.
     void record(HostRecord& record) noexcept {
         if (!isOn()) return;
         Thread* const thread = ownThread();
@@ -44,8 +43,8 @@ public:
         record.ticks = clock_.now();
         put(*thread, record);
     }
-    /// Begins a range that has only a name: returns how many ranges enclose it, or −1 where that is unknown.
-    /// This, and its pop(), is what most jobs do all the time.
+    /// Begins a range that has only a name, the most frequent call in most jobs. Returns the number of enclosing
+    /// ranges, or −1 if it is unknown.
     int push(std::string_view name, std::uint16_t domain) noexcept {
         if (name.size() > host_record::kMaxShortText) {
             HostRecord record;
@@ -60,7 +59,7 @@ public:
         if (isOn()) putShort(*thread, HostRecord::Type::Push, name, depth, domain);
         return depth;
     }
-    /// Begins a range: returns how many enclose it, or −1 where that is unknown.
+    /// Begins a range. Returns the number of enclosing ranges, or −1 if it is unknown.
     int push(HostRecord& record) noexcept {
         if (record.domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -73,7 +72,7 @@ public:
         }
         return record.depth;
     }
-    /// Ends the innermost range: returns how many were around it, or −1 if there was none.
+    /// Ends the innermost range. Returns the number of ranges around it, or −1 if there was none.
     int pop(std::uint16_t domain) noexcept {
         if (domain >= kDomains) return -1;
         Thread* const thread = ownThread();
@@ -83,19 +82,20 @@ public:
         return depth;
     }
 
-    /// How full the fullest ring was, 0 to 1 (more if it ran over), and what was lost.
+    /// How full the fullest ring was, 0 to 1 (above 1 if it overflowed), and the number of lost records.
     struct Drained {
         double fullest = 0;
         std::int64_t lost = 0;
     };
-    /// One thread at a time. Calls `take(tid, record, after_gap)` for what all rings hold, a thread's in order; of a
-    /// thread's records some are missing before one that comes `after_gap`. Rings of threads that have ended go.
+    /// One thread at a time. Calls `take(tid, record, after_gap)` for the records of all rings, those of each thread in
+    /// order; `after_gap`: records of the thread before this one were lost. Removes the rings of threads that have
+    /// ended.
     template <class Take>
     Drained drain(const Take& take);
 
     [[nodiscard]] const TickClock& clock() const { return clock_; }
 
-    // A forked child has one thread, its parent's rings are not its own, and no other thread may hold the lock then.
+    // A forked child has only one thread and does not own its parent's rings. No other thread may hold the lock then.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;
@@ -108,13 +108,14 @@ private:
         std::atomic<bool> ended{false};
         std::array<std::uint16_t, kDomains> depth{};
     };
-    /// A thread's end of its ring. Nothing is to be run for it when a thread begins, so that it is reached at once.
+    /// The thread-local access to a thread's ring. It needs no initialisation when a thread begins, so that reading it
+    /// is cheap.
     struct Mine {
         std::uint64_t generation;
-        Thread* thread; ///< kept by Own
+        Thread* thread; ///< owned by Own
         bool over;      ///< the thread is ending, and Own is gone
     };
-    /// What makes a ring go when its thread has ended.
+    /// Marks a thread's ring for removal when the thread ends.
     struct Own {
         std::shared_ptr<Thread> thread;
         ~Own();
@@ -130,7 +131,7 @@ private:
         HostWords words;
         thread.ring.push(encode(record, words));
     }
-    /// As encode() makes it.
+    /// Encodes in place, as encode() does.
     void putShort(Thread& thread, HostRecord::Type type, std::string_view text, std::uint16_t depth,
                   std::uint16_t domain) noexcept {
         using namespace host_record;
@@ -150,7 +151,7 @@ private:
     std::uint64_t generation_; ///< differs between recorders, and between a process and its forks
     TickClock clock_;
     std::atomic<bool> on_{true};
-    std::atomic<std::int64_t> refused_{0}; ///< threads for which there was no memory
+    std::atomic<std::int64_t> refused_{0}; ///< threads without a ring, because memory was exhausted
     std::mutex mutex_;                     ///< guards the list
     std::vector<std::shared_ptr<Thread>> threads_;
 };
@@ -166,7 +167,7 @@ HostRecorder::Drained HostRecorder::drain(const Take& take) {
     drained.lost = refused_.exchange(0, std::memory_order_relaxed);
     std::vector<std::shared_ptr<Thread>> gone;
     for (const std::shared_ptr<Thread>& thread : threads) {
-        const bool ended = thread->ended.load(std::memory_order_acquire); // before its last records are drained
+        const bool ended = thread->ended.load(std::memory_order_acquire); // read before the last records are drained
         EventRing& ring = thread->ring;
         drained.fullest =
             std::max(drained.fullest, static_cast<double>(ring.waiting()) / static_cast<double>(ring.capacity()));

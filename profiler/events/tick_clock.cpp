@@ -8,7 +8,8 @@
 namespace bubblescope::profiler {
 namespace {
 
-/// Bounds times computed from untrusted input: far beyond any real time, and a few of them add up without overflow.
+/// Limits times computed from untrusted input: far beyond any real time, and small enough to add a few without
+/// overflow.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
 
 TimeNs withinReach(TimeNs begin, double later) {
@@ -18,7 +19,7 @@ TimeNs withinReach(TimeNs begin, double later) {
     return TimeNs{std::clamp(sum, -kFarthest, kFarthest)};
 }
 
-/// Whole where there is room for it.
+/// Saturates instead of overflowing.
 std::int64_t difference(std::int64_t a, std::int64_t b) {
     std::int64_t out = 0;
     if (!__builtin_sub_overflow(a, b, &out)) return out;
@@ -51,7 +52,7 @@ ClockReading readAllClocks(const TickClock& clock) {
 }
 
 void TickMap::add(const ClockReading& reading) {
-    // Two readings at one tick would have no rate between them.
+    // Two readings at the same tick have no rate between them.
     if (!readings_.empty() && reading.ticks <= readings_.back().ticks) return;
     readings_.push_back(reading);
     if (readings_.size() > kKept) readings_.pop_front();

@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler {
 
-/// Nanoseconds of a clock of the system.
+/// The time of a system clock in nanoseconds.
 [[nodiscard]] inline TimeNs readSystemClock(clockid_t clock) noexcept {
     constexpr std::int64_t kSecond = 1'000'000'000;
     timespec time{};
@@ -20,12 +20,12 @@ namespace bubblescope::profiler {
     return TimeNs{std::int64_t{time.tv_sec} * kSecond + time.tv_nsec};
 }
 
-/// Whether this machine's time stamp counter runs evenly and alike on all cores, which the kernel finds out when it
-/// starts: it then keeps time by it.
+/// Whether this machine's time stamp counter runs at a constant rate and alike on all cores. The kernel determines this
+/// when it starts, and then uses the counter as its clock source.
 [[nodiscard]] bool countsEvenly();
 
-/// The cheapest clock there is, for the hot path: about half the price of CLOCK_MONOTONIC where the time stamp counter
-/// can be used. Its unit is known to a TickMap alone.
+/// The cheapest clock, for the hot path: half the cost of CLOCK_MONOTONIC if the time stamp counter can be used. Only a
+/// TickMap knows its unit.
 class TickClock {
 public:
     explicit TickClock(bool counter = countsEvenly()) : counter_(counter) {}
@@ -41,18 +41,18 @@ private:
     bool counter_;
 };
 
-/// All clocks at one moment.
+/// All clocks, read at one moment.
 struct ClockReading {
     std::int64_t ticks = 0;
     TimeNs monotonic{0};
     TimeNs realtime{0};
 };
-/// The best of some readings: the one in which the clocks were read closest together.
+/// The best of several readings: the one whose clocks were read closest together.
 [[nodiscard]] ClockReading readAllClocks(const TickClock& clock);
 
-/// Puts ticks and wall-clock times on CLOCK_MONOTONIC by readings of all clocks that were taken around them. Between
-/// two readings clocks are taken to run evenly, beyond the last as between the two before. What cannot be a time is put
-/// some decades away. One thread at a time.
+/// Converts ticks and wall-clock times to CLOCK_MONOTONIC by readings of all clocks that were taken around them.
+/// Between two readings the clocks are assumed to run evenly, after the last as between the two before it. Impossible
+/// times are clamped some decades away. One thread at a time.
 class TickMap {
 public:
     /// In order of time.
@@ -60,7 +60,7 @@ public:
 
     /// Needs at least one reading.
     [[nodiscard]] TimeNs fromTicks(std::int64_t ticks) const;
-    /// CLOCK_REALTIME may be set while it runs: the last reading before that time applies.
+    /// CLOCK_REALTIME may be set while it runs: the last reading before the time applies.
     [[nodiscard]] TimeNs fromRealtime(TimeNs realtime) const;
 
     [[nodiscard]] const ClockReading& last() const { return readings_.back(); }

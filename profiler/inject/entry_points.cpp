@@ -2,8 +2,8 @@
 #include "profiler/nccl/plugin.h"
 #include "profiler/nvtx/injection.h"
 
-/// What the library exports, and all it exports: what CUDA, NVTX and NCCL look up by name when the environment makes
-/// them load it. Nothing here throws, and none of it may end the job or write to its output.
+/// The complete list of exported functions, which CUDA, NVTX and NCCL look up by name when the environment makes them
+/// load the library. Nothing here throws, ends the job or writes to its output.
 
 using bubblescope::profiler::Capture;
 namespace nvtx = bubblescope::profiler::nvtx;
@@ -23,7 +23,7 @@ Capture* captureForNvtx() noexcept {
     return capture;
 }
 
-/// NCCL's tables are looked up, not called: what to do must be known when the library is loaded.
+/// NCCL looks up the tables without a call before, so they must be ready when the library is loaded.
 [[gnu::constructor]] void prepareForNccl() noexcept {
     Capture* const capture = Capture::ofThisProcess();
     if (capture == nullptr || !capture->options().nccl) return;

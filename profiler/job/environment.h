@@ -10,11 +10,11 @@
 
 namespace bubblescope::profiler {
 
-/// The library that jobs load: at the path in BUBBLESCOPE_INJECT_LIBRARY, beside the program as it was installed, or in
-/// its build folder. Error: Input, with the places that were looked at.
+/// The path of the library that jobs load: from BUBBLESCOPE_INJECT_LIBRARY, beside the installed program, or in the
+/// build folder. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
-/// The variables that make every process of a job load the library and write into options.dir, which becomes absolute.
+/// The variables that make every process of a job load the library and write into options.dir, which is made absolute.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> captureEnvironment(const std::filesystem::path& library,
                                                                                   const CaptureOptions& options);
 

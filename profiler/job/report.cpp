@@ -23,7 +23,7 @@ std::string words(const Trace& trace, ArgSetId args, std::string_view name) {
     return std::string(trace.textArg(args, name).value_or(""));
 }
 
-/// Which process wrote each file, by what each begins with.
+/// Which process wrote each file, according to the beginnings of the files.
 std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processes) {
     std::map<std::uint32_t, Process> of_file;
     for (const Instant& instant : trace.instants()) {
@@ -44,7 +44,7 @@ std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processe
 
 void takeTotals(const Trace& trace, ArgSetId args, perfetto::CaptureCounts& counts) {
     for (const auto& [name, member] : perfetto::kCaptureCounts)
-        counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // they only grow
+        counts.*member = std::max(counts.*member, trace.intArg(args, name).value_or(0)); // the counts only grow
 }
 
 void readInstants(const Trace& trace, Processes& processes) {
@@ -81,7 +81,7 @@ Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control) {
     report.log = linesOf(dir / "capture.log");
     std::error_code failed;
     const bool any = holdsTraces(dir, failed);
-    if (failed == std::errc::no_such_file_or_directory) return report; // made with the first event of a job
+    if (failed == std::errc::no_such_file_or_directory) return report; // the job's first event creates the folder
     if (failed)
         return inputError(dir.string(), "cannot be read: " + failed.message(), "name the folder of a recording");
     if (!any) return report;

@@ -21,19 +21,19 @@ struct CapturedProcess {
     std::string host;
     std::int64_t pid = 0;
     std::string program;
-    perfetto::CaptureCounts counts; ///< the last that it reported: a killed process may have recorded a little more
+    perfetto::CaptureCounts counts; ///< as last reported: a killed process may have recorded a little more
     std::vector<std::string> messages;
 };
 
 struct CaptureReport {
     std::vector<CapturedProcess> processes;     ///< by rank, then by host and number
-    std::map<std::string, std::int64_t> slices; ///< by category, as they are in the files
+    std::map<std::string, std::int64_t> slices; ///< number of slices in the files, by category
     std::vector<std::string> log;               ///< lines of capture.log
-    std::vector<Diagnostic> problems;           ///< of reading the files
+    std::vector<Diagnostic> problems;           ///< found while reading the files
 };
 
-/// Reads what jobs wrote into a folder. No files, or no folder, are no error: then nothing was recorded. Error: Input,
-/// where the folder cannot be read; Cancelled.
+/// Reads what jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing was
+/// recorded. Errors: Input, if the folder cannot be read; Cancelled.
 [[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control);
 
 } // namespace bubblescope::profiler

@@ -21,13 +21,13 @@ static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler reads i
 
 void forward(int signal, siginfo_t* info, void*) {
     const int kept = errno;
-    const bool sent_by_somebody = info->si_code <= 0; // the terminal sends to its whole group, the child among it
+    const bool sent_by_somebody = info->si_code <= 0; // the terminal signals the whole group, the child too
     const pid_t child = the_child.load();
     if (sent_by_somebody && child > 0) ::kill(child, signal);
     errno = kept;
 }
 
-/// Our handlers while it lives.
+/// Installs the signal handlers for its lifetime.
 class Forwarding {
 public:
     Forwarding() {

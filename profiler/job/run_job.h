@@ -6,10 +6,10 @@
 
 namespace bubblescope::profiler {
 
-/// Runs a program with variables added to this process's environment, and waits for its end. Signals that are sent to
-/// this process go on to it; those of the terminal reach it by themselves. Returns what a shell would: its exit code,
-/// 128 and the signal's number if one ended it, 126 or 127 if it could not be started (with the reason in `why_not`).
-/// Once at a time, from a thread that no other has signals for.
+/// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that
+/// are sent to this process; signals of the terminal reach the program directly. Returns what a shell would: the exit
+/// code, 128 plus the number of the signal that ended it, or 126 or 127 if it could not be started (with the reason in
+/// `why_not`). One call at a time; no other thread of the process may rely on signals.
 [[nodiscard]] int runJob(std::span<const std::string> command,
                          std::span<const std::pair<std::string, std::string>> variables, std::string& why_not);
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), the part that is used here. NCCL ships no
-/// header for it. The library takes the newest version that a plugin exports and itself knows.
+/// NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 5 (2.28), as far as it is used here. NCCL ships no
+/// header for it. NCCL takes the newest version that both sides know.
 namespace bubblescope::profiler::nccl::abi {
 
 using Result = int; ///< ncclResult_t
@@ -26,7 +26,7 @@ enum Event : std::uint32_t {
     kKernelLaunch = 2048,
 };
 
-// What an event is, by version. `type` and what follows it lie alike in versions 1 to 4.
+// Descriptions of events, by version. `type` and the members after it have the same layout in versions 1 to 4.
 struct HeadV1 {
     std::uint8_t type;
     void* parent;
@@ -107,7 +107,7 @@ struct P2pV2 { ///< and 3
     std::size_t count;
     int peer;
 };
-struct CollV4 { ///< and 5, which adds a parent group behind it
+struct CollV4 { ///< and version 5, which appends a parent group
     std::uint64_t sequence;
     const char* function;
     const void* send;
@@ -120,7 +120,7 @@ struct CollV4 { ///< and 5, which adds a parent group behind it
     const char* algorithm;
     const char* protocol;
 };
-struct P2pV4 { ///< likewise
+struct P2pV4 { ///< and version 5
     const char* function;
     void* buffer;
     const char* datatype;
@@ -168,7 +168,7 @@ static_assert(offsetof(CollApi, stream) == 32 && offsetof(P2pApi, stream) == 24)
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
 
-struct TableV1 { ///< and 2, 3
+struct TableV1 { ///< and versions 2, 3
     const char* name;
     Result (*init)(void** context, int* mask);
     Result (*start_event)(void* context, void** handle, void* descriptor);

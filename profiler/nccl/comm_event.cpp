@@ -8,7 +8,7 @@
 namespace bubblescope::profiler::nccl {
 namespace {
 
-/// What of an event travels as bytes.
+/// The fields of an event that travel as bytes.
 struct Packed {
     std::uint64_t comm;
     std::uint64_t sequence;
@@ -24,7 +24,7 @@ struct Packed {
 };
 static_assert(sizeof(Packed) <= sizeof(CommRoom::bytes));
 
-/// The part before the next zero, which is cut off together with it.
+/// Returns the text before the next zero, and removes both from `text`.
 std::string_view takePart(std::string_view& text) {
     const std::size_t end = std::min(text.find('\0'), text.size());
     const std::string_view part = text.substr(0, end);

@@ -12,41 +12,42 @@
 
 namespace bubblescope::profiler::nccl {
 
-/// An event of NCCL, as it reported it at its begin.
+/// An event of NCCL, as reported at its begin.
 struct CommEvent {
     static constexpr std::int32_t kNone = -1;
 
     std::uint32_t type = 0; ///< see abi::Event
-    std::uint64_t comm = 0; ///< NCCL's number of the communicator
+    std::uint64_t comm = 0; ///< NCCL's id of the communicator
     std::uint64_t sequence = 0;
-    std::uint64_t count = 0; ///< of elements, or of a proxy operation bytes of a chunk
+    std::uint64_t count = 0; ///< elements; bytes of a chunk for a proxy operation
     std::int32_t rank = kNone;
     std::int32_t peer = kNone;
     std::int32_t root = kNone;
-    std::int32_t channels = 0;    ///< or the channel of a proxy operation
-    std::int32_t steps = 0;       ///< of a proxy operation, or how deep a group is
-    bool is_send = false;         ///< of a proxy operation
-    bool graph_captured = false;  ///< recorded into a CUDA graph, not run
+    std::int32_t channels = 0;    ///< the channel for a proxy operation
+    std::int32_t steps = 0;       ///< of a proxy operation; the depth of a group
+    bool is_send = false;         ///< for a proxy operation
+    bool graph_captured = false;  ///< recorded into a CUDA graph, not executed
     std::string_view function{};  ///< "AllReduce", "Send"
     std::string_view datatype{};  ///< "ncclFloat32"
     std::string_view algorithm{}; ///< "RING"
     std::string_view protocol{};  ///< "SIMPLE"
 };
 
-/// Makes the record of an event's begin, with texts and bytes of what is given; `room` must live as long as it.
+/// Makes the record of an event's begin, with views of the given texts and bytes; `room` must live as long as the
+/// record.
 struct CommRoom {
     std::string_view text;
     char letters[HostRecord::kMaxText];
     char bytes[64];
 };
 [[nodiscard]] HostRecord recordOf(const CommEvent& event, CommRoom& room) noexcept;
-/// The reverse; the texts view the record's. Nothing where it is none.
+/// The inverse; the texts view the record's. Nothing if the record is not one.
 [[nodiscard]] std::optional<CommEvent> commEventOf(const HostRecord& record);
 
-/// Bytes of an element of a type as NCCL names it; 0 for one that is not known.
+/// Bytes of an element of a type by NCCL's name; 0 if the type is not known.
 [[nodiscard]] std::int64_t elementBytes(std::string_view datatype);
 
-/// A communicator, which NCCL describes once. Any thread; takes a lock.
+/// The communicators of the process, each of which NCCL describes once. Any thread; takes a lock.
 struct Communicator {
     std::string name; ///< often empty
     int nodes = 0;

@@ -13,7 +13,7 @@ Communicators* communicators = nullptr;
 std::uint32_t wanted = 0;
 std::atomic<std::uint64_t> next_event{1};
 
-constexpr abi::Result kNotForUs = 3; // any but success makes NCCL go on without the plugin
+constexpr abi::Result kNotForUs = 3; // any result but success makes NCCL continue without the plugin
 
 std::string_view viewOf(const char* text) noexcept {
     return text == nullptr ? std::string_view{} : std::string_view(text);
@@ -24,7 +24,8 @@ std::string_view nameIn(const std::array<std::string_view, N>& names, std::size_
     return number < N ? names[number] : std::string_view{};
 }
 
-// Version 1 passes numbers where later ones pass names; they are those of NCCL 2.23's nccl.h and device code.
+// Version 1 passes numbers where later versions pass names; these are the numbers of NCCL 2.23's nccl.h and device
+// code.
 constexpr std::array<std::string_view, 8> kFunctions{"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                                      "AllReduce", "SendRecv", "Send",      "Recv"};
 constexpr std::array<std::string_view, 10> kDatatypes{"ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",
@@ -34,7 +35,7 @@ constexpr std::array<std::string_view, 6> kAlgorithms{"TREE",          "RING", "
                                                       "COLLNET_CHAIN", "NVLS", "NVLS_TREE"};
 constexpr std::array<std::string_view, 3> kProtocols{"LL", "LL128", "SIMPLE"};
 
-/// What a communicator's context is: its number, so that no memory is taken for it.
+/// The context of a communicator is its number, so it needs no memory.
 void* contextOf(std::uint64_t comm) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(comm));
 }

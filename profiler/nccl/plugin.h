@@ -8,11 +8,11 @@
 
 namespace bubblescope::profiler::nccl {
 
-/// Where the events of this process's NCCL go, and which kinds are asked for (bits of abi::Event). Both must live as
-/// long as the process. `recorder` null: the plugin declines, and NCCL does not call it again.
+/// Sets where the events of this process's NCCL go, and which kinds are requested (bits of abi::Event). Both must live
+/// as long as the process. `recorder` null: the plugin declines, and NCCL does not call it again.
 void sendEventsTo(HostRecorder* recorder, Communicators& communicators, std::uint32_t mask);
 
-/// The tables that NCCL looks up by name in the library. An event's handle is its number: no memory is taken for it.
+/// The tables that NCCL looks up by name in the library. The handle of an event is its number, so it needs no memory.
 extern const abi::TableV1 kTableV1;
 extern const abi::TableV1 kTableV2;
 extern const abi::TableV1 kTableV3;

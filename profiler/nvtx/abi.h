@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// NVTX's binary interface for tools, the part that is used here, so that no header of NVIDIA's is needed to build. It
-/// holds for NVTX 3 as a whole: structs grow at their ends only. A test compares it with NVTX's own headers where they
-/// are found.
+/// NVTX's binary interface for tools, as far as it is used here, so that the build needs no NVIDIA header. It is valid
+/// for all of NVTX 3, whose structs only grow at their ends. A test compares it with NVTX's own headers if they are
+/// found.
 namespace bubblescope::profiler::nvtx::abi {
 
-using Handle = void*; ///< of a domain or a registered text: what the tool gave out
+using Handle = void*; ///< of a domain or a registered text: assigned by the tool
 using RangeId = std::uint64_t;
 
 // Attributes of an event.
@@ -22,17 +22,17 @@ inline constexpr std::int32_t kPayloadDouble = 3;
 inline constexpr std::int32_t kPayloadUnsigned32 = 4;
 inline constexpr std::int32_t kPayloadSigned32 = 5;
 inline constexpr std::int32_t kPayloadFloat = 6;
-/// The payload points to PayloadData, `payload_count` of them.
+/// The payload points to an array of `payload_count` PayloadData.
 inline constexpr std::int32_t kPayloadExtended = static_cast<std::int32_t>(0xDFBD0009);
 
 struct EventAttributes {
     std::uint16_t version;
-    std::uint16_t size; ///< of the struct, as the program knows it
+    std::uint16_t size; ///< size of the struct in the program's version
     std::uint32_t category;
     std::int32_t color_type;
     std::uint32_t color;
     std::int32_t payload_type;
-    std::int32_t payload_count; ///< with an extended payload
+    std::int32_t payload_count; ///< for an extended payload
     union {
         std::uint64_t u64;
         std::int64_t i64;
@@ -50,7 +50,7 @@ struct EventAttributes {
 };
 static_assert(sizeof(EventAttributes) == 48 && offsetof(EventAttributes, message) == 40);
 
-// How a tool attaches: it asks for tables of pointers to functions, and puts its own there.
+// A tool attaches by requesting tables of function pointers and writing its own functions into them.
 inline constexpr std::uint32_t kTableOfCallbacks = 1;
 inline constexpr std::int32_t kModuleCore = 1;
 inline constexpr std::int32_t kModuleCore2 = 5;
@@ -98,7 +98,7 @@ enum class Core2 : unsigned {
     Initialize,
 };
 
-// Extensions: tables of slots, handed to the tool.
+// Extensions: tables of slots that are passed to the tool.
 struct ExtensionSegment {
     std::size_t id;
     std::size_t slot_count;
@@ -129,17 +129,17 @@ enum class PayloadSlot : std::size_t {
 
 struct PayloadData {
     std::uint64_t schema;
-    std::size_t size; ///< SIZE_MAX: the schema knows
+    std::size_t size; ///< SIZE_MAX = as the schema states
     const void* data;
 };
 
 struct SchemaEntry {
     std::uint64_t flags;
-    std::uint64_t type; ///< below kFirstOwnSchema one of those that are given, else a registered schema or enumeration
+    std::uint64_t type; ///< below kFirstOwnSchema a predefined type, else a registered schema or enumeration
     const char* name;
     const char* description;
     std::uint64_t array_length;
-    std::uint64_t offset; ///< 0 behind the first: follows the one before, aligned
+    std::uint64_t offset; ///< 0 after the first entry = follows the previous one, aligned
     const void* semantics;
     const void* reserved;
 };

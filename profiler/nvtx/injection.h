@@ -6,13 +6,13 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// Where the calls of this process's NVTX go. Each program and library that uses NVTX has its own copy, and
-/// each attaches by itself. Both must live as long as the process.
+/// Sets where the NVTX events of this process go. Each program and library that uses NVTX has its own copy of it, and
+/// each copy attaches separately. Both must live as long as the process.
 void sendEventsTo(HostRecorder& recorder, Names& names);
 
-/// What NVTX asks of a tool that it has loaded: puts our functions into its tables. False where they cannot be had.
+/// Attaches to a copy of NVTX: writes our functions into its tables. Returns false if the tables are not available.
 [[nodiscard]] bool attach(abi::GetExportTable get_table) noexcept;
-/// The same for an extension; all but payloads are left as they are.
+/// The same for an extension; only payloads are handled.
 [[nodiscard]] bool attachExtension(abi::ExtensionModule* module) noexcept;
 
 } // namespace bubblescope::profiler::nvtx

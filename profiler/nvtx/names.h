@@ -13,15 +13,15 @@
 
 namespace bubblescope::profiler::nvtx {
 
-/// What a program registers with NVTX before it uses it: domains, texts, categories, names of threads, payload schemas.
-/// Handles that it gets are numbers, so that events can carry them. Any thread; every call takes a lock, so none
-/// belongs on the way of an event, except that of the thread that writes them.
+/// What a program registers with NVTX before use: domains, texts, categories, names of threads, payload schemas.
+/// Handles are numbers, so that events can carry them. Any thread. Every call takes a lock, so only the thread that
+/// writes events may use it for an event.
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
-    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< more domains than can be distinguished
+    static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for more domains than can be distinguished
 
-    /// The same name gives the same domain.
+    /// Equal names give the same domain.
     [[nodiscard]] std::uint16_t domain(std::string_view name);
     [[nodiscard]] std::uint32_t addText(std::string_view text);
     void nameCategory(std::uint16_t domain, std::uint32_t category, std::string_view name);
@@ -29,10 +29,10 @@ public:
     std::uint64_t addSchema(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t addEnum(std::uint16_t domain, const abi::EnumAttributes& values);
 
-    [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default one
+    [[nodiscard]] std::string domainName(std::uint16_t domain) const; ///< empty for the default domain
     [[nodiscard]] std::string text(std::uint32_t handle) const;
     [[nodiscard]] std::string category(std::uint16_t domain, std::uint32_t category) const;
-    /// Counts how often threads were named, so that a reader knows when to ask again.
+    /// How often threads were named, so that a reader can detect changes.
     [[nodiscard]] std::uint64_t threadNamings() const;
     [[nodiscard]] std::optional<std::string> threadName(std::uint32_t tid) const;
     /// See PayloadSchemas::decode().

@@ -16,7 +16,7 @@ struct FieldType {
     Kind kind = Kind::None;
 };
 
-/// Sizes of C's types hold for 64-bit Linux; those without a kind are skipped, those without a size end what can be
+/// Sizes of C's types on 64-bit Linux. Types without a kind are skipped; after a type without a size no entry can be
 /// placed.
 FieldType typeOf(std::uint64_t type) {
     switch (type) {
@@ -81,7 +81,7 @@ T read(std::string_view bytes) {
 
 std::uint64_t readUnsigned(std::string_view bytes) {
     std::uint64_t value = 0;
-    std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value)); // little-endian, as all that runs CUDA
+    std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value)); // little-endian, as with CUDA
     return value;
 }
 
@@ -105,8 +105,8 @@ std::optional<Value> valueOf(Kind kind, std::string_view bytes) {
     return std::nullopt;
 }
 
-constexpr std::size_t kMaxEntries = 256; ///< of a schema that is believed
-constexpr int kMaxFields = 256;          ///< of a payload, schemas within schemas included
+constexpr std::size_t kMaxEntries = 256; ///< limit for a plausible schema
+constexpr int kMaxFields = 256;          ///< of a payload, nested schemas included
 
 } // namespace
 
@@ -150,14 +150,14 @@ PayloadSchemas::Extent PayloadSchemas::extentOf(std::uint16_t domain, const Entr
         extent = {nested->second.size, nested->second.align};
     }
     if ((entry.flags & abi::kEntryArray) == 0) return extent;
-    // Other lists than those of fixed length lie behind what they are counted by: nothing can be placed after them.
+    // Lists without a fixed length follow what gives their length: no entry can be placed after them.
     constexpr std::uint64_t kFixed = 1U << 4;
     const bool fixed = (entry.flags & abi::kEntryArray) == kFixed && entry.array_length < (1U << 16);
     extent.size = fixed ? extent.size * entry.array_length : 0;
     return extent;
 }
 
-/// An entry without an offset follows the one before as a C compiler would have it.
+/// Places an entry without an offset after the previous one, as a C compiler does.
 void PayloadSchemas::place(std::uint16_t domain, Schema& schema, std::size_t pack_align) const {
     std::size_t next = 0;
     bool known = true;
@@ -188,7 +188,7 @@ std::vector<PayloadField> PayloadSchemas::decode(std::uint16_t domain, std::uint
 
 void PayloadSchemas::decode(std::uint16_t domain, const Schema& schema, std::string_view bytes, int depth, int& budget,
                             std::vector<PayloadField>& out) const {
-    constexpr int kMaxDepth = 8; // a schema may be registered again so that it holds itself
+    constexpr int kMaxDepth = 8; // a schema may be registered again so that it contains itself
     if (depth > kMaxDepth) return;
     for (const Entry& entry : schema.entries) {
         if (--budget < 0) return;

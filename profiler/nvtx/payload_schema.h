@@ -17,18 +17,18 @@ struct PayloadField {
     std::variant<std::int64_t, double, std::string> value;
 };
 
-/// How the bytes of payloads are laid out, as programs register it: NCCL for instance registers its operations' sizes
-/// and peers.
+/// The layouts of payloads, as programs register them: NCCL for instance registers the sizes and peers of its
+/// operations.
 class PayloadSchemas {
 public:
-    /// Copies what a program registers. Returns the number that payloads name it by: the program's own, where it
-    /// gives one, else one of ours.
+    /// Copies a schema that a program registers. Returns the number by which payloads refer to it: the program's if it
+    /// gives one, else a new one.
     std::uint64_t add(std::uint16_t domain, const abi::SchemaAttributes& schema);
     std::uint64_t add(std::uint16_t domain, const abi::EnumAttributes& values);
 
-    /// The values in a payload that are numbers, texts of fixed length or enumerations. Whatever the bytes are, nothing
-    /// outside of them is read: what lies beyond their end, behind pointers or in lists is left out, and so is all of
-    /// a payload whose schema is not known.
+    /// Decodes the numbers, texts of fixed length and enumerations of a payload. Reads nothing outside of the bytes,
+    /// whatever they contain: values beyond their end, behind pointers or in lists are left out. Returns nothing for an
+    /// unknown schema.
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 
@@ -39,7 +39,7 @@ private:
         std::string name;
         std::uint64_t array_length = 0;
         std::size_t offset = 0;
-        bool placed = false; ///< at an offset that is known
+        bool placed = false; ///< whether its offset is known
     };
     struct Schema {
         std::vector<Entry> entries;
@@ -50,10 +50,10 @@ private:
         std::map<std::uint64_t, std::string> names;
         std::size_t size = 4;
     };
-    using Key = std::pair<std::uint16_t, std::uint64_t>; ///< numbers that programs choose hold within a domain
+    using Key = std::pair<std::uint16_t, std::uint64_t>; ///< numbers that programs choose are unique within a domain
 
     struct Extent {
-        std::size_t size = 0; ///< 0: not known
+        std::size_t size = 0; ///< 0 = unknown
         std::size_t align = 1;
     };
     [[nodiscard]] Extent extentOf(std::uint16_t domain, const Entry& entry) const;

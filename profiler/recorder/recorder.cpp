@@ -17,7 +17,7 @@ Error dirError(const std::filesystem::path& dir, std::string_view what, const st
     return error;
 }
 
-/// Whoever loads a folder loads all traces in it, so those of an earlier, larger run must go.
+/// Loading a folder loads all traces in it, so those of an earlier, larger run must go.
 Status prepareDir(const std::filesystem::path& dir, int ranks) {
     std::error_code code;
     std::filesystem::create_directories(dir, code);
@@ -29,7 +29,7 @@ Status prepareDir(const std::filesystem::path& dir, int ranks) {
     }
     if (code) return dirError(dir, "the folder cannot be read", code);
     for (const auto& file : stale) {
-        std::filesystem::remove(file, code); // or another process of the run has just done so
+        std::filesystem::remove(file, code); // another process of the run may have removed it
         if (code) return dirError(file, "the trace file of an earlier run cannot be removed", code);
     }
     return {};
@@ -147,7 +147,7 @@ void Recorder::addCheck(Rank rank, const CheckRecord& check) {
 
 Status Recorder::close() {
     stopThread();
-    [[maybe_unused]] const Status kept = flush(); // status() has the error
+    [[maybe_unused]] const Status kept = flush(); // status() reports the error
     const std::lock_guard lock(files_mutex_);
     for (std::size_t r = 0; r < writers_.size() && !closed_; ++r) {
         if (failed_[r]) continue;
@@ -181,7 +181,7 @@ void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::millis
         wake_.wait_for(lock, pause, [this] { return flush_wanted_ || stopping_; });
         flush_wanted_ = false;
         lock.unlock();
-        // A failure is kept for status() and close().
+        // status() and close() report a failure.
         [[maybe_unused]] const Status kept = flush();
         pause = pauseBeforeNext(interval);
         if (const auto now = std::chrono::steady_clock::now(); now >= clocks_due) {
@@ -192,7 +192,7 @@ void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::millis
     }
 }
 
-/// A ring that was far from empty when it was looked at would run over if its producer went on like that.
+/// A ring that was far from empty when it was drained would overflow if its producer continued at that rate.
 std::chrono::milliseconds Recorder::pauseBeforeNext(std::chrono::milliseconds interval) {
     constexpr double kMuch = 0.25;
     constexpr int kOftener = 16;

@@ -19,59 +19,59 @@
 namespace bubblescope::profiler {
 
 struct RecorderConfig {
-    std::filesystem::path dir; ///< created where missing; trace files of an earlier run in it are replaced
-    RunInfo info;              ///< has info.pp * info.dp * info.tp ranks
-    std::vector<Rank> ranks;   ///< those that are recorded here, by their number in the whole run; empty = all
-    ProcessInfo process = thisProcess();              ///< who records
+    std::filesystem::path dir;           ///< created where missing; trace files of an earlier run in it are replaced
+    RunInfo info;                        ///< its mesh has info.pp * info.dp * info.tp ranks
+    std::vector<Rank> ranks;             ///< the ranks recorded here, numbered over the whole run; empty = all
+    ProcessInfo process = thisProcess(); ///< the recording process
     std::size_t ring_capacity = std::size_t{1} << 14; ///< records per rank
-    /// How long a record may lie in memory: what a killed process loses. Rings that fill fast are drained sooner. 0 =
-    /// nothing is written unless flush() is called.
+    /// The time that a record may stay in memory, which is what a killed process loses. Rings that fill quickly are
+    /// drained sooner. 0 = write only when flush() is called.
     std::chrono::milliseconds flush_interval{50};
-    /// How often both of the host's clocks are read and recorded, so that files of several hosts can be related while
-    /// they grow. By the recorder's thread.
+    /// How often the recorder's thread reads and records both clocks of the host, so that files of several hosts can be
+    /// related while they grow.
     std::chrono::milliseconds clock_interval{60'000};
     perfetto::SegmentLimits limits;
 };
 
-/// Records the slices of a run's ranks into one Perfetto file per rank. Each rank's thread pushes into its
-/// ring; a thread of the recorder drains the rings at least every flush interval.
+/// Records the slices of a run's ranks into one Perfetto file per rank. Each rank's thread pushes into its ring; a
+/// thread of the recorder drains all rings at least once per flush interval.
 ///
-/// ring() hands each ring to one producing thread; everything else may be called by any thread.
+/// Each ring has one producing thread; all other functions may be called by any thread.
 class Recorder {
 public:
-    /// Creates all files. Error: Run, naming the folder or file that could not be made.
+    /// Creates all files. Error: Run, naming the folder or file that could not be created.
     [[nodiscard]] static Result<std::unique_ptr<Recorder>> open(const RecorderConfig& config);
 
     Recorder(const Recorder&) = delete;
     Recorder& operator=(const Recorder&) = delete;
     ~Recorder();
 
-    /// Of one of the ranks that are recorded here.
+    /// The ring of a rank that is recorded here.
     [[nodiscard]] RecordRing& ring(Rank rank);
 
-    /// Asks for a flush soon and returns at once; for the ends of steps.
+    /// Requests a flush and returns at once; called at the ends of steps.
     void requestFlush();
 
-    /// Writes what the rings hold. Returns the first error of any flush so far; after one, nothing more is
-    /// written to that rank's file.
+    /// Writes what the rings hold. Returns the first error of any flush so far; after an error nothing more is written
+    /// to that rank's file.
     [[nodiscard]] Status flush();
 
     /// The first error of any flush so far, without flushing.
     [[nodiscard]] Status status() const;
 
-    /// Stops the recorder's thread, flushes and writes to each file that it has ended; the last call to make, after the
-    /// producers ended.
+    /// Stops the recorder's thread, flushes, and marks the end of each file. Must be the last call, after all producers
+    /// have ended.
     [[nodiscard]] Status close();
 
-    /// Writes exchanges of clocks into the file of the rank that asked, which must be one of those recorded here.
+    /// Writes exchanges of clock readings into the file of the asking rank, which must be recorded here.
     void addPings(std::span<const Ping> pings);
 
-    /// Writes a check that found something, see TraceSegmentWriter; `rank` must be one of those recorded here.
+    /// Writes a check that found a mismatch, see TraceSegmentWriter. `rank` must be recorded here.
     void addCheck(Rank rank, const CheckRecord& check);
 
-    /// Records that were overwritten in a full ring before they could be written: the oldest ones.
+    /// Number of records that were overwritten in a full ring before they were written: the oldest ones.
     [[nodiscard]] std::int64_t dropped() const;
-    /// That are there: of a rank whose files are limited in size, the last ones.
+    /// The existing files: of a rank whose files are limited in size, the last ones.
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
 private:
@@ -87,13 +87,13 @@ private:
     std::vector<Rank> ranks_; ///< whose rings and writers these are
     std::vector<std::unique_ptr<RecordRing>> rings_;
 
-    std::mutex files_mutex_; ///< guards what flushing uses
+    std::mutex files_mutex_; ///< guards the members that a flush uses
     std::vector<TraceSegmentWriter> writers_;
-    std::vector<bool> failed_;                   ///< by place in ranks_
-    std::vector<std::int64_t> reported_dropped_; ///< likewise: losses reported in the files
-    bool closed_ = true;                         ///< also before all files are there
+    std::vector<bool> failed_;                   ///< by index in ranks_
+    std::vector<std::int64_t> reported_dropped_; ///< losses written to the files, by index in ranks_
+    bool closed_ = true;                         ///< true also before all files exist
     std::vector<SliceRecord> batch_;
-    double fullest_ = 0; ///< of the rings at the last flush: how full one was
+    double fullest_ = 0; ///< the fullest ring at the last flush, 0 to 1
 
     mutable std::mutex error_mutex_; ///< separate, so that status() never waits for a disk
     std::optional<Error> first_error_;

@@ -12,7 +12,7 @@
 
 namespace bubblescope::profiler {
 
-/// The slice records of a rank between its own thread, which pushes, and the recorder's, which drains. See
+/// The slice records of a rank, between the rank's thread, which pushes, and the recorder's thread, which drains. See
 /// OverwritingRing.
 class RecordRing {
 public:
@@ -25,7 +25,7 @@ public:
         ring_.pushSlot(kWords, [&words](std::size_t w) { return words[w]; });
     }
 
-    /// Drainer only: appends what is there to `out`, oldest first.
+    /// Drainer only: appends all records to `out`, oldest first.
     void drain(std::vector<SliceRecord>& out) {
         out.reserve(out.size() + (waiting() < capacity() ? waiting() : capacity()));
         ring_.drain([&out](std::span<const std::uint64_t> slot, bool) {

@@ -80,7 +80,7 @@ Result<TraceSegmentWriter> TraceSegmentWriter::create(const std::filesystem::pat
     return writer;
 }
 
-/// What each file begins with: tracks, clocks, what the run is and where.
+/// Writes the beginning of each file: tracks, clocks, and the description of the run and its host.
 void TraceSegmentWriter::encodeBeginning(ClockPair clocks) {
     const Rank in_pipeline{rank_.value / alike_};
     std::string name = fmt::format("rank {}", in_pipeline.value);
@@ -117,7 +117,7 @@ Status TraceSegmentWriter::beginSegment() {
     lanes_opened_ = 0;
     encodeBeginning(readClocks());
     BUBBLESCOPE_TRY(file_.append(encoder_.take()));
-    // One that is gone already, or cannot be removed, does no harm.
+    // A file that is already gone, or cannot be removed, does no harm.
     std::error_code ignored;
     if (limits_.segments > 0 && segment_ >= limits_.segments)
         std::filesystem::remove(dir / fileName(rank_, segment_ - limits_.segments), ignored);
@@ -125,14 +125,14 @@ Status TraceSegmentWriter::beginSegment() {
 }
 
 Status TraceSegmentWriter::append(std::vector<SliceRecord>& batch) {
-    // Transfers are recorded when they are used, which need not be the order in which they happened.
+    // Transfers are recorded when they are used, which may be another order than that in which they happened.
     const auto earlier = [](const SliceRecord& a, const SliceRecord& b) {
         return std::pair(a.start, a.end) < std::pair(b.start, b.end);
     };
     if (!std::ranges::is_sorted(batch, earlier)) std::stable_sort(batch.begin(), batch.end(), earlier);
     for (const SliceRecord& record : batch) {
         encode(record);
-        // A batch of a rank that was not heard for long may be more than a file is to hold.
+        // A batch of a rank that was delayed may exceed the size of a file.
         const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
         if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
     }
@@ -202,7 +202,7 @@ std::uint64_t TraceSegmentWriter::processUuid() const {
 }
 
 std::uint64_t TraceSegmentWriter::openLane(std::size_t track) {
-    constexpr std::int32_t kLanesOfOneTrack = 1000; // keeps a track's further lanes right below it
+    constexpr std::int32_t kLanesOfOneTrack = 1000; // keeps the lanes of one track together
     std::vector<Lane>& lanes = lanes_[track];
     const std::uint64_t uuid = processUuid() + ++lanes_opened_;
     const std::string name =
@@ -231,8 +231,8 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
     if (record.category == SliceRecord::Category::Digest)
         return perfetto::writeDigest(encoder_, track, record.asDigest(), record.stage);
     if (record.category == SliceRecord::Category::Op) {
-        // Replicas, and ranks that share stages, run the same ops: their transfers get distinct ids, as if each
-        // had separate steps.
+        // Replicas, and ranks that share stages, run the same ops: their transfers get distinct ids, as if each had
+        // separate steps.
         const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),

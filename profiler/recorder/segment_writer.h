@@ -17,54 +17,56 @@
 
 namespace bubblescope::profiler {
 
-/// Rank and segment in the name of a segment's file.
+/// Rank and segment, as given in the name of a segment's file.
 struct SegmentName {
     int rank = 0;
     int segment = 0;
 };
-/// Nothing for other names.
+/// Nothing for other file names.
 [[nodiscard]] std::optional<SegmentName> segmentName(const std::filesystem::path& file);
 
-/// The trace files of one rank: slices with the names of core/timeline/trace_names.h, appended batch by
-/// batch. Each file can be read alone. One thread at a time.
+/// Writes the trace files of one rank: slices with the names of core/timeline/trace_names.h, appended batch by batch.
+/// Each file can be read alone. One thread at a time.
 class TraceSegmentWriter {
 public:
     /// "rank<R>.pftrace", then "rank<R>.1.pftrace" and so on.
     [[nodiscard]] static std::filesystem::path fileName(Rank rank, int segment = 0);
 
-    /// Those of a rank that are in the folder, in the order in which they were written.
+    /// The files of a rank in a folder, in the order in which they were written.
     [[nodiscard]] static std::vector<std::filesystem::path> filesOf(const std::filesystem::path& dir, Rank rank);
 
-    /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, the last one fastest. Creates
-    /// `dir`/rank<R>.pftrace, replacing one of an earlier run, and writes its beginning: tracks,
-    /// clocks, what the run is and where. Error: Run, naming the file.
+    /// `rank` counts all ranks of the run: of a mesh pp x dp x tp, with tp fastest. Creates `dir`/rank<R>.pftrace,
+    /// replacing that of an earlier run, and writes its beginning: tracks, clocks, and the description of the run and
+    /// its host. Error: Run, naming the file.
     [[nodiscard]] static Result<TraceSegmentWriter> create(const std::filesystem::path& dir, const RunInfo& info,
                                                            Rank rank, ClockPair clocks, const ProcessInfo& process,
                                                            perfetto::SegmentLimits limits = {});
 
-    /// Appends a batch, with one write for each file that it goes to; sorts it in place. Within a batch order does not
-    /// matter; a slice that overlaps one that is already in its lane goes to a lane below. Error: Run, naming the file.
+    /// Appends a batch, with one write per file; sorts it in place. The order within a batch does not matter; a slice
+    /// that overlaps an earlier one of its track goes to the next lane. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
 
-    /// An exchange of clocks in which this rank was the asker.
+    /// Appends an exchange of clock readings in which this rank was the asker.
     [[nodiscard]] Status append(const Ping& ping);
 
-    /// A later reading of both clocks.
+    /// Appends a later reading of both clocks.
     [[nodiscard]] Status append(ClockPair clocks);
 
-    /// So many records were lost before they could be appended.
+    /// Records that this many records were lost before they could be appended.
     [[nodiscard]] Status appendLost(std::int64_t records);
 
-    /// That nothing will follow. `dropped`: all records that were lost.
+    /// Marks the end of the file. `dropped`: number of all lost records.
     [[nodiscard]] Status appendEnd(std::int64_t dropped);
 
-    /// Checks and digests of this rank; sorts them in place. Their place (rank, replica, tensor rank) is the file's.
+    /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank are the
+    /// file's.
     [[nodiscard]] Status append(std::vector<CheckRecord>& checks, std::vector<DigestRecord>& digests);
 
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
 
 private:
-    /// "compute", then send, receive, wait and collective; sends and receives have one for each payload. Last "replay".
+    /// "compute", then send, receive, wait and collective, where sends and receives have one for each payload, and
+    /// "replay".
     static constexpr std::size_t kTracks = 8;
 
     struct Lane {
@@ -87,15 +89,15 @@ private:
     void encode(const SliceRecord& record);
 
     perfetto::PacketFile file_;
-    Rank rank_; ///< of the whole run
+    Rank rank_; ///< in the whole run
     RunInfo info_;
     ProcessInfo process_;
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
-    std::int64_t records_ = 0; ///< slices appended
-    int alike_;                ///< ranks of the run that hold one place in the pipeline: replicas times tensor ranks
-    int stages_;               ///< of the whole pipeline
-    int apart_;                ///< between neighbouring stages, see routes()
+    std::int64_t records_ = 0; ///< number of slices appended
+    int alike_;  ///< ranks of the run that hold the same place in the pipeline: replicas times tensor ranks
+    int stages_; ///< of the whole pipeline
+    int apart_;  ///< distance between neighbouring stages, see routes()
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;

@@ -12,9 +12,9 @@ namespace bubblescope::profiler {
 /// One recorded slice, small enough to copy on the hot path: an op, one side of a transfer, a check or a digest. Times
 /// are nanoseconds of CLOCK_MONOTONIC, or of an emulated device clock with the same origin.
 ///
-/// A record fills one cache line. So two values of eight bytes and one of four are shared by the categories, each of
-/// which has its names for them: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks
-/// and digests, peer() of transfers, layer() of checks and digests.
+/// A record fills one cache line. To achieve this the categories share two values of eight bytes and one of four, with
+/// an accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and
+/// digests, peer() of transfers, layer() of checks and digests.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
 
@@ -23,13 +23,13 @@ struct SliceRecord {
     std::int32_t step = 0;
     Microbatch microbatch;
     Chunk chunk; ///< not of transfers
-    Stage stage; ///< an op's or a collective's own; of a transfer the one that consumes it
+    Stage stage; ///< the stage of an op or collective; the consuming stage of a transfer
     std::int32_t sequence = 0;
     Category category = Category::Op;
     OpKind kind = OpKind::Forward;         ///< not of transfers
-    Payload payload = Payload::Activation; ///< all but ops
-    bool overlapped = false;               ///< ops only
-    // Checks only, but for the tensor, which digests have too.
+    Payload payload = Payload::Activation; ///< not of ops
+    bool overlapped = false;               ///< of ops only
+    // Of checks only, except the tensor, which digests have too.
     CheckKind check = CheckKind::Replay;
     CheckOutcome outcome = CheckOutcome::Skipped;
     Verdict verdict = Verdict::Open;
@@ -75,7 +75,7 @@ struct SliceRecord {
         return record;
     }
 
-    /// Without the difference that it may describe; `stage` is the op's.
+    /// Leaves out the difference between tensors; `stage` is the op's.
     [[nodiscard]] static SliceRecord of(const CheckRecord& check, CheckedTensor tensor, Stage stage) {
         SliceRecord record = named(check.op, check.step, check.layer, tensor, stage);
         record.category = Category::Check;
