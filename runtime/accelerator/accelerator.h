@@ -9,15 +9,15 @@
 
 namespace bubblescope::runtime {
 
-/// Where stages compute: a device that may work through queues of its own, as a GPU does. Calls queue work on a
-/// stream and return; a stream does its work in order, streams run side by side. An event marks a place in a stream,
-/// and a stream can be made to wait for an event, which must have been recorded before.
+/// The device on which stages compute. It may work asynchronously through queues, as a GPU does: calls queue work on a
+/// stream and return. A stream executes its work in order; streams run concurrently. An event marks a position in a
+/// stream; a stream can be made to wait for an event, which must have been recorded before.
 ///
-/// Implementations are CUDA (runtime/backend/cuda), the processor (runtime/backend/cpu) and an emulated GPU for tests.
+/// Implementations: CUDA (runtime/backend/cuda), the CPU (runtime/backend/cpu), and an emulated GPU for tests.
 /// Thread-safe as long as no two threads use one stream or event at the same time. Failures are exceptions.
 class Accelerator {
 public:
-    /// Implementations derive theirs.
+    /// Base classes of the implementations' streams and events.
     struct StreamState {};
     struct EventState {};
     using Stream = StreamState*;
@@ -25,21 +25,21 @@ public:
 
     virtual ~Accelerator() = default;
 
-    /// Whether its memory is the host's, and work is done when a call returns: what it holds may be read and written as
-    /// any other memory.
+    /// Whether its memory is host memory and work is complete when a call returns: its memory may then be read and
+    /// written directly.
     [[nodiscard]] virtual bool sharesHostMemory() const { return false; }
 
-    /// What names the device across restarts; empty where nothing does.
+    /// An id of the device that survives restarts; empty if it has none.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
-    /// To be called by every thread before anything else.
+    /// Must be called by every thread before any other function.
     virtual void bindThread() = 0;
 
-    /// Aligned for any use. Waits for nothing, but takes long: see MemoryPool.
+    /// Returns memory aligned for any type. Does not wait for queued work, but is slow: see MemoryPool.
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 
-    /// Where a device has too much to do, work of low priority waits for the usual one.
+    /// On a busy device work of low priority yields to work of usual priority.
     enum class Priority : std::uint8_t { Usual, Low };
     [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
     [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
@@ -47,37 +47,38 @@ public:
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;
 
-    /// `timed`: elapsed() may be asked of it.
+    /// `timed`: the event may be passed to elapsed().
     [[nodiscard]] virtual Event makeEvent(bool timed) = 0;
     virtual void destroy(Event event) noexcept = 0;
     virtual void record(Event event, Stream stream) = 0;
     virtual void wait(Stream stream, Event event) = 0;
-    /// Waits until the event's place is reached.
+    /// Waits until the event has been reached.
     virtual void finish(Event event) = 0;
-    /// Whether it is reached already.
+    /// Whether the event has been reached already.
     [[nodiscard]] virtual bool reached(Event event) = 0;
-    /// Of two timed events that were reached.
+    /// The time between two timed events that have been reached.
     [[nodiscard]] virtual TimeNs elapsed(Event from, Event to) = 0;
 
-    /// From device to device.
+    /// Copies within the device's memory.
     virtual void copy(void* to, const void* from, std::int64_t bytes, Stream stream) = 0;
     virtual void zero(void* memory, std::int64_t bytes, Stream stream) = 0;
-    /// These two wait until the copy is done.
+    /// These two wait until the copy is complete.
     virtual void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) = 0;
     virtual void copyOut(void* host, const void* from, std::int64_t bytes, Stream stream) = 0;
 
-    /// Notes the device's time in 8 bytes of its memory.
+    /// Writes the device's time into 8 bytes of its memory.
     virtual void stamp(std::uint64_t* at, Stream stream) = 0;
-    /// Keeps the stream busy, and next to nothing else of the device, until `length` after the time noted in `since`.
+    /// Keeps the stream busy, using next to nothing else of the device, until `length` after the time that stamp()
+    /// wrote to `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
-    /// What is queued on the stream from here to endBatch() comes again, under the same key, with other addresses: a
-    /// device may take it as one piece of work. Anything may be called in between but another beginBatch(); what is
-    /// computed is the same.
+    /// The work queued on the stream between beginBatch() and endBatch() recurs under the same key with other
+    /// addresses: a device may submit it as one unit. Any function but beginBatch() may be called in between; results
+    /// do not depend on batching.
     virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
     virtual void endBatch(Stream stream) = 0;
 
-    /// The same numbers for the same shapes, storage and alignment, bit for bit.
+    /// Results are equal bit for bit for equal shapes, storage and alignment.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
 #define BUBBLESCOPE_LAUNCH(Kernel) virtual void launch(const Kernel& kernel, Stream stream) = 0;
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)

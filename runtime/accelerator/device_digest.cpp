@@ -13,7 +13,8 @@ void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_
 
 std::uint64_t DigestPage::value(std::size_t index) {
     if (index >= fetched_.size()) {
-        // All that were handed out: their makers are queued, and who asks for one asks for others next.
+        // Fetches all digests handed out so far: their kernels are queued, and a caller that needs one needs others
+        // soon.
         const std::size_t known = fetched_.size();
         fetched_.resize(used_);
         home_.device().copyOut(fetched_.data() + known, at(known),

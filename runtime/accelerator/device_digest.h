@@ -9,10 +9,10 @@
 
 namespace bubblescope::runtime {
 
-/// Queues the digest (core/aadiff/digest.h) of memory of the device into 8 bytes of it.
+/// Queues the digest (core/aadiff/digest.h) of device memory into 8 bytes of device memory.
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes);
 
-/// Room for many digests, which come to the host together.
+/// Device memory for many digests, which are copied to the host together.
 class DigestPage {
 public:
     static constexpr std::size_t kDigests = 1024;
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool full() const { return used_ == kDigests; }
     [[nodiscard]] std::size_t take() { return used_++; }
     [[nodiscard]] std::uint64_t* at(std::size_t index) const { return buffer_.as<std::uint64_t>() + index; }
-    /// Waits for the home queue; what was queued elsewhere must be done.
+    /// Waits for the owning queue; digests queued elsewhere must be complete.
     [[nodiscard]] std::uint64_t value(std::size_t index);
 
 private:
@@ -33,7 +33,7 @@ private:
     std::vector<std::uint64_t> fetched_;
 };
 
-/// One of them.
+/// One digest of a page.
 class DeviceDigest {
 public:
     DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index) : page_(std::move(page)), index_(index) {}
@@ -45,10 +45,10 @@ private:
     std::size_t index_;
 };
 
-/// A rank's digests under way. For the rank's thread.
+/// The pending digests of a rank. For the rank's thread.
 class DigestPages {
 public:
-    /// `home`: where they are fetched; it must outlive them.
+    /// `home` is the queue that copies them to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
     [[nodiscard]] DeviceDigest next();
 

@@ -10,27 +10,27 @@ enum class Storage : std::uint8_t { Float, Bf16 };
     return storage == Storage::Float ? 4 : 2;
 }
 
-/// One factor or the result of a product: a matrix that lies column by column.
+/// A factor or the result of a product: a column-major matrix.
 struct GemmMatrix {
     void* data = nullptr;
-    std::int64_t leading = 0; ///< elements from one column to the next
-    std::int64_t stride = 0;  ///< elements from one matrix of a batch to the next
+    std::int64_t leading = 0; ///< elements between the begins of two columns
+    std::int64_t stride = 0;  ///< elements between the begins of two matrices of a batch
     bool transposed = false;  ///< factors only
 };
 
-/// result = scale · a · b (+ result or beside) (+ bias down the rows), each product of a batch on its own; sums in
-/// float. a is rows × inner and b inner × columns after transposition.
+/// result = scale · a · b (+ result or beside) (+ bias down the rows), for each product of a batch; sums in float.
+/// After transposition a is rows × inner and b inner × columns.
 struct Gemm {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t inner = 0;
-    Storage in = Storage::Float;  ///< how a and b are stored
-    Storage out = Storage::Float; ///< how the result, and the bias, are stored
+    Storage in = Storage::Float;  ///< storage of a and b
+    Storage out = Storage::Float; ///< storage of the result and the bias
     GemmMatrix a;
     GemmMatrix b;
     GemmMatrix result;
-    const void* bias = nullptr; ///< a value per row of the result
-    bool accumulate = false;    ///< adds to the result what was there
+    const void* bias = nullptr; ///< one value per row of the result
+    bool accumulate = false;    ///< adds to the previous content of the result
     float scale = 1.0F;
     int batch = 1;
 };

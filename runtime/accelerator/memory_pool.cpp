@@ -6,7 +6,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Sizes that differ by little share their memory.
+/// Rounds sizes up, so that similar sizes share memory.
 std::int64_t capacityFor(std::int64_t bytes) {
     const std::int64_t unit = bytes < (1 << 20) ? 512 : 1 << 16;
     return (bytes + unit - 1) / unit * unit;
@@ -62,7 +62,7 @@ void* MemoryPool::allocate(std::int64_t capacity) {
     try {
         data = device_.allocate(capacity);
     } catch (const std::exception&) {
-        // Perhaps other sizes hold what is missing.
+        // Freed memory of other sizes may be sufficient.
         trim();
         data = device_.allocate(capacity);
     }
@@ -92,7 +92,7 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     const std::int64_t capacity = capacityFor(buffer.bytes_);
     in_use_ -= capacity;
     if (device_.sharesHostMemory()) {
-        // Nothing is queued, and the host's allocator keeps freed memory for all sizes.
+        // Nothing is queued, and the host's allocator reuses freed memory for all sizes.
         device_.release(buffer.data_);
         reserved_ -= capacity;
         return;
@@ -108,7 +108,7 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
         blocks.others.push_back({buffer.data_, events_.back()});
         events_.pop_back();
     } catch (...) {
-        // The device has failed, which the next call on it reports; until then the memory stays out of use.
+        // The device has failed, which the next call reports; until then the memory stays unused.
     }
 }
 

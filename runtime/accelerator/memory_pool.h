@@ -14,7 +14,7 @@ namespace bubblescope::runtime {
 
 class MemoryPool;
 
-/// Memory of a pool, handed back at the end of its life. Only its address is known at once: work on it is queued.
+/// Memory of a pool, returned when it is destroyed. Its address is valid at once, its content when queued work is done.
 class Buffer {
 public:
     Buffer() = default;
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] T* as() const {
         return static_cast<T*>(data_);
     }
-    /// The stream whose work uses it last; that of the pool if nothing is said.
+    /// Sets the stream that uses the memory last; by default the pool's home stream.
     void usedOn(Accelerator::Stream stream) { last_ = stream; }
 
 private:
@@ -49,30 +49,30 @@ private:
     Accelerator::Stream last_ = nullptr;
 };
 
-/// Memory for the work of one stream, its home. Freed memory is used again without waiting for the device: what comes
-/// next on the home stream runs after what used it there, and where another stream used it last the home stream is made
-/// to wait for that one. So that it need not wait long, some such memory is left alone, the oldest of which is used
-/// when there is more. Since training asks for the same sizes step after step, the device is asked for memory in the
-/// first steps only. A device that shares the host's memory gets freed memory back at once.
+/// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device: later
+/// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream is
+/// made to wait for it. To keep that wait short, some memory freed on other streams stays unused, and the oldest is
+/// reused when there is more of it. Since training needs the same sizes in every step, device memory is only allocated
+/// in the first steps. On a device that shares the host's memory, freed memory is released at once.
 ///
-/// Buffers may be freed by any thread; take() is for the thread that feeds the home stream.
+/// Buffers may be freed by any thread; take() is for the thread that submits work to the home stream.
 class MemoryPool {
 public:
-    /// `spare`: how much memory of each size is left alone while other streams may still use it.
+    /// `spare`: how many buffers of each size stay unused while other streams may still use them.
     MemoryPool(Accelerator& device, Accelerator::Stream home, std::size_t spare = 4)
         : device_(device), home_(home), spare_(spare) {}
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
-    /// All buffers must be back and the device done with them.
+    /// All buffers must have been returned, and the device must have finished with them.
     ~MemoryPool();
 
-    /// Nothing for 0 bytes.
+    /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Bytes asked for and not freed, now and at most so far.
+    /// Bytes in use now, and the largest value so far.
     [[nodiscard]] std::int64_t inUse() const;
     [[nodiscard]] std::int64_t peak() const;
-    /// Bytes that the device gave; at least the peak.
+    /// Bytes allocated from the device; at least the peak.
     [[nodiscard]] std::int64_t reserved() const;
 
 private:
@@ -82,8 +82,8 @@ private:
         Accelerator::Event until;
     };
     struct Free {
-        std::vector<void*> own;  ///< the home stream's order is enough
-        std::deque<Busy> others; ///< other streams use it until …; oldest first
+        std::vector<void*> own;  ///< ordered by the home stream
+        std::deque<Busy> others; ///< in use by other streams until their events; oldest first
     };
 
     void giveBack(Buffer& buffer) noexcept;
@@ -95,7 +95,7 @@ private:
     std::size_t spare_;
     mutable std::mutex mutex_;
     std::map<std::int64_t, Free> free_;      ///< by capacity
-    std::vector<Accelerator::Event> events_; ///< to be used again
+    std::vector<Accelerator::Event> events_; ///< for reuse
     std::int64_t in_use_ = 0;
     std::int64_t peak_ = 0;
     std::int64_t reserved_ = 0;

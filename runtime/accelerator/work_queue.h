@@ -8,14 +8,14 @@
 
 namespace bubblescope::runtime {
 
-/// What layers queue their work on: a stream and memory for it. Used by one thread.
+/// A stream with memory for its work, on which layers queue their computations. Used by one thread.
 class WorkQueue {
 public:
     WorkQueue(std::shared_ptr<Accelerator> device, Accelerator::Priority priority)
         : device_(std::move(device)), stream_(device_->makeStream(priority)), pool_(*device_, stream_) {}
     WorkQueue(const WorkQueue&) = delete;
     WorkQueue& operator=(const WorkQueue&) = delete;
-    /// All buffers must be back.
+    /// All buffers must have been returned.
     virtual ~WorkQueue() { end(*device_, stream_); }
 
     [[nodiscard]] Accelerator& device() const { return *device_; }
@@ -26,10 +26,10 @@ public:
     void launch(const Kernel& kernel) {
         device_->launch(kernel, stream_);
     }
-    /// Waits until what was queued is done.
+    /// Waits until all queued work is done.
     void finish() { device_->finish(stream_); }
 
-    /// The same values in memory of their own, behind what was queued so far. Nothing of nothing.
+    /// A copy of the values, made after the work queued so far. Empty if `from` is empty.
     [[nodiscard]] Buffer copyOf(const Buffer& from) {
         Buffer copy = pool_.take(from.bytes());
         if (!copy.empty()) device_->copy(copy.as<void>(), from.as<void>(), from.bytes(), stream_);
@@ -37,7 +37,7 @@ public:
     }
 
 protected:
-    /// Waits for a stream's work and destroys it.
+    /// Waits for the work of a stream and destroys it.
     static void end(Accelerator& device, Accelerator::Stream stream) noexcept {
         try {
             device.finish(stream);

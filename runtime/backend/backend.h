@@ -16,7 +16,7 @@
 
 namespace bubblescope::runtime {
 
-/// A run whose ranks are processes, each with its own device.
+/// A run whose ranks are processes, each with a device.
 struct PeerJob {
     const Schedule& schedule;
     const DataPlan& plan;
@@ -24,27 +24,27 @@ struct PeerJob {
     const ModelConfig& model;
     bool paced = false;
     HostClock& clock;
-    TimeNs timeout{0}; ///< for all to have joined
+    TimeNs timeout{0}; ///< limit for all processes to connect
 };
 
-/// Where ranks compute, if not on the host. Thread-safe; failures are exceptions.
+/// The place where ranks compute, other than the host. Thread-safe; failures are exceptions.
 class Backend {
 public:
     virtual ~Backend() = default;
 
-    /// As --backend and the trace name it.
+    /// The name in --backend and in traces.
     [[nodiscard]] virtual std::string_view name() const = 0;
-    /// What names the device of this process across restarts: "GPU-3f…"; empty where nothing does.
+    /// An id of this process's device that survives restarts: "GPU-3f…"; empty if there is none.
     [[nodiscard]] virtual std::string device() const { return {}; }
-    /// The device of one more rank, for the thread that calls.
+    /// Opens the device for one more rank, the calling thread's.
     [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
-    /// A stage of the rank that has this device.
+    /// Makes a stage on the rank's device.
     [[nodiscard]] virtual std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
                                                                 StageTask task) = 0;
 
-    /// Joins the device of this process's rank with those of the others; all processes call it together. What is
-    /// referred to must outlive the channel, and so must the stages not. Errors: Usage where this backend has nothing
-    /// that joins devices, Run where they cannot be joined, the same on all processes.
+    /// Connects the device of this process's rank with those of the other processes; all processes call it together.
+    /// References must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage
+    /// if this backend cannot connect devices, Run if connecting fails.
     [[nodiscard]] virtual Result<std::unique_ptr<DataChannel>> connect(RankDevice& device, const PeerJob& job,
                                                                        ProcessTeam& team) = 0;
 };

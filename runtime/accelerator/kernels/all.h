@@ -7,7 +7,7 @@
 #include "runtime/accelerator/kernels/softmax.h"
 #include "runtime/accelerator/kernels/strike.h"
 
-// All kernels, for those who must name each of them.
+// A list of all kernels, for code that must name each of them.
 #define BUBBLESCOPE_KERNELS_OF(X, T)  \
     X(AddColumnsKernel<T>)            \
     X(AddWithBiasKernel<T>)           \

@@ -5,12 +5,11 @@
 
 namespace bubblescope::runtime {
 
-/// The digest of core/aadiff/digest.h of a buffer of any size and alignment. The terms of its words are added up block
-/// by block: one block writes the digest itself, of several each writes its sum, and DigestTotalKernel makes the digest
-/// of them.
+/// The digest of core/aadiff/digest.h of a buffer of any size and alignment. The terms of its words are summed block by
+/// block: a single block writes the digest; several blocks write one sum each, which DigestTotalKernel combines.
 struct DigestKernel {
     using Form = RowForm;
-    std::uint64_t* to; ///< as many as rows()
+    std::uint64_t* to; ///< rows() values
     const unsigned char* data;
     std::int64_t bytes;
     static constexpr std::int64_t kWord = 8;
@@ -23,7 +22,7 @@ struct DigestKernel {
     static constexpr int kPasses = 1;
 
     BUBBLESCOPE_PORTABLE std::int64_t words() const { return (bytes + kWord - 1) / kWord; }
-    /// That of nothing is a digest, too.
+    /// An empty buffer has a digest, too.
     BUBBLESCOPE_PORTABLE std::int64_t rows() const { return words() <= kBlock ? 1 : (words() + kBlock - 1) / kBlock; }
     BUBBLESCOPE_PORTABLE static std::int64_t columns() { return 0; }
     BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t row) const {
@@ -63,7 +62,7 @@ struct DigestTotalKernel {
     std::uint64_t* to;
     const std::uint64_t* sums;
     std::int64_t count;
-    std::int64_t bytes; ///< of the buffer
+    std::int64_t bytes; ///< size of the buffer
 
     struct State {
         std::uint64_t sum;

@@ -4,8 +4,8 @@
 
 namespace bubblescope::runtime {
 
-// Functions that a GPU has and a CPU's library computes one number at a time: here they are arithmetic alone, so that
-// loops over them are vectorised. Their results depend on the argument alone.
+// Functions that GPUs provide and CPU libraries compute one number at a time: here in plain arithmetic, so that loops
+// over them are vectorised. Results depend on the argument alone.
 
 /// e^x, to 2 units in the last place, of an x up to 88; 0 below -87.3. NaN stays NaN.
 BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {

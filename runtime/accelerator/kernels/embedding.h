@@ -5,22 +5,22 @@
 
 namespace bubblescope::runtime {
 
-/// Which tokens a piece has, made from the text where they are needed: nothing is copied from the host while training.
-/// As TextData::sequences() lists them.
+/// The tokens of a piece, computed on the device from the text, so that training copies nothing from the host. Equals
+/// TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
     int* tokens;
     int* targets;
     const unsigned char* text;
     std::int64_t text_size;
-    std::int64_t places; ///< where a sequence may begin
+    std::int64_t places; ///< number of positions at which a sequence may begin
     std::uint64_t seed;
     std::uint64_t stream; ///< Synthetic::Stream::Data
     std::int64_t step;
     int microbatch;
     int sequences;
-    int begin;  ///< the slice's first position in the sequence
-    int length; ///< of the slice
+    int begin;  ///< first position of the slice in the sequence
+    int length; ///< positions in the slice
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(sequences) * length; }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
@@ -39,9 +39,9 @@ struct EmbedKernel {
     using Form = GridForm;
     T* output;
     const int* tokens;
-    const float* token_table; ///< column by column
+    const float* token_table; ///< column-major
     const float* position_table;
-    std::int64_t count; ///< of tokens
+    std::int64_t count; ///< number of tokens
     std::int64_t width;
     std::int64_t vocabulary;
     std::int64_t positions;
@@ -61,10 +61,10 @@ struct EmbedKernel {
 template <class T>
 struct TokenTableGradientKernel {
     using Form = TableForm;
-    float* grad; ///< column by column
+    float* grad; ///< column-major
     const T* output_grad;
     const int* tokens;
-    std::int64_t count; ///< of tokens
+    std::int64_t count; ///< number of tokens
     std::int64_t width;
     std::int64_t vocabulary;
     bool accumulate;
@@ -85,7 +85,7 @@ struct TokenTableGradientKernel {
 template <class T>
 struct PositionTableGradientKernel {
     using Form = GridForm;
-    float* grad; ///< column by column
+    float* grad; ///< column-major
     const T* output_grad;
     std::int64_t width;
     std::int64_t positions;

@@ -4,12 +4,12 @@
 
 namespace bubblescope::runtime {
 
-// A kernel is a small value with pointers and sizes. It says what is done for one element; a form says how the elements
-// are shared out. There are five. A GPU gives each element a thread (runtime/backend/cuda/kernels.cu), a CPU goes over
-// them in loops that its compiler vectorises (runtime/backend/cpu/forms.h). Sums never use atomics: their order follows
-// from the form and the processor alone. Elements of one kernel do not depend on each other.
+// A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
+// elements are distributed; there are five. A GPU assigns each element to a thread (runtime/backend/cuda/kernels.cu), a
+// CPU processes them in vectorised loops (runtime/backend/cpu/forms.h). Sums never use atomics: their order follows
+// from the form and the processor alone. The elements of a kernel are independent of each other.
 
-/// Elements in a line. A kernel K has
+/// Elements of a sequence. A kernel K has
 ///   std::int64_t count() const;
 ///   void operator()(std::int64_t i) const;
 struct EachForm {};
@@ -20,13 +20,13 @@ struct EachForm {};
 ///   void operator()(std::int64_t row, std::int64_t column) const;
 struct GridForm {};
 
-/// Sums over each row, in passes of which each knows the totals of those before it, then elements that are written. A
-/// kernel K has
+/// Sums over each row in several passes, where a pass may use the totals of earlier ones, then a write of each element.
+/// A kernel K has
 ///   std::int64_t rows() const;
-///   std::int64_t terms(std::int64_t row) const;    how many a sum has
-///   std::int64_t columns() const;                  how many elements are written
+///   std::int64_t terms(std::int64_t row) const;    number of terms of a sum
+///   std::int64_t columns() const;                  number of elements written
 ///   struct State;                                  the totals of a row
-///   using Part = …;                                what a pass adds up
+///   using Part = …;                                partial sum of a pass
 ///   static constexpr int kPasses;
 ///   static Part zero(int pass);
 ///   Part term(int pass, std::int64_t row, std::int64_t i, const State&) const;
@@ -38,8 +38,8 @@ struct GridForm {};
 struct RowForm {};
 inline constexpr int kLanes = 256;
 
-/// Sums down the columns of a matrix. On a GPU a column's rows are dealt out to kColumnLanes threads, whose sums are
-/// then added in their order. A kernel K has
+/// Sums down the columns of a matrix. On a GPU the rows of a column are distributed over kColumnLanes threads, whose
+/// sums are then added in thread order. A kernel K has
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;
 ///   using Part = …;
@@ -50,15 +50,15 @@ inline constexpr int kLanes = 256;
 struct ColumnForm {};
 inline constexpr int kColumnLanes = 32;
 
-/// Adds up the rows of a matrix that belong to the same entry of a table, in their order. On a GPU a thread owns an
-/// entry's column. A kernel K has
+/// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU one thread owns a column
+/// of an entry. A kernel K has
 ///   std::int64_t entries() const;
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;
 ///   std::int64_t entryOf(std::int64_t row) const;
 ///   float value(std::int64_t row, std::int64_t column) const;
-///   float& sum(std::int64_t entry, std::int64_t column) const;    where it is written
-///   bool accumulate;                                              adds to what is there
+///   float& sum(std::int64_t entry, std::int64_t column) const;    the output
+///   bool accumulate;                                              adds to the previous content
 struct TableForm {};
 
 } // namespace bubblescope::runtime

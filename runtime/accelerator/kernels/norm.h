@@ -6,7 +6,7 @@ namespace bubblescope::runtime {
 
 // Layer normalisation (Ba, Kiros and Hinton 2016).
 
-/// x̂ and 1/deviation of each row.
+/// The normalised values x̂ and 1/deviation of each row.
 template <class T>
 struct NormaliseKernel {
     using Form = RowForm;
@@ -68,12 +68,12 @@ struct ScaleKernel {
     }
 };
 
-/// The gradient for the input, added to the one that comes past the normalisation: input_grad = beside + …
+/// The gradient of the input, plus the gradient of the branch around the normalisation: input_grad = beside + …
 template <class T>
 struct NormGradientKernel {
     using Form = RowForm;
     T* input_grad;
-    const T* beside; ///< nullptr = nothing comes past
+    const T* beside; ///< nullptr = no such branch
     const T* output_grad;
     const T* normalised;
     const float* inverse_deviations;
@@ -81,7 +81,7 @@ struct NormGradientKernel {
     std::int64_t tokens;
     std::int64_t width;
 
-    /// Of the gradient times gain: its mean, and the mean along x̂.
+    /// For the gradient times gain: its mean, and the mean of its product with x̂.
     struct Part {
         float mean;
         float along;
@@ -142,7 +142,7 @@ struct NormWeightGradientKernel {
     }
 };
 
-/// The gradient of a linear part's bias.
+/// The gradient of the bias of a linear layer.
 template <class T>
 struct BiasGradientKernel {
     using Form = ColumnForm;

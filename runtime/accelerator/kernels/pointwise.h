@@ -8,18 +8,18 @@
 
 namespace bubblescope::runtime {
 
-// T is float or Bf16: how activations are stored. All maths is done in float. Matrices of activations lie row by row
-// (a row per token); those of weights column by column, as on the host.
+// T is float or Bf16, the storage of activations. All arithmetic is in float. Activations are row-major (a row per
+// token), weights column-major, as on the host.
 
-/// values[i] = scale · a number in [-1, 1) that `base` names. The numbers' names come in runs that begin `stride`
-/// apart.
+/// values[i] = scale · a number in [-1, 1) of the sequence `base`. The values form runs whose begins in the sequence
+/// are `stride` apart.
 struct UniformKernel {
     using Form = EachForm;
     float* values;
     std::int64_t size;
     std::uint64_t base;
     float scale;
-    std::int64_t run = 1; ///< its length
+    std::int64_t run = 1; ///< length of a run
     std::int64_t stride = 1;
 
     [[nodiscard]] std::int64_t count() const { return size; }
@@ -38,7 +38,7 @@ struct FillKernel {
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { values[i] = value; }
 };
 
-/// Rounds.
+/// Rounds values to bfloat16.
 struct RoundKernel {
     using Form = EachForm;
     Bf16* to;
@@ -59,7 +59,7 @@ struct AddKernel {
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { to[i] += from[i]; }
 };
 
-/// to[row, c] += from[row, c] + bias[c], rounded once.
+/// to[row, c] += from[row, c] + bias[c], with one rounding.
 template <class T>
 struct AddWithBiasKernel {
     using Form = GridForm;
@@ -135,22 +135,22 @@ struct GeluGradientKernel {
     }
 };
 
-/// One AdamW step (Loshchilov and Hutter 2019) on a run of values that decay alike; keeps the rounded copy up to date.
+/// One AdamW step (Loshchilov and Hutter 2019) on a run of values with equal decay; updates the rounded copy too.
 template <class T>
 struct AdamWKernel {
     using Form = EachForm;
     float* values;
-    T* rounded; ///< of the values; the values themselves where T is float
+    T* rounded; ///< rounded copy of the values; the values themselves if T is float
     const float* gradient_sum;
     float* first;
     float* second;
     std::int64_t size;
-    float microbatches; ///< that the sum is over
+    float microbatches; ///< number of micro-batches in the gradient's sum
     float beta1;
     float beta2;
     float keep;  ///< 1 − learning rate · weight decay, or 1
-    float rate;  ///< learning rate, bias of the first moment corrected
-    float scale; ///< corrects the bias of the second moment's root
+    float rate;  ///< learning rate with the bias correction of the first moment
+    float scale; ///< bias correction of the root of the second moment
     float epsilon;
 
     [[nodiscard]] std::int64_t count() const { return size; }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-// What runs on a GPU and on the host alike. These headers are read by nvcc too, so they keep to C++17 and include
-// nothing of ours that does not.
+// Code for GPUs and the host. nvcc compiles these headers too, so they keep to C++17 and include only each other and
+// C++17 headers.
 
 #ifdef __CUDACC__
 #define BUBBLESCOPE_PORTABLE __host__ __device__
@@ -47,7 +47,7 @@ BUBBLESCOPE_PORTABLE inline void store(float& to, float x) {
 BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
     std::uint32_t bits = bitsOf(x);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
-        bits |= 0x00400000U; // a quiet NaN, which rounding must not turn into infinity
+        bits |= 0x00400000U; // makes the NaN quiet: rounding must not turn it into infinity
     } else {
         bits += 0x7FFFU + ((bits >> 16U) & 1U);
     }

@@ -9,13 +9,13 @@ BUBBLESCOPE_PORTABLE inline float lowestFloat() {
     return -3.402823466e38F;
 }
 
-/// The second where the first is NaN.
+/// The maximum; `b` if `a` is NaN.
 BUBBLESCOPE_PORTABLE inline float larger(float a, float b) {
     return a > b ? a : b;
 }
 
-/// Softmax over what a query sees. Rows are queries of one head after the other, columns all tokens up to the last of
-/// the slice; query q sees the first past + q + 1. The rest becomes 0.
+/// Softmax with a causal mask. Rows are the queries of one head after the other, columns all tokens up to the last one
+/// of the slice; query q sees the first past + q + 1 of them. The other columns become 0.
 template <class T>
 struct CausalSoftmaxKernel {
     using Form = RowForm;
@@ -34,7 +34,7 @@ struct CausalSoftmaxKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return heads * queries; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return keys; }
-    /// What the row's query sees.
+    /// The number of tokens that the row's query sees.
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t row) const {
         return keys - queries + row % queries + 1;
     }
@@ -59,12 +59,12 @@ struct CausalSoftmaxKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& /*state*/) const {}
 };
 
-/// The gradient for the scores before they were scaled, in place of the weights. What a query does not see has weight 0
-/// and so gets 0.
+/// The gradient of the scores before scaling, in place of the weights. Masked columns have weight 0, so their gradient
+/// is 0.
 template <class T>
 struct CausalSoftmaxGradientKernel {
     using Form = RowForm;
-    T* weights; ///< become the gradient
+    T* weights; ///< replaced by the gradient
     const float* weights_grad;
     std::int64_t heads;
     std::int64_t queries;
@@ -93,7 +93,8 @@ struct CausalSoftmaxGradientKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& /*state*/) const {}
 };
 
-/// Cross-entropy of a softmax over the columns: each row's loss, and the gradient of `share` times their sum.
+/// Cross-entropy of a softmax over the columns: the loss of each row, and the gradient of `share` times the sum of
+/// losses.
 template <class T>
 struct CrossEntropyKernel {
     using Form = RowForm;
@@ -138,7 +139,7 @@ struct CrossEntropyKernel {
     }
 };
 
-/// The sum of a piece's losses times `share`, in double: one row.
+/// The sum of a piece's losses times `share`, in double precision. Has one row.
 struct LossKernel {
     using Form = RowForm;
     double* loss;

@@ -5,9 +5,9 @@
 
 namespace bubblescope::runtime {
 
-// What planted faults do to numbers in a device's memory.
+// Injected faults in device memory.
 
-/// Flips one bit of one number, from the lowest on.
+/// Flips one bit of one number; bit 0 is the lowest.
 template <class T>
 struct FlipKernel {
     using Form = EachForm;
@@ -21,7 +21,7 @@ struct FlipKernel {
     }
 };
 
-/// The lowest bit of about half of the numbers, as another order of additions would.
+/// Flips the lowest bit of about half of the numbers, as another order of additions would.
 template <class T>
 struct DisturbKernel {
     using Form = EachForm;

@@ -9,16 +9,16 @@
 
 namespace bubblescope::runtime {
 
-/// Joins a rank's device with those of the other processes; see Backend::connect(). `activations` is how their values
-/// travel.
+/// Connects a rank's device with those of the other processes; see Backend::connect(). `activations` is the storage of
+/// transferred activations.
 using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
     const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
 
-/// All ranks of this process on one accelerator, which they share.
+/// A backend on which all ranks of this process share one accelerator.
 class AcceleratorBackend final : public Backend {
 public:
-    /// `activations`: how activations, and the weights that products read, are stored. `connector`
-    /// joins the device with those of other processes; empty where nothing can.
+    /// `activations`: storage of activations, and of the weights that products read. `connector` connects the device
+    /// with those of other processes; empty if the backend cannot.
     AcceleratorBackend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
                        std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 

@@ -5,8 +5,7 @@
 
 namespace bubblescope::runtime {
 
-/// What is known of a tensor in the memory of a rank's device, as it was when it was shown: its digest, and the values
-/// where they were wanted.
+/// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested.
 class DeviceNote final : public LateTensor {
 public:
     DeviceNote(std::shared_ptr<RankQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
@@ -18,14 +17,14 @@ public:
     [[nodiscard]] const DeviceDigest& slot() const { return digest_; }
 
 private:
-    std::shared_ptr<RankQueue> queue_; // lives longer than what follows
+    std::shared_ptr<RankQueue> queue_; // must outlive the members below
     DeviceDigest digest_;
     Buffer values_;
     Storage storage_;
 };
 
-/// Numbers in the memory of a rank's device. What is done to them is queued on `on`: the rank's own stream, or that of
-/// its checks.
+/// Numbers in the memory of a rank's device. Operations on them are queued on `on`: the rank's stream or that of its
+/// checks.
 class DeviceTensor final : public LiveTensor {
 public:
     DeviceTensor(RankQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)

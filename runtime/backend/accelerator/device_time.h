@@ -7,11 +7,11 @@
 
 namespace bubblescope::runtime {
 
-/// The host's time of a device's events, for all ranks on one device. Events only tell how far apart they are, so one
-/// of them is tied to the host's clock: recorded on an idle stream and waited for, it lies between two looks at the
-/// clock, of some tries those that are closest. That is repeated for every step, so that neither a drift between the
-/// clocks nor the coarse numbers of long distances matter, and the same event serves all ranks, so that what the tie
-/// is off by (some microseconds) is the same for all of them.
+/// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them.
+/// So a reference event is recorded on an idle stream between two readings of the host's clock; of several tries the
+/// one with the closest readings counts. This is repeated for every step, so that neither clock drift nor the coarse
+/// resolution of long distances matters. All ranks use the same reference event, so that its error (some microseconds)
+/// is the same for all of them.
 class DeviceTime {
 public:
     DeviceTime(Accelerator& device, HostClock& clock);
@@ -19,11 +19,11 @@ public:
     DeviceTime& operator=(const DeviceTime&) = delete;
     ~DeviceTime();
 
-    /// Ties anew if nobody has for this step yet. All ranks say the same numbers in ascending order, while none has
-    /// work queued.
+    /// Makes a new reference unless there is one for this step. All ranks pass the same ascending step numbers, while
+    /// no rank has work queued.
     void tie(std::int64_t step);
 
-    /// Of an event that was reached since the tie. Thread-safe between ties.
+    /// The host time of an event that was reached after the reference was made. Thread-safe between calls of tie().
     [[nodiscard]] TimeNs of(Accelerator::Event event) const;
 
 private:

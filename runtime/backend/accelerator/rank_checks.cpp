@@ -1,6 +1,6 @@
 #include "runtime/backend/accelerator/device_tensor.h"
 
-// What a rank's queue does for checks in its bubbles.
+// The part of RankQueue for checks in bubbles.
 
 namespace bubblescope::runtime {
 

@@ -10,7 +10,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Addresses of products' factors are multiples of 256 bytes in either storage.
+/// The addresses of factors of products are multiples of 256 bytes in either storage.
 constexpr std::int64_t kAlignment = 128;
 
 } // namespace
@@ -108,7 +108,7 @@ TimeNs RankQueue::shareBefore(std::size_t sum) const {
 
 void RankQueue::endOp() {
     device().endBatch(stream());
-    // Where there are sums, what follows the last one has no time of its own.
+    // An op with sums has no nominal time left after the last one.
     if (current_->nominal && ops_.back().sums.empty())
         device().holdUntil(begin_stamp_.as<std::uint64_t>(), *current_->nominal, stream());
     ops_.back().op.end = mark(stream());
@@ -116,7 +116,7 @@ void RankQueue::endOp() {
 }
 
 void RankQueue::beginSum() {
-    if (!current_) return; // nobody asks for times
+    if (!current_) return; // no times are requested
     device().endBatch(stream());
     std::vector<Marks>& sums = ops_.back().sums;
     if (current_->nominal) device().holdUntil(begin_stamp_.as<std::uint64_t>(), shareBefore(sums.size()), stream());
@@ -150,7 +150,7 @@ void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency
         }
     }
     if (copied.empty()) return;
-    // All of them are on their way together.
+    // All parts are on their way at the same time.
     if (latency) device().stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
     std::vector<Buffer> here;
     for (QueuedArray* const array : copied)

@@ -16,7 +16,7 @@ namespace bubblescope::runtime {
 
 class QueuedArray;
 
-/// When something came here from another process: two timed events on the stream that received it.
+/// The arrival of data from another process: two timed events on the stream that received them.
 struct DeviceArrival {
     explicit DeviceArrival(Accelerator& accelerator)
         : device(accelerator), begin(device.makeEvent(true)), end(device.makeEvent(true)) {}
@@ -28,19 +28,19 @@ struct DeviceArrival {
     }
 
     Accelerator& device;
-    Accelerator::Event begin; ///< the receiver was ready for it
-    Accelerator::Event end;   ///< it was there
+    Accelerator::Event begin; ///< the receiver was ready
+    Accelerator::Event end;   ///< the data were there
     Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
 };
 
-/// What one rank has of an accelerator: a stream to compute on, one for what it receives in each direction, and memory
-/// for them. Several ranks may share a device; a transfer between them is a copy from one's memory to the other's that
-/// the receiving rank's stream makes as soon as the sender has computed it, while both compute on. What comes from
-/// another process is there already, or queued to come. Nothing here waits for the device but finishOps() and, where
-/// limitAhead() asks for it, waitForRoom().
+/// One rank's share of an accelerator: a stream for computations, one for incoming transfers in each direction, and
+/// memory for them. Several ranks may share a device. A transfer between them is a copy that the receiving rank's
+/// stream makes as soon as the sender has computed the tensor, while both continue to compute. A tensor from another
+/// process has arrived already, or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait
+/// for the device.
 class RankQueue final : public RankDevice, public ComputeQueue, public std::enable_shared_from_this<RankQueue> {
 public:
-    /// Ranks on one device share its `time`.
+    /// Ranks on one device share `time`.
     RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time);
     RankQueue(const RankQueue&) = delete;
     RankQueue& operator=(const RankQueue&) = delete;
@@ -57,8 +57,8 @@ public:
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;
 
-    /// From now on the host queues at most that many ops beyond the one that the device is at. Where peers are other
-    /// processes nothing else keeps the host from queueing a whole step, with memory for all of its transfers.
+    /// From now on the host queues at most `ops` ops beyond the one that the device executes. If peers are other
+    /// processes, nothing else keeps the host from queueing a whole step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
     // Checks.
@@ -70,10 +70,10 @@ public:
     [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) override;
     [[nodiscard]] std::shared_ptr<const LateTensor> adopt(std::shared_ptr<const LateTensor> note) override;
 
-    // For the rank's stages.
-    /// What checks are queued on; there from prepareChecks() on.
+    // The interface to the rank's stages.
+    /// The queue of checks; it exists after prepareChecks().
     [[nodiscard]] WorkQueue& checks() override { return *checks_; }
-    /// Inside runCheck() that of checks, else the rank's own.
+    /// The queue of checks inside runCheck(), else this queue.
     [[nodiscard]] WorkQueue& current() override { return in_check_ ? *checks_ : static_cast<WorkQueue&>(*this); }
     [[nodiscard]] std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
                                                    Storage storage) override;
@@ -82,14 +82,14 @@ public:
     [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                        Storage storage) override;
     [[nodiscard]] DigestPages& digests() { return digests_; }
-    /// Whether it must be known when what is handed over was ready.
+    /// Whether the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
-    /// Nobody is going to ask for the times of the ops so far.
+    /// Discards the ops so far, whose times nobody needs.
     void forgetOps() {
         ops_.clear();
         received_.clear();
     }
-    /// Device memory of the rank: what stages hold and what is in transfer.
+    /// The largest amount of device memory in use by the rank: for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;
     [[nodiscard]] std::int64_t reservedBytes() const;
 
@@ -97,8 +97,8 @@ private:
     struct Marks {
         Accelerator::Event begin = nullptr;
         Accelerator::Event end = nullptr;
-        std::shared_ptr<const DeviceArrival> arrival; ///< whose events these are, if not the queue's
-        TimeNs latency{0};                            ///< that is added to the end
+        std::shared_ptr<const DeviceArrival> arrival; ///< owns these events, unless the queue does
+        TimeNs latency{0};                            ///< added to the end
     };
     struct OpMarks {
         Marks op;
@@ -109,9 +109,9 @@ private:
     struct Current {
         std::uint64_t key = 0;
         std::optional<TimeNs> nominal;
-        int sums = 0; ///< that it is going to have
+        int sums = 0; ///< number of sums that it will have
     };
-    /// The way in for one direction, or for parts of sums: its transfers follow each other.
+    /// The incoming path of one direction, or of parts of sums: its transfers are sequential.
     struct Incoming {
         explicit Incoming(Accelerator& device)
             : stream(device.makeStream()), memory(device, stream), begin_stamp(memory.take(sizeof(std::uint64_t))) {}
@@ -121,38 +121,38 @@ private:
     };
 
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
-    /// What is queued next waits for what came from another process.
+    /// Makes the work queued next wait for data from another process.
     void await(QueuedArray& array, std::optional<TimeNs> latency);
-    /// Memory of this rank with what another one handed over: a copy that is queued, and must be waited for.
+    /// Queues a copy of another rank's tensor into memory of this rank; the copy must be waited for.
     [[nodiscard]] Buffer copyFrom(QueuedArray& sent, Incoming& way);
-    /// Of the op's nominal time, what lies before its n-th sum, or all of it behind the last.
+    /// The part of the op's nominal time before its n-th sum, or all of it after the last.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
-    /// Other parts than this rank's own become this rank's.
+    /// Copies the parts of other ranks into this rank's memory.
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
 
     std::shared_ptr<DeviceTime> time_;
     std::array<Incoming, 2> incoming_; ///< by direction
-    Incoming parts_;                   ///< of sums
-    Accelerator::Event gathered_;      ///< the last sum's parts are there
-    Buffer begin_stamp_;               ///< of the op, or of what follows its last sum
+    Incoming parts_;                   ///< for parts of sums
+    Accelerator::Event gathered_;      ///< the parts of the last sum have arrived
+    Buffer begin_stamp_;               ///< at the begin of the op, or of what follows its last sum
     std::optional<Current> current_;
-    std::vector<Accelerator::Event> marks_; ///< timed events, used again step after step
+    std::vector<Accelerator::Event> marks_; ///< timed events, reused in each step
     std::size_t marks_used_ = 0;
-    std::vector<Marks> received_; ///< for the next op
+    std::vector<Marks> received_; ///< transfers for the next op
     std::vector<OpMarks> ops_;
     std::int64_t steps_ = 0;
     std::optional<std::size_t> ahead_;
     DigestPages digests_;
-    std::unique_ptr<WorkQueue> checks_; ///< null where nothing is checked
+    std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks
     bool in_check_ = false;
     Buffer step_stamp_;
     Buffer check_stamp_;
     Accelerator::Event step_mark_ = nullptr;
-    std::array<Accelerator::Event, 2> check_marks_{}; ///< begin and end of the last one
-    Accelerator::Event checked_from_ = nullptr;       ///< what a check waits for
+    std::array<Accelerator::Event, 2> check_marks_{}; ///< begin and end of the last check
+    Accelerator::Event checked_from_ = nullptr;       ///< the event that a check waits for
 };
 
-/// A tensor on an accelerator: a row per token, or one column of gradients.
+/// A tensor on an accelerator: a row per token, or a column of gradients.
 class QueuedArray final : public DeviceArray {
 public:
     QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols, Storage storage);
@@ -162,7 +162,7 @@ public:
     [[nodiscard]] std::int64_t cols() const override { return cols_; }
     [[nodiscard]] std::int64_t bytes() const override { return buffer_.bytes(); }
     [[nodiscard]] std::unique_ptr<DeviceArray> clone() const override;
-    /// Of gradients.
+    /// For gradients.
     void add(const DeviceArray& other) override;
     [[nodiscard]] HostMatrix toHost() const override;
     [[nodiscard]] std::unique_ptr<LiveTensor> live() override;
@@ -175,7 +175,7 @@ public:
     [[nodiscard]] Accelerator::Event ready() const { return ready_; }
     void markReady();
 
-    /// From another process; nullptr if it was made here.
+    /// Its arrival from another process; nullptr if it was computed here.
     [[nodiscard]] const std::shared_ptr<const DeviceArrival>& arrival() const { return arrival_; }
     void cameBy(std::shared_ptr<const DeviceArrival> arrival) { arrival_ = std::move(arrival); }
 
@@ -189,7 +189,7 @@ private:
     std::shared_ptr<const DeviceArrival> arrival_;
 };
 
-/// What `tensor` holds; it must be on an accelerator.
+/// The content of `tensor`, which must be on an accelerator.
 [[nodiscard]] QueuedArray& queuedArray(const Tensor& tensor);
 
 } // namespace bubblescope::runtime

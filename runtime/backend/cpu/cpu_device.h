@@ -6,9 +6,8 @@
 
 namespace bubblescope::runtime {
 
-/// The processor as an accelerator: work is done by the thread that asks for it, before the call returns, so there is
-/// nothing to wait for, and its memory is the host's. One serves all ranks of a process. What it computes depends on
-/// values and shapes alone.
+/// The CPU as an accelerator. The calling thread does the work before the call returns, so there is nothing to wait
+/// for; its memory is host memory. One object serves all ranks of a process. Results depend on values and shapes alone.
 [[nodiscard]] const std::shared_ptr<Accelerator>& cpuDevice();
 
 } // namespace bubblescope::runtime

@@ -11,14 +11,14 @@
 
 namespace bubblescope::runtime {
 
-/// Where a rank computes on the processor, in the thread that calls. Its tensors are on the host.
+/// A queue that computes on the CPU, in the calling thread. Its tensors are on the host.
 [[nodiscard]] std::shared_ptr<ComputeQueue> makeCpuQueue();
 
-/// A stage of the GPT on the processor, with a queue of its own.
+/// A stage of the GPT on the CPU, with its own queue.
 [[nodiscard]] std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask task);
 
-/// A part of a layer that another process has packed (LayerReplay::pack()), to be executed on the processor. Error:
-/// Input, where the bytes are no layer that can be executed.
+/// Unpacks a part of a layer that another process has packed (LayerReplay::pack()), for execution on the CPU. Error:
+/// Input, if the bytes are not an executable layer.
 [[nodiscard]] Result<std::unique_ptr<LayerReplay>> unpackLayer(WireReader& wire);
 
 } // namespace bubblescope::runtime

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-// Iterations of the loop that follows do not depend on each other.
+// The iterations of the following loop are independent.
 #if defined(__GNUC__) && !defined(__clang__)
 #define BUBBLESCOPE_INDEPENDENT _Pragma("GCC ivdep")
 #else
@@ -15,8 +15,8 @@
 
 namespace bubblescope::runtime::cpu {
 
-// The forms of runtime/accelerator/kernels/forms.h as loops. Elements of a kernel do not depend on each other,
-// which the compiler is told, and sums are taken in kSums interleaved parts, so that both are vectorised.
+// The forms of runtime/accelerator/kernels/forms.h as loops. The compiler may assume that elements of a kernel are
+// independent, and sums are split into kSums interleaved parts, so that both are vectorised.
 
 inline constexpr std::size_t kSums = 8;
 
@@ -39,7 +39,7 @@ void run(const Kernel& kernel, GridForm /*form*/) {
     }
 }
 
-/// The sum of a row's terms: term i belongs to part i % kSums, and the parts are added up pair by pair.
+/// The sum of a row's terms: term i belongs to part i % kSums, and the parts are added pairwise.
 template <int kPass, class Kernel>
 typename Kernel::Part sumOf(const Kernel& kernel, std::int64_t row, const typename Kernel::State& state) {
     constexpr auto kStep = static_cast<std::int64_t>(kSums);
@@ -80,7 +80,7 @@ void run(const Kernel& kernel, RowForm /*form*/) {
         runRow(kernel, row, std::make_integer_sequence<int, Kernel::kPasses>());
 }
 
-/// Row after row for some columns at a time.
+/// Processes some columns at a time, row after row.
 template <class Kernel>
 void run(const Kernel& kernel, ColumnForm /*form*/) {
     constexpr std::int64_t kAtOnce = 64;
@@ -101,7 +101,7 @@ void run(const Kernel& kernel, ColumnForm /*form*/) {
     }
 }
 
-/// Row after row. What is added to an entry that holds something is summed up before, as a GPU does.
+/// Processes row after row. Terms of an entry are summed before the sum is added to its previous content, as on a GPU.
 template <class Kernel>
 void run(const Kernel& kernel, TableForm /*form*/) {
     const std::int64_t columns = kernel.columns();

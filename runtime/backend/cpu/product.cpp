@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-// The one place that knows Eigen, which works on one thread here. What it computes depends on values and shapes alone,
-// and so do the runs that are compared bit by bit.
+// The only file that uses Eigen, on one thread. Results depend on values and shapes alone, so runs can be compared bit
+// by bit.
 
 namespace bubblescope::runtime::cpu {
 namespace {
@@ -19,7 +19,7 @@ using Stride = Eigen::OuterStride<Eigen::Dynamic>;
 using Factor = Eigen::Map<const Matrix, Eigen::Unaligned, Stride>;
 using Result = Eigen::Map<Matrix, Eigen::Unaligned, Stride>;
 
-/// As it lies in memory, before transposition.
+/// The factor as it lies in memory, before transposition.
 Factor factor(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64_t columns) {
     const float* const data = static_cast<const float*>(matrix.data) + batch * matrix.stride;
     return matrix.transposed ? Factor(data, columns, rows, Stride(matrix.leading))
@@ -58,7 +58,7 @@ void multiplyFloats(const Gemm& gemm) {
     }
 }
 
-/// Matrices of a batch as they lie in memory, in float.
+/// A matrix of a batch as it lies in memory, converted to float.
 std::vector<float> inFloat(const GemmMatrix& matrix, int batch, std::int64_t rows, std::int64_t columns) {
     const std::int64_t lines = matrix.transposed ? rows : columns;
     const std::int64_t length = matrix.transposed ? columns : rows;
@@ -75,7 +75,7 @@ std::vector<float> inFloat(const GemmMatrix& matrix, int batch, std::int64_t row
     return values;
 }
 
-/// For tests of what a GPU does: nothing that runs on a processor stores its activations rounded.
+/// Used by tests of a GPU's behaviour: no CPU run stores its activations rounded.
 void multiplyRounded(const Gemm& gemm) {
     std::vector<float> a = inFloat(gemm.a, gemm.batch, gemm.rows, gemm.inner);
     std::vector<float> b = inFloat(gemm.b, gemm.batch, gemm.inner, gemm.columns);

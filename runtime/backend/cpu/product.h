@@ -4,7 +4,7 @@
 
 namespace bubblescope::runtime::cpu {
 
-/// On the calling thread. Factors in float are not rounded: their result is in float.
+/// Computes on the calling thread. Factors in float are not rounded: their result is in float.
 void multiply(const Gemm& gemm);
 
 } // namespace bubblescope::runtime::cpu

@@ -4,11 +4,11 @@
 
 namespace bubblescope::runtime {
 
-/// The functions of cuBLASLt that we call. The library is loaded when a GPU is first used and not linked: it takes 70
-/// ms and 250 MB of memory to load, and the program must start where it is missing.
+/// The functions of cuBLASLt that are used. The library is loaded when a GPU is first used and not linked: loading
+/// takes 70 ms and 250 MB of memory, and the program must start on machines without it.
 class CublasLt {
 public:
-    /// Throws where the library is not found. Loaded once in a process.
+    /// Throws if the library is not found. Loads it once per process.
     [[nodiscard]] static const CublasLt& get();
 
     decltype(&::cublasLtCreate) create;
@@ -27,7 +27,7 @@ public:
     decltype(&::cublasLtMatrixLayoutDestroy) layoutDestroy;
     decltype(&::cublasLtMatrixLayoutSetAttribute) layoutSet;
 
-    /// Throws with cuBLASLt's own words.
+    /// Throws with cuBLASLt's message.
     void check(cublasStatus_t status, const char* what) const;
 
 private:

@@ -8,11 +8,11 @@
 
 namespace bubblescope::runtime {
 
-/// The GPU of a process that has this number among those of its host. A launcher may let each see only its own.
+/// The GPU for the process with this number on its host. A launcher may make only one GPU visible to each process.
 [[nodiscard]] int gpuOfProcess(int number);
 
-/// All ranks of this process on one GPU, which NCCL can join with those of other processes, if it is built in.
-/// `graphs`: the kernels of an op are launched as one CUDA graph. Errors: Run, where there is none.
+/// A backend with all ranks of this process on one GPU; NCCL connects it with those of other processes, if it is built
+/// in. `graphs`: the kernels of an op are launched as one CUDA graph. Error: Run, if there is no such GPU.
 [[nodiscard]] Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs);
 
 } // namespace bubblescope::runtime

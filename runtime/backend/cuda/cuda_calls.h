@@ -9,13 +9,13 @@
 
 namespace bubblescope::runtime {
 
-/// Throws with CUDA's own words.
+/// Throws with CUDA's message.
 inline void checkCuda(cudaError_t result, const char* what) {
     if (result == cudaSuccess) return;
     throw std::runtime_error(std::string("CUDA cannot ") + what + ": " + cudaGetErrorString(result));
 }
 
-/// What a stream of the CUDA device is to CUDA.
+/// The CUDA stream of a stream of the CUDA device.
 [[nodiscard]] cudaStream_t cudaStreamOf(Accelerator::Stream stream);
 
 } // namespace bubblescope::runtime

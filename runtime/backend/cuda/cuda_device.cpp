@@ -16,7 +16,7 @@ namespace {
 
 struct CudaStream : Accelerator::StreamState {
     cudaStream_t stream = nullptr;
-    void* workspace = nullptr; ///< for products; from the first one on
+    void* workspace = nullptr; ///< for products; allocated for the first one
     std::optional<OpGraphs> graphs;
 };
 
@@ -32,7 +32,7 @@ cudaEvent_t cuda(Accelerator::Event event) {
     return static_cast<CudaEvent*>(event)->event;
 }
 
-/// Ends what a stream gathers for a graph while something is done that cannot be part of one.
+/// Interrupts the recording of a graph for an operation that cannot be part of one.
 class OutsideGraph {
 public:
     explicit OutsideGraph(Accelerator::Stream stream) : graphs_(static_cast<CudaStream*>(stream)->graphs) {
@@ -40,7 +40,7 @@ public:
     }
     OutsideGraph(const OutsideGraph&) = delete;
     OutsideGraph& operator=(const OutsideGraph&) = delete;
-    /// To be called when it went well.
+    /// To be called if the operation succeeded.
     void resume() {
         if (graphs_) graphs_->resume();
     }
@@ -58,7 +58,7 @@ public:
         checkCuda(cudaGetDeviceProperties(&properties, index_), "tell its properties");
         std::string text = "GPU";
         for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
-            // Groups of 4, 2, 2, 2 and 6 bytes, as the driver's tools write it.
+            // Groups of 4, 2, 2, 2 and 6 bytes, as in the driver's tools.
             if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
             constexpr std::string_view kDigits = "0123456789abcdef";
             const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
@@ -73,7 +73,7 @@ public:
     void* allocate(std::int64_t bytes) override {
         void* memory = nullptr;
         const cudaError_t result = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
-        if (result != cudaSuccess) (void)cudaGetLastError(); // it does not concern later calls
+        if (result != cudaSuccess) (void)cudaGetLastError(); // clears the error, which must not affect later calls
         checkCuda(result, "give memory");
         return memory;
     }
@@ -190,22 +190,22 @@ public:
 private:
     int index_;
     bool graphs_;
-    Products products_; ///< after the GPU was chosen
+    Products products_; ///< constructed after the GPU was selected
 };
 
-/// Streams share as many hardware queues as this says, and what is behind a held stream in a queue waits with it: some
-/// ranks with three streams each need more than the default of 8. Only heard before CUDA starts.
+/// The number of hardware queues that streams share. Work after a held stream in the same queue waits with it, and
+/// several ranks with three streams each need more than the default of 8. CUDA reads the variable when it starts.
 void askForQueues() {
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-/// Dense bf16 by NVIDIA's datasheets, without sparsity.
+/// Dense bf16 rates from NVIDIA's datasheets, without sparsity.
 std::optional<double> peakOf(std::string_view name) {
     struct Peak {
         std::string_view part;
         double flops;
     };
-    // PCIe cards run slower than the modules of the same name and come first.
+    // PCIe cards are slower than modules of the same name, and come first.
     constexpr std::array kPeaks{Peak{"H100 PCIe", 756e12}, Peak{"H100 NVL", 835e12}, Peak{"H200 NVL", 835e12},
                                 Peak{"H100", 989.4e12},    Peak{"H200", 989.4e12},   Peak{"A100", 311.9e12},
                                 Peak{"B200", 2250e12},     Peak{"L40S", 362e12},     Peak{"L4", 121e12},

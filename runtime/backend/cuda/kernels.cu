@@ -37,7 +37,7 @@ __global__ void tableKernel(Kernel kernel, std::int64_t count) {
     }
 }
 
-/// Another lane's part, of whatever type.
+/// Reads another lane's partial sum, of any type.
 template <class Part>
 __device__ Part fromLane(const Part& part, int distance) {
     static_assert(sizeof(Part) % sizeof(unsigned) == 0, "parts are exchanged in words");
@@ -50,7 +50,7 @@ __device__ Part fromLane(const Part& part, int distance) {
     return other;
 }
 
-/// A butterfly in each warp, then warp after warp.
+/// A butterfly reduction in each warp, then over the warps.
 template <class Kernel>
 __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part part) {
     using Part = typename Kernel::Part;
@@ -63,7 +63,7 @@ __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part pa
     Part total = warps[0];
     for (int warp = 1; warp < kLanes / kWarp; ++warp)
         total = Kernel::combine(pass, total, warps[warp]);
-    __syncthreads(); // the next pass writes to the same place
+    __syncthreads(); // the next pass writes to the same shared memory
     return total;
 }
 
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kerne
 
 constexpr int kThreads = 256;
 
-/// For a thread per element, or as many as there may be.
+/// For one thread per element, up to the limit of the grid.
 unsigned blocksFor(std::int64_t count) {
     constexpr std::int64_t kMaxBlocks = 1 << 16;
     const std::int64_t blocks = (count + kThreads - 1) / kThreads;
@@ -163,9 +163,9 @@ __global__ void holdKernel(const std::uint64_t* since, std::uint64_t length) {
 
 } // namespace
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                 \
-    void launchOnGpu(const Kernel& kernel, cudaStream_t stream) {  \
-        launchForm(kernel, Kernel::Form{}, stream);       \
+#define BUBBLESCOPE_LAUNCH(Kernel)                                \
+    void launchOnGpu(const Kernel& kernel, cudaStream_t stream) { \
+        launchForm(kernel, Kernel::Form{}, stream);               \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH

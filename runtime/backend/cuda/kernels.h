@@ -6,16 +6,16 @@
 
 namespace bubblescope::runtime {
 
-// How a GPU executes the forms of runtime/accelerator/kernels/forms.h. Errors of the launch are left to
-// cudaGetLastError(). Read by nvcc too.
+// Execution of the forms of runtime/accelerator/kernels/forms.h on a GPU. Launch errors are left for
+// cudaGetLastError(). Compiled by nvcc too.
 
 #define BUBBLESCOPE_LAUNCH(Kernel) void launchOnGpu(const Kernel& kernel, cudaStream_t stream);
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
-/// Notes the GPU's nanosecond timer.
+/// Writes the GPU's nanosecond timer.
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
-/// Keeps one thread looking at that timer until `length` ns after the time noted in `since`.
+/// Keeps one thread polling that timer until `length` ns after the time in `since`.
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream);
 
 } // namespace bubblescope::runtime

@@ -9,18 +9,18 @@
 
 namespace bubblescope::runtime {
 
-/// A shared library that is loaded when it is first needed and stays: programs start where it is missing.
+/// A shared library that is loaded on first use and never unloaded, so that programs start on machines without it.
 class LoadedLibrary {
 public:
-    /// Looks where the environment's `variable` says, where the loader looks, then where the toolkit was when this was
-    /// built. Throws with `title`, the library as people know it.
+    /// Searches the path in the environment variable `variable`, the loader's paths, and the toolkit's place at build
+    /// time. Throws with `title`, the common name of the library.
     LoadedLibrary(const char* title, const std::string& file, const char* variable) : title_(title) {
         std::vector<std::string> places;
         if (const char* const chosen = std::getenv(variable)) places.emplace_back(chosen);
         places.push_back(file);
         places.push_back(std::string(BUBBLESCOPE_CUDA_LIBRARIES "/") + file);
         for (const std::string& place : places) {
-            // Local: others in this process may use another version.
+            // RTLD_LOCAL: other code of this process may use another version.
             handle_ = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
             if (handle_ != nullptr) return;
         }

@@ -14,11 +14,11 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The functions of NCCL that we call. The library is loaded when ranks on GPUs are first joined and not linked: the
-/// program must start where it is missing.
+/// The functions of NCCL that are used. The library is loaded when ranks on GPUs are first connected and not linked:
+/// the program must start on machines without it.
 class NcclLibrary {
 public:
-    /// Throws where the library is not found. Loaded once in a process.
+    /// Throws if the library is not found. Loads it once per process.
     [[nodiscard]] static const NcclLibrary& get();
 
     decltype(&::ncclGetVersion) getVersion;
@@ -33,7 +33,7 @@ public:
     decltype(&::ncclSend) send;
     decltype(&::ncclRecv) receive;
 
-    /// Throws with NCCL's own words. A call that goes on by itself is fine.
+    /// Throws with NCCL's message. A call that is in progress is not an error.
     void check(ncclResult_t result, const char* what, ncclComm_t comm = nullptr) const;
 
 private:
@@ -68,8 +68,8 @@ void NcclLibrary::check(ncclResult_t result, const char* what, ncclComm_t comm) 
     throw std::runtime_error(text);
 }
 
-/// A receive keeps its blocks on the GPU until the message comes. Those of all of a rank's links together must leave
-/// most of the GPU's processors to what it computes.
+/// A receive occupies its blocks on the GPU until the message comes. The blocks of all of a rank's links together must
+/// leave most of the GPU's processors to the computation.
 constexpr int kMaxBlocks = 8;
 
 class NcclComm final : public PeerComm {
@@ -99,7 +99,7 @@ public:
         return state == ncclSuccess;
     }
 
-    // Also where all went well: then nothing is under way, and to part in good order takes the peers.
+    // Also after a successful run: then nothing is in progress, and an orderly end would take all peers.
     void abort() noexcept override {
         if (ncclComm_t comm = std::exchange(comm_, nullptr)) (void)nccl_.commAbort(comm);
     }

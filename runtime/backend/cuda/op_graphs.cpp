@@ -12,7 +12,7 @@ struct DestroyGraph {
     void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
 };
 
-/// CUDA 12 changed what these two take.
+/// CUDA 12 changed the signature.
 bool update(cudaGraphExec_t made, cudaGraph_t graph) {
 #if CUDART_VERSION >= 12000
     cudaGraphExecUpdateResultInfo info{};
@@ -22,7 +22,7 @@ bool update(cudaGraphExec_t made, cudaGraph_t graph) {
     cudaGraphExecUpdateResult info{};
     const cudaError_t result = cudaGraphExecUpdate(made, graph, &node, &info);
 #endif
-    if (result != cudaSuccess) (void)cudaGetLastError(); // another shape is no failure
+    if (result != cudaSuccess) (void)cudaGetLastError(); // a different shape is not a failure
     return result == cudaSuccess;
 }
 
@@ -39,7 +39,7 @@ cudaGraphExec_t instantiate(cudaGraph_t graph) {
 } // namespace
 
 OpGraphs::~OpGraphs() {
-    if (capturing_) { // after a failure: what was gathered is dropped
+    if (capturing_) { // after a failure: the recorded work is discarded
         cudaGraph_t graph = nullptr;
         (void)cudaStreamEndCapture(stream_, &graph);
         if (graph != nullptr) (void)cudaGraphDestroy(graph);
@@ -70,7 +70,7 @@ void OpGraphs::resume() {
 }
 
 void OpGraphs::capture() {
-    // Memory may be taken meanwhile, which asks nothing of the stream.
+    // Memory may be allocated meanwhile, without an effect on the stream.
     checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "gather a graph");
     capturing_ = true;
 }
@@ -88,7 +88,7 @@ void OpGraphs::launch() {
 void OpGraphs::launch(cudaGraph_t graph) {
     cudaGraphExec_t& made = made_[{key_, part_++}];
     if (made != nullptr && !update(made, graph)) {
-        (void)cudaGraphExecDestroy(made); // what is queued of it still runs
+        (void)cudaGraphExecDestroy(made); // the queued launches still run
         made = nullptr;
     }
     if (made == nullptr) made = instantiate(graph);

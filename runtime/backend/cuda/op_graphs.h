@@ -8,13 +8,13 @@
 
 namespace bubblescope::runtime {
 
-/// Turns batches of one stream's work into CUDA graphs, so that the GPU is given one launch for the many kernels of an
-/// op. Addresses differ from batch to batch of a key: what was launched before is updated, which takes the host less
-/// than making it anew; a batch whose calls differ from the last one's of its key is made anew.
+/// Turns batches of a stream's work into CUDA graphs, so that the many kernels of an op are submitted in one launch.
+/// Addresses differ between the batches of a key: the previous graph is updated, which is cheaper for the host than a
+/// new one; if the calls differ too, a new graph is made.
 ///
-/// What cannot be part of a graph (waiting for or marking what other streams do, or waiting for the device) goes
-/// between pause() and resume(), and cuts the batch into several graphs. Used by the thread that feeds the stream;
-/// failures are exceptions.
+/// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
+/// between pause() and resume(), and splits the batch into several graphs. Used by the thread that submits to the
+/// stream; failures are exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}
@@ -37,7 +37,7 @@ private:
     bool in_batch_ = false;
     bool capturing_ = false;
     std::uint64_t key_ = 0;
-    int part_ = 0;                                                  ///< of the batch
+    int part_ = 0;                                                  ///< number of the part within the batch
     std::map<std::pair<std::uint64_t, int>, cudaGraphExec_t> made_; ///< by key and part
 };
 

@@ -12,7 +12,7 @@ cudaDataType_t typeOf(Storage storage) {
     return storage == Storage::Float ? CUDA_R_32F : CUDA_R_16BF;
 }
 
-/// The largest power of two up to 256 that the addresses of all matrices of a batch are multiples of.
+/// The largest power of two up to 256 that divides the addresses of all matrices of a batch.
 std::int64_t alignmentOf(const GemmMatrix& matrix, Storage storage, int batch) {
     auto bits = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(matrix.data)) | 256U;
     if (batch > 1) bits |= static_cast<std::uint64_t>(matrix.stride * bytesOf(storage));
@@ -21,7 +21,7 @@ std::int64_t alignmentOf(const GemmMatrix& matrix, Storage storage, int batch) {
 
 } // namespace
 
-/// cuBLASLt's description of a product.
+/// The cuBLASLt description of a product.
 class Products::Setup {
 public:
     Setup(const CublasLt& lt, const Gemm& gemm) : lt_(lt) {
@@ -59,7 +59,7 @@ private:
 
     void make(cublasLtMatrixLayout_t& layout, const GemmMatrix& matrix, Storage storage, std::int64_t rows,
               std::int64_t columns, int batch) const {
-        if (matrix.transposed) std::swap(rows, columns); // as it lies in memory
+        if (matrix.transposed) std::swap(rows, columns); // as the matrix lies in memory
         lt_.check(lt_.layoutCreate(&layout, typeOf(storage), static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns), matrix.leading),
                   "describe a matrix");
@@ -122,7 +122,7 @@ cublasLtMatmulAlgo_t Products::choose(const Gemm& gemm, const Setup& setup) cons
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, gemm.b, gemm.in);
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, gemm.result, gemm.out);
         aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, gemm.result, gemm.out);
-        // Sums in one block; or else parts that are added in a fixed order through the workspace.
+        // Sums within one block; otherwise parts that are added in a fixed order through the workspace.
         for (const std::uint32_t reductions :
              {std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE}, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}}) {
             if (found > 0) break;

@@ -10,9 +10,9 @@
 
 namespace bubblescope::runtime {
 
-/// Products of matrices on one GPU, the same bits for the same shapes: the algorithm is chosen once for each shape,
-/// from those that need no more than a fixed workspace and do not split sums among blocks, and whether the result is
-/// added to has no part in the choice.
+/// Matrix products on one GPU, with equal bits for equal shapes. The algorithm is chosen once for each shape, among
+/// those that need only a fixed workspace and do not split sums between blocks; whether the product is added to its
+/// result does not influence the choice.
 class Products {
 public:
     static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
