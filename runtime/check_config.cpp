@@ -68,7 +68,7 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
-/// Layers that faults name, which only the model tells.
+/// Checks the layers that faults name, which only the model knows.
 Status checkFaultLayers(const RunConfig& config) {
     const int places = DataPlan(config.schedule).places();
     const int last = config.model.layersBefore(places) + 1;
@@ -82,7 +82,7 @@ Status checkFaultLayers(const RunConfig& config) {
     return {};
 }
 
-/// What can be planted on a device: its thread only queues, so when things happen between its ops is out of reach.
+/// Checks what can be injected on a device: its thread only queues work, so events between its ops are out of reach.
 Status checkFaultsOnDevice(const RunConfig& config) {
     for (const Fault& fault : config.faults) {
         switch (fault.kind) {

@@ -17,7 +17,7 @@ struct SliceRecord;
 
 namespace bubblescope::runtime {
 
-/// A part of a layer that was captured to be executed again, and its result.
+/// A part of a layer that was captured for a second execution, and its first result.
 struct CapturedLayer {
     LayerRun run;
     Stage stage;
@@ -26,11 +26,11 @@ struct CapturedLayer {
     LayerResult first;
 };
 
-/// What the parts of one rank's checks share: the rank, the current step, and how results are written. For the rank's
-/// thread.
+/// State that the parts of one rank's checks share: the rank, the current step, and the output of results. For the
+/// rank's thread.
 class CheckContext {
 public:
-    /// What a known answer, or the digest of a layer's weights, takes at most.
+    /// The longest time of a check of a known answer or of a layer's weights.
     static constexpr TimeNs kSmallCheck{200'000};
     static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 
@@ -39,7 +39,7 @@ public:
     CheckSetup& setup;
     const RankContext rank;
     LayerExecutions executions;
-    RankDevice* device = nullptr; ///< null = the host
+    RankDevice* device = nullptr; ///< null = the rank computes on the host
     std::vector<std::pair<Stage, StageModel*>> stages;
 
     // The current step:
@@ -55,23 +55,24 @@ public:
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
-    /// Executes a part of a layer, here and now, with the rank's faults injected. `again` counts repetitions.
+    /// Executes a part of a layer at once, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const LayerReplay& replay, const LayerRun& run, int again);
 
-    /// Of the current step and this rank.
+    /// A record with the current step and this rank filled in.
     [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
-    /// Into the rank's trace.
+    /// Writes a record into the rank's trace.
     void write(const CheckRecord& record, CheckedTensor tensor, Stage stage) const;
     void write(const profiler::SliceRecord& record) const;
-    /// A mismatch of a rank of the run, which need not be this one: into that rank's trace, and to whoever listens.
+    /// Announces a mismatch of any rank of the run: writes it into that rank's trace, and calls
+    /// AadiffOptions::on_mismatch.
     void announce(CheckRecord record, Rank world) const;
-    /// The same; throws where a mismatch ends the run.
+    /// Announces a mismatch, and throws if a mismatch ends the run.
     void report(const CheckRecord& record, Rank world) const;
 
-    /// Calls `then` with the time of a check of this op as soon as digests of the op are known: at once on the host, at
-    /// `now`; else by settle().
+    /// Calls `then` with the time of a check of this op as soon as the digests of the op are known: at once, with
+    /// `now`, on the host; in settle() on a device.
     void whenKnown(const Op& op, TimeNs now, std::function<void(TimeNs)> then);
-    /// The rank's device has finished these ops.
+    /// Called when the rank's device has finished these ops.
     void settle(std::span<const DoneOp> done);
 
 private:

@@ -34,7 +34,7 @@ void packResult(WireWriter& wire, const LayerResult& result, bool with_values) {
 }
 
 bool isKnown(const ShownTensor& shown) {
-    // Of other types of numbers nothing is computed.
+    // Other types of numbers are never computed.
     const bool type = shown.type == ElementType::Float32 || shown.type == ElementType::BFloat16;
     return type && shown.tensor <= CheckedTensor::Copy && shown.count >= 0;
 }
@@ -83,7 +83,7 @@ bool carriesLayer(CheckMessage::Kind kind) {
 
 Result<std::string> packMessage(const CheckMessage& mail) {
     WireWriter wire;
-    wire(std::uint64_t{0}, mail.kind, mail.ticket); // room for the digest
+    wire(std::uint64_t{0}, mail.kind, mail.ticket); // placeholder for the checksum
     switch (mail.kind) {
     case CheckMessage::Kind::Question:
     case CheckMessage::Kind::Offer:

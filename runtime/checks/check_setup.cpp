@@ -28,7 +28,7 @@ std::vector<LayerRange> layersOf(const CheckSetup::Of& of) {
     return layers;
 }
 
-/// A check keeps copies of what its op took, of what it left between its ops and of what it came to.
+/// A check holds copies of the inputs of its op, of the activations between its ops, and of its result.
 constexpr std::int64_t kCopies = 3;
 
 } // namespace

@@ -14,35 +14,35 @@
 
 namespace bubblescope::runtime {
 
-/// What the ranks of a run that checks itself share.
+/// State that all ranks of a run with checks share.
 class CheckSetup {
 public:
     struct Of {
         const Schedule& schedule;
-        const CostModel& times; ///< nominal; without any, those that bubblePlaces() takes
+        const CostModel& times; ///< nominal; if empty, those of timesOrUnits()
         const ModelConfig& model;
         bool paced = true;
-        std::size_t ranks_here = 1; ///< that can run each other's layers again
-        std::filesystem::path dir;  ///< for tensors of mismatches; empty = they are not kept
+        std::size_t ranks_here = 1; ///< number of ranks that can repeat each other's layers
+        std::filesystem::path dir;  ///< for the tensors of mismatches; empty = they are not written
     };
 
-    /// What is planned: each layer of each op, again and again. Errors: those of studyAadiff().
+    /// Plans checks of each layer of each op, repeating the plan when all are covered. Errors: those of studyAadiff().
     [[nodiscard]] static Result<std::unique_ptr<CheckSetup>> make(const Of& of, const AadiffOptions& options);
 
     const AadiffOptions options;
     const AadiffStudy study;
-    /// Ops are held back until the plan's time, so that the step's idle time lies together.
+    /// Whether ops are held back until the plan's times, so that the idle time of a step is contiguous.
     const bool holds;
-    /// Of the ranks that are here; to be replaced before the run where others can be asked too.
+    /// The broker of the ranks of this process; to be replaced before the run if other processes can be asked.
     std::unique_ptr<CheckBroker> broker;
-    /// Writes a mismatch of a rank of the whole run into its trace; may be empty.
+    /// Writes a mismatch of a rank, numbered over the whole run, into its trace; may be empty.
     std::function<void(Rank, const CheckRecord&)> write;
 
-    /// Of a stage, counted over the whole model.
+    /// The layers of a stage, numbered over the whole model.
     [[nodiscard]] LayerRange layersOf(Stage stage) const { return layers_[stage.index()]; }
     [[nodiscard]] int headLayer() const { return head_; }
 
-    /// Keeps a mismatch's tensors on disk while there is room.
+    /// Writes the tensors of a mismatch to disk, within AadiffOptions::bytes_on_disk.
     void keepTensors(Rank world, const CheckRecord& check, const ShownTensor& first, const ShownTensor& second);
 
 private:

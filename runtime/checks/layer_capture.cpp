@@ -71,8 +71,8 @@ bool LayerCapture::begin(const LayerCall& call) {
 void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
     injection_->inject(tensor, values);
     if (!context_.active()) return;
-    // Of weights' gradients a device has the sum so far, which depends on the order of ops too: runs cannot be compared
-    // by it.
+    // A device has only the sum so far of the weights' gradients, which depends on the order of ops: runs cannot be
+    // compared by it.
     const bool needed = tensor == CheckedTensor::WeightGradient
                             ? context_.setup.options.digests && context_.device == nullptr
                             : isResult(tensor);

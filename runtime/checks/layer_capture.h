@@ -15,36 +15,36 @@
 
 namespace bubblescope::runtime {
 
-/// Sees the layers that a rank computes: injects faults, records digests of results, and captures the inputs of what
-/// the plan wants executed again. For the rank's thread.
+/// Observes the layers that a rank computes: injects faults, records digests of results, and captures the inputs of the
+/// layers that the plan repeats. For the rank's thread.
 class LayerCapture {
 public:
-    /// References must outlive it.
+    /// References must outlive the capture.
     LayerCapture(CheckContext& context, ReexecutionCosts& costs, LayerReexecution& reexecution)
         : context_(context), costs_(costs), reexecution_(reexecution) {}
 
-    /// Drops what was captured; `planned` are the checks of the step that begins.
+    /// Discards what was captured; `planned` are the checks of the step that begins.
     void beginStep(std::span<const PlannedCheck> planned);
     void beginOp(const Op& op, Stage stage, TimeNs begin);
     /// See LayerHook.
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
 
-    // See LayerWatch; the parts of layers of the op that began last.
+    // See LayerWatch; for the layers of the op that began last.
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
     void end(std::unique_ptr<LayerReplay> replay);
 
     /// The result of the op that ran last, without values; nothing if it has none.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }
-    /// What was captured of a layer's op and not taken yet; null if nothing was.
+    /// The captured parts of a layer's op, unless they were taken; null if there are none.
     [[nodiscard]] const std::vector<CapturedLayer>* find(const Op& op, int layer) const;
     [[nodiscard]] std::vector<CapturedLayer> take(const Op& op, int layer);
 
-    /// Where the rank has a device: executes twice what could not be in the op.
+    /// On a device: repeats twice the layers whose repetition was not possible within the op.
     void tryOnDevice(IdleClock& clock);
 
 private:
-    /// An op without how it runs.
+    /// An op without its scheduling attributes.
     using OpKey = std::tuple<OpKind, Microbatch, Chunk, std::int32_t>;
     using LayerKey = std::pair<OpKey, int>;
     [[nodiscard]] static OpKey keyOf(const Op& op) { return {op.kind, op.microbatch, op.chunk, op.sequence}; }
@@ -59,7 +59,7 @@ private:
     std::set<LayerKey> wanted_;
     std::map<LayerKey, std::vector<CapturedLayer>> captured_;
     std::int64_t captured_bytes_ = 0;
-    std::vector<CapturedLayer> to_try_; ///< on a device
+    std::vector<CapturedLayer> to_try_; ///< on a device: captured layers to be repeated
 
     // The current op and part of a layer:
     Op op_;

@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// What a record of an op that agrees names.
+/// The tensor that the record of a check without a mismatch names.
 CheckedTensor resultOf(OpKind kind) {
     switch (kind) {
     case OpKind::Forward: return CheckedTensor::Output;
@@ -22,7 +22,7 @@ CheckedTensor resultOf(OpKind kind) {
 
 void LayerReexecution::check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal,
                              IdleClock& clock) {
-    std::optional<std::pair<std::size_t, LayerResult>> other; // part that differs
+    std::optional<std::pair<std::size_t, LayerResult>> other; // the part that differs, with its second result
     std::uint64_t first = 0;
     std::uint64_t second = 0;
     record.outcome = CheckOutcome::Equal;
@@ -63,7 +63,8 @@ void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& se
     record.second = is.digestNow();
     record.difference = differenceOf(layer.first, second, at);
     context_.setup.keepTensors(self, record, was, is);
-    // Twice more on this rank: where these agree with each other and with one of the two, the other one was hit.
+    // Two further executions on this rank: if they agree with each other and with one of the first two, the other one
+    // was faulty.
     LayerResult third;
     LayerResult fourth;
     const auto repeat = [&] {

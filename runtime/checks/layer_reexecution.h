@@ -8,20 +8,21 @@
 
 namespace bubblescope::runtime {
 
-/// Executes captured parts of layers again, compares bits, and finds a verdict on what differs. For the rank's thread.
+/// Executes captured parts of layers again, compares the results bit by bit, and finds a verdict on differences. For
+/// the rank's thread.
 class LayerReexecution {
 public:
-    /// References must outlive it.
+    /// References must outlive the object.
     LayerReexecution(CheckContext& context, ReexecutionCosts& costs, PeerChecks& peers)
         : context_(context), costs_(costs), peers_(peers) {}
 
-    /// Executes all parts of a layer's op one after the other and writes the record, which is a skipped one so far.
-    /// `nominal` as ReexecutionCosts has it. Stops where what the rank waits for has arrived.
+    /// Executes all parts of a layer's op in order, and writes `record`, which is set to Skipped on entry. `nominal` as
+    /// in ReexecutionCosts. Stops when the input that the rank waits for has arrived.
     void check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
-    /// Two executions more, neither of which a transient fault of the first can have hit: what differs between them is
-    /// not deterministic. `clock`: of a device; null on the host, where it happens within the op, which
-    /// began at `op_begin`.
+    /// Executes a part twice more. A transient fault of the first execution cannot affect both, so a difference between
+    /// them means that the part is not deterministic. `clock`: on a device; null on the host, where this happens within
+    /// the op that began at `op_begin`.
     void tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock);
 
 private:

@@ -9,12 +9,12 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// The numbers as their type has them in memory.
+/// The numbers as their type represents them in memory.
 std::vector<std::byte> bitsOf(const ShownTensor& shown) {
     const std::vector<float> values = shown.valuesNow();
     const auto size = static_cast<std::size_t>(bytesOf(shown.type));
     std::vector<std::byte> bits(values.size() * size);
-    for (std::size_t i = 0; i < values.size(); ++i) { // of a bfloat16 the upper half of a float
+    for (std::size_t i = 0; i < values.size(); ++i) { // a bfloat16 is the upper half of a float
         const auto* const value = reinterpret_cast<const std::byte*>(&values[i]);
         std::copy_n(value + sizeof(float) - size, size, bits.data() + i * size);
     }

@@ -12,20 +12,20 @@
 
 namespace bubblescope::runtime {
 
-/// What one execution of a part of a layer computed, in that order. Executions of the same on the same inputs show the
-/// same tensors. Where they are on a device, what looks into a result waits for it.
+/// The tensors that one execution of a part of a layer computed, in that order. Executions of the same part on the same
+/// inputs show the same tensors. On a device, reading a result waits for it.
 using LayerResult = std::vector<ShownTensor>;
 
 [[nodiscard]] std::uint64_t digestOf(const LayerResult& result);
 
-/// The place of the first tensor that differs; nothing where all agree.
+/// The index of the first tensor that differs; nothing if all are equal.
 [[nodiscard]] std::optional<std::size_t> firstDifference(const LayerResult& first, const LayerResult& second);
 
-/// Between the tensors at a place of two executions, whose values must be there. Elements count through all tensors of
-/// the same name, such as the gradients of a layer's parts.
+/// The difference between the tensors at index `at` of two executions, whose values must be present. Elements are
+/// numbered through all tensors of the same name, such as the gradients of a layer's parameters.
 [[nodiscard]] TensorDifference differenceOf(const LayerResult& first, const LayerResult& second, std::size_t at);
 
-/// Records what an execution shows, after the rank's faults have been injected.
+/// Records what an execution shows, after injecting the rank's faults.
 class ResultProbe final : public LayerProbe {
 public:
     explicit ResultProbe(LayerInjection injection) : injection_(std::move(injection)) {}
@@ -43,7 +43,7 @@ private:
     LayerResult result_;
 };
 
-/// Records the digests of what it is shown.
+/// Records the digests of what an execution shows.
 class DigestProbe final : public LayerProbe {
 public:
     using LayerProbe::touch;

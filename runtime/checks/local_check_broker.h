@@ -8,17 +8,17 @@
 
 namespace bubblescope::runtime {
 
-/// The broker of ranks that are threads of one process, all of which use the same one. Thread-safe.
+/// A broker shared by ranks that are threads of one process. Thread-safe.
 class LocalCheckBroker final : public CheckBroker {
 public:
-    /// `ranks` of the run that are here.
+    /// `ranks`: number of ranks in this process.
     explicit LocalCheckBroker(std::size_t ranks) : ranks_(ranks) {}
 
     [[nodiscard]] bool hasOthers(std::size_t besides) const override { return ranks_ > besides; }
     void ask(std::shared_ptr<Question> question) override;
     [[nodiscard]] std::shared_ptr<Question> nextQuestion(Rank rank) override;
     void answer(const std::shared_ptr<Question>& question) override;
-    /// Waits.
+    /// Waits for the reply.
     [[nodiscard]] Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) override;
     [[nodiscard]] bool hasRoom(Rank from) override;
     void offer(Rank from, ShippedLayer layer) override;

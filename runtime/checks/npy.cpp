@@ -9,7 +9,8 @@
 namespace bubblescope::runtime {
 
 bool writeNpy(const std::filesystem::path& path, std::span<const float> values) {
-    // The magic word, a version, the length of the header in two bytes, the header; all of it a multiple of 64 bytes.
+    // The magic string, a version, the length of the header in two bytes, and the header; in total a multiple of 64
+    // bytes.
     constexpr std::size_t kBefore = 10;
     constexpr std::size_t kAligned = 64;
     std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", values.size());

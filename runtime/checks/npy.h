@@ -5,8 +5,8 @@
 
 namespace bubblescope::runtime {
 
-/// Writes numbers as a file that numpy.load() takes (format 1.0), in a folder that is made where it is missing. False
-/// where it cannot be written.
+/// Writes numbers as a file for numpy.load() (format 1.0), in a folder that is created if it is missing. Returns false
+/// if the file cannot be written.
 [[nodiscard]] bool writeNpy(const std::filesystem::path& path, std::span<const float> values);
 
 } // namespace bubblescope::runtime

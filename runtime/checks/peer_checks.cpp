@@ -32,7 +32,7 @@ ShippedLayer PeerChecks::ship(const CapturedLayer& layer, TimeNs nominal) const 
 
 void PeerChecks::offer(const CapturedLayer& layer, TimeNs nominal) {
     if (!context_.setup.options.elsewhere || !broker().hasOthers(1) || !broker().hasRoom(context_.rank.world)) return;
-    // Those first that have been offered least.
+    // The layers that were offered least come first.
     int& times = offered_[{layer.run.op.kind, layer.part, layer.run.op.chunk, layer.run.layer}];
     const auto least = std::ranges::min_element(offered_, {}, [](const auto& one) { return one.second; });
     if (times > least->second) return;
@@ -56,8 +56,7 @@ bool PeerChecks::checkForOthers(TimeNs end, IdleClock& clock) {
 
 void PeerChecks::endStep() {
     broker().onStepEnd();
-    // Among threads, what was asked before all ranks met is visible to all; those asked from here on wait for the next
-    // meeting.
+    // Among threads, all ranks see the questions asked before the barrier; later ones wait for the next barrier.
     std::vector<Pending> before = std::exchange(pending_, {});
     answerOthers();
     for (Pending& pending : before) {
@@ -130,13 +129,13 @@ void PeerChecks::settleOffers() {
         record.second = is.digestNow();
         record.difference = differenceOf(back.layer.first, back.result, *at);
         context_.setup.keepTensors(context_.rank.world, record, was, is);
-        // Where this rank now computes what the other did, its first execution was hit.
+        // If this rank now computes what the other one did, its first execution was faulty.
         if (!firstDifference(context_.execute(*back.layer.replay, run, 2), back.result)) {
             record.verdict = Verdict::Transient;
             context_.report(record, context_.rank.world);
             continue;
         }
-        // A third rank decides at the next meeting.
+        // A third rank decides at the next barrier.
         ask(std::move(record), back.layer, back.by);
     }
 }

@@ -12,34 +12,33 @@
 
 namespace bubblescope::runtime {
 
-/// Has other ranks execute a rank's layers, for a verdict or as a check, and does the same for them. For the rank's
-/// thread.
+/// Lets other ranks execute a rank's layers, for a verdict or as a check, and executes theirs. For the rank's thread.
 class PeerChecks {
 public:
-    /// References must outlive it.
+    /// References must outlive the object.
     PeerChecks(CheckContext& context, const ReexecutionCosts& costs) : context_(context), costs_(costs) {}
 
-    /// A mismatch on this rank that repeats: other ranks decide at the end of a later step, where there are any.
+    /// Registers a repeatable mismatch on this rank. If there are other ranks, they decide at the end of a later step.
     void settleLater(CheckRecord record, const CapturedLayer& layer, TimeNs nominal);
 
-    /// Offers a layer to a rank that has time to spare.
+    /// Offers a layer to a rank with idle time.
     void offer(const CapturedLayer& layer, TimeNs nominal);
-    /// Executes what another rank offers, if it fits before `end`; false if nothing does.
+    /// Executes the offer of another rank, if one fits before `end`; returns false if none does.
     bool checkForOthers(TimeNs end, IdleClock& clock);
 
-    /// At a step's end, when all ranks have met: answers others, and settles verdicts whose answers have come.
+    /// At the end of a step, after the barrier: answers other ranks, and settles verdicts whose answers have come.
     void endStep();
-    /// Behind the last step: returns when no rank waits for another.
+    /// After the last step: returns when no rank waits for another.
     void drain();
-    /// Mismatches without a verdict are announced as such.
+    /// Announces mismatches that have no verdict.
     void abandon();
 
 private:
-    /// A mismatch whose verdict waits for another rank.
+    /// A mismatch whose verdict depends on another rank.
     struct Pending {
         CheckRecord record;
-        std::shared_ptr<CheckBroker::Question> question; ///< null where no rank can be asked
-        std::optional<Rank> by;                          ///< of a check by another rank: that one
+        std::shared_ptr<CheckBroker::Question> question; ///< null if no rank can be asked
+        std::optional<Rank> by;                          ///< the rank that made the check, if it is another one
     };
 
     [[nodiscard]] CheckBroker& broker() const { return *context_.setup.broker; }
@@ -48,7 +47,7 @@ private:
     void ask(CheckRecord record, ShippedLayer layer, std::optional<Rank> by);
     void answerOthers();
     void settle(Pending& pending, CheckBroker::Reply reply);
-    /// What other ranks have made of this rank's offers.
+    /// Takes the results of this rank's offers.
     void settleOffers();
 
     CheckContext& context_;

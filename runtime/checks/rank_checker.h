@@ -18,14 +18,14 @@
 
 namespace bubblescope::runtime {
 
-/// One rank's checks: attaches to the training loop, and in the rank's bubbles does what the plan says. What is done
-/// and written is up to its parts. For the rank's thread.
+/// The checks of one rank: attaches to the training loop, and executes the plan in the rank's bubbles. The work is done
+/// by its members. For the rank's thread.
 ///
-/// The same on the host and on a device. There work is only queued, so results are known when the device has
-/// finished the step's ops (onOpsDone()), except for what runs in slots, which is waited for.
+/// The same code serves the host and devices. On a device work is only queued: results are known when the device has
+/// finished the step's ops (onOpsDone()), except those of work in slots, which is waited for.
 class RankChecker final : public LayerHook, public IdleHook {
 public:
-    /// `setup`, and what `rank` refers to, must outlive it.
+    /// `setup` and the references in `rank` must outlive the checker.
     RankChecker(CheckSetup& setup, const RankContext& rank);
 
     // LayerHook
@@ -58,11 +58,11 @@ public:
     void abandon() override { peers_.abandon(); }
 
 private:
-    /// Of the current step; empty where nothing is planned.
+    /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
     void runPlanned(const PlannedCheck& check, TimeNs end, IdleClock& clock);
-    /// In place of a check of what was checked in this step already: offers that to another rank and takes up an offer.
-    /// False where there is nothing.
+    /// Instead of a check that was already made in this step: offers it to another rank and executes an offer. Returns
+    /// false if there is no offer.
     bool swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock);
 
     CheckContext context_;
@@ -72,10 +72,10 @@ private:
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
-    std::set<std::size_t> checked_; ///< units, in the current step
+    std::set<std::size_t> checked_; ///< units checked in the current step
 };
 
-/// Makes the checkers of a run's ranks; empty where `setup` is null. It must outlive them.
+/// Makes the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive them.
 [[nodiscard]] AttachHooks attachChecks(CheckSetup* setup);
 
 } // namespace bubblescope::runtime

@@ -5,14 +5,14 @@
 namespace bubblescope::runtime {
 namespace {
 
-constexpr TimeNs kUnknown{3'600'000'000'000}; ///< fits nowhere
+constexpr TimeNs kUnknown{3'600'000'000'000}; ///< exceeds every slot
 
 } // namespace
 
 TimeNs ReexecutionCosts::of(const CapturedLayer& layer, TimeNs nominal) const {
     if (context_.emulated) {
         if (layer.run.op.kind != OpKind::Backward) return nominal;
-        // A whole backward is split in proportion to its halves.
+        // The time of a whole backward is divided in proportion to its halves.
         const TimeNs input = context_.rank.times.opTime(OpKind::BackwardInput, layer.stage);
         const TimeNs weight = context_.rank.times.opTime(OpKind::BackwardWeight, layer.stage);
         if (input + weight <= TimeNs{0}) return nominal / 2;

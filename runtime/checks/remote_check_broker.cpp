@@ -8,11 +8,11 @@ namespace {
 
 constexpr Rank kRootProcess{0};
 constexpr std::size_t kOffersOut = 4;            ///< of a rank, without a reply
-constexpr std::size_t kOffersHere = 16;          ///< of others, waiting; more are sent back
-constexpr std::size_t kBytesHere = kLargestMail; ///< likewise
-constexpr int kStepsKept = 4;                    ///< for which an offer waits until the rank is idle
+constexpr std::size_t kOffersHere = 16;          ///< of other ranks, waiting; further offers are declined
+constexpr std::size_t kBytesHere = kLargestMail; ///< of other ranks, waiting
+constexpr int kStepsKept = 4;                    ///< number of steps that an offer waits for idle time
 
-/// What it takes at most to pack or unpack so many bytes: to copy them into new memory, and to make their digest.
+/// Upper bound of the time to pack or unpack a message: copies the bytes into new memory and computes their digest.
 TimeNs timeFor(std::size_t bytes) {
     constexpr std::int64_t kNsPerByte = 4;
     return TimeNs{static_cast<std::int64_t>(bytes) * kNsPerByte};
@@ -23,7 +23,7 @@ TimeNs timeFor(std::size_t bytes) {
 std::optional<Rank> RemoteCheckBroker::nextPeer(const std::vector<Rank>& excluded) {
     const int self = transport_.rank().value;
     for (int tried = 1; tried < ranks_; ++tried) {
-        turn_ = turn_ % (ranks_ - 1) + 1; // 1 … ranks − 1
+        turn_ = turn_ % (ranks_ - 1) + 1; // cycles through 1 … ranks − 1
         const Rank peer{(self + turn_) % ranks_};
         if (std::ranges::find(excluded, peer) == excluded.end()) return peer;
     }
@@ -68,7 +68,7 @@ void RemoteCheckBroker::answer(const std::shared_ptr<Question>& question) {
     mail.ticket = asker->second.ticket;
     mail.once = std::move(question->once);
     mail.twice = std::move(question->twice);
-    post(asker->second.rank, mail); // digests: never too large
+    post(asker->second.rank, mail); // digests only: never too large
     askers_.erase(asker);
 }
 
@@ -87,7 +87,7 @@ bool RemoteCheckBroker::hasRoom(Rank /*from*/) {
 }
 
 void RemoteCheckBroker::offer(Rank /*from*/, ShippedLayer layer) {
-    to_offer_.push_back(std::move(layer)); // when there is time to pack it
+    to_offer_.push_back(std::move(layer)); // packed when there is time
 }
 
 std::optional<std::pair<Rank, ShippedLayer>> RemoteCheckBroker::takeOffer(Rank /*rank*/, TimeNs most) {
@@ -103,7 +103,7 @@ void RemoteCheckBroker::returnResult(Rank from, RemoteResult result) {
     mail.kind = CheckMessage::Kind::Result;
     mail.ticket = result.layer.ticket;
     mail.once = std::move(result.result);
-    // Of what differs the asker wants the first tensor's numbers. Where these are too many, digests must do.
+    // The asker needs the values of the first tensor that differs. If these are too large, the digests must suffice.
     const auto differs = firstDifference(result.layer.first, mail.once);
     for (std::size_t i = 0; i < mail.once.size(); ++i) {
         if (i != differs) mail.once[i].values.clear();
@@ -170,7 +170,7 @@ void RemoteCheckBroker::declineOffers(int steps) {
         postDone(offers_.front().from, offers_.front().layer.ticket);
         offers_.pop_front();
     }
-    // Those that there was not even the time to read.
+    // Offers that there was not even time to read.
     while (!unread_.empty() && unread_.front().steps >= steps) {
         const Mail mail = std::move(unread_.front().mail);
         unread_.pop_front();
@@ -184,7 +184,7 @@ bool RemoteCheckBroker::drain(bool open) {
     readMail();
     declineOffers(0);
     if (drained_ || ranks_ == 1) return true;
-    if (std::exchange(changed_, false)) return false; // before it waits the rank deals with what has come
+    if (std::exchange(changed_, false)) return false; // the rank handles new messages before it waits
     if (!open && sent_.empty() && !reported_idle_) {
         reported_idle_ = true;
         CheckMessage idle;
@@ -279,7 +279,7 @@ void RemoteCheckBroker::handle(CheckMessage mail, const Mail& from) {
 void RemoteCheckBroker::handleResult(CheckMessage mail, const Mail& from) {
     auto sent = takeSent(mail.ticket, from.peer);
     if (!sent || !sent->offer) return;
-    // Executions of one layer show the same tensors: anything else is none of it.
+    // Executions of one layer show the same tensors: anything else is an invalid message.
     const auto like = [](const ShownTensor& a, const ShownTensor& b) {
         return a.tensor == b.tensor && a.type == b.type && a.count == b.count;
     };

@@ -10,18 +10,18 @@
 
 namespace bubblescope::runtime {
 
-/// The broker of one rank that is a process: questions, offers and results travel as mail. For the rank's thread.
+/// The broker of one rank that is a process: questions, offers and results are sent as mail. For the rank's thread.
 ///
-/// The pipeline never waits for mail. It is read where the rank is idle, and what takes long (packing and unpacking a
-/// layer) is done only where the idle time suffices; at a step's end questions and replies are dealt with.
-/// A question therefore may be answered a step or more later. Behind the last step all processes stay until nobody
-/// waits for a reply; where a run ends early, replies that did not come never will.
+/// The pipeline never waits for mail. Mail is read while the rank is idle, and slow operations (packing and unpacking a
+/// layer) are done only if the idle time suffices; questions and replies are handled at the end of a step. So the
+/// answer to a question may take a step or more. After the last step all processes stay until no rank waits for a
+/// reply; if the run ends early, missing replies never come.
 ///
-/// A rank asks its successors in turn, round the ring of all. Unreadable messages are discarded and reported to their
-/// sender, so that neither of the two keeps waiting for the other.
+/// A rank asks its successors in turn, around the ring of all ranks. Unreadable messages are discarded and reported to
+/// their sender, so that neither side waits for the other.
 class RemoteCheckBroker final : public CheckBroker {
 public:
-    /// Of `ranks` processes, all of which have one; the transport must carry mail and outlive it.
+    /// `ranks`: number of processes, each with a broker. The transport must carry mail and outlive the broker.
     RemoteCheckBroker(Transport& transport, int ranks) : transport_(transport), ranks_(ranks) {}
 
     [[nodiscard]] bool hasOthers(std::size_t besides) const override {
@@ -43,63 +43,63 @@ public:
     [[nodiscard]] bool drain(bool open) override;
 
 private:
-    /// Where another rank's question is to be answered.
+    /// The rank that waits for the answer to a question.
     struct Asker {
         Rank rank;
         std::uint64_t ticket = 0;
     };
     struct Sent {
         Rank to;
-        std::shared_ptr<Question> question; ///< or
-        std::optional<ShippedLayer> offer;  ///< neither: a verdict
+        std::shared_ptr<Question> question; ///< a question, or
+        std::optional<ShippedLayer> offer;  ///< an offer; neither = a verdict
     };
     struct Unread {
         Mail mail;
-        int steps = 0; ///< that have ended since
+        int steps = 0; ///< number of steps that have ended since
     };
     struct Received {
         Rank from;
         ShippedLayer layer;
-        std::size_t bytes = 0; ///< as mail
+        std::size_t bytes = 0; ///< size of the message
         int steps = 0;
     };
 
-    /// The next other rank after the one that was asked last, without those; none if all are among them.
+    /// The next rank to ask after the one that was asked last, excluding these; none if all are excluded.
     [[nodiscard]] std::optional<Rank> nextPeer(const std::vector<Rank>& excluded);
-    /// False where it cannot be sent.
+    /// Returns false if the message cannot be sent.
     bool post(Rank to, const CheckMessage& mail, TimeNs start = TimeNs{0}, TimeNs end = TimeNs{0});
     void postDone(Rank to, std::uint64_t ticket);
-    /// All that has come, but for offers, which wait until there is time to read them.
+    /// Reads all mail except offers, which wait until there is time to unpack them.
     void readMail();
     void read(Mail mail);
     void handle(CheckMessage mail, const Mail& from);
     void handleResult(CheckMessage mail, const Mail& from);
-    /// What was sent under a ticket, if it went to the rank that replies.
+    /// What was sent under a ticket, if it was sent to the rank that replies.
     [[nodiscard]] std::optional<Sent> takeSent(std::uint64_t ticket, Rank from);
-    /// Nothing will come of what this rank wants of that one.
+    /// Abandons everything that waits for a reply of this rank.
     void giveUpOn(Rank peer);
-    /// Whether an offer of so many bytes may be kept until there is time for it.
+    /// Whether an offer of this size may be kept until there is time for it.
     [[nodiscard]] bool hasRoomFor(std::size_t bytes) const;
-    /// Sends offers of others back that nobody found the time for.
+    /// Declines offers of other ranks that have waited for `steps` steps.
     void declineOffers(int steps);
 
     Transport& transport_;
     const int ranks_;
-    int turn_ = 0; ///< places from this rank to the one that was asked last
+    int turn_ = 0; ///< distance from this rank to the rank that was asked last
     std::uint64_t tickets_ = 0;
     std::map<std::uint64_t, Sent> sent_;          ///< without a reply so far
     std::deque<ShippedLayer> to_offer_;           ///< not packed yet
-    std::set<const Question*> replied_;           ///< by question of this rank
-    std::vector<RemoteResult> back_;              ///< of this rank's offers
-    std::deque<std::shared_ptr<Question>> asked_; ///< by others
+    std::set<const Question*> replied_;           ///< to questions of this rank
+    std::vector<RemoteResult> back_;              ///< results of this rank's offers
+    std::deque<std::shared_ptr<Question>> asked_; ///< by other ranks
     std::map<const Question*, Asker> askers_;
     std::deque<Unread> unread_;
-    std::deque<Received> offers_; ///< of others
+    std::deque<Received> offers_; ///< of other ranks
     std::vector<CheckRecord> verdicts_;
-    bool changed_ = false; ///< by mail, since the rank's last step or look
+    bool changed_ = false; ///< whether mail has arrived since the rank's last step or call of drain()
     bool finishing_ = false;
     bool reported_idle_ = false;
-    int idle_ranks_ = 0; ///< root: how many are
+    int idle_ranks_ = 0; ///< on the root: number of idle ranks
     bool drained_ = false;
 };
 

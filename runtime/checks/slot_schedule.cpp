@@ -5,8 +5,8 @@
 namespace bubblescope::runtime {
 namespace {
 
-constexpr std::size_t kLastEnds = 8;    ///< of a slot that predictions consider
-constexpr std::size_t kEndsToTrust = 3; ///< where ops do not keep to the plan's times
+constexpr std::size_t kLastEnds = 8;    ///< number of ends of a slot that predictions use
+constexpr std::size_t kEndsToTrust = 3; ///< known ends that a prediction needs without nominal times
 
 } // namespace
 
@@ -42,7 +42,7 @@ void SlotSchedule::ended(std::size_t index, TimeNs time) {
 }
 
 std::optional<TimeNs> SlotSchedule::predictedEnd(std::size_t slot, bool emulated) const {
-    // The shortest of the last few, not their mean: a check that comes too late delays all ranks.
+    // The shortest of the last few, not their mean: a check that ends too late delays all ranks.
     const PlacedSlot& placed = slots_[slot];
     if (placed.seen.size() >= (emulated ? 1 : kEndsToTrust)) return *std::ranges::min_element(placed.seen);
     return emulated ? std::optional(placed.end) : std::nullopt;

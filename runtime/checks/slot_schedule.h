@@ -9,26 +9,26 @@
 
 namespace bubblescope::runtime {
 
-/// Where the slots of a rank's plan lie in its list of ops, and when each is going to end. Times count from a step's
-/// begin.
+/// The positions of the slots of a rank's plan in its list of ops, and the predicted ends. Times are relative to the
+/// begin of the step.
 class SlotSchedule {
 public:
     SlotSchedule(const CheckSetup& setup, const Schedule& schedule, Rank rank);
 
-    /// As the plan numbers them.
+    /// The number of slots, in the order of the plan.
     [[nodiscard]] std::size_t size() const { return slots_.size(); }
-    /// Index of the op that ends the slot; the list's size behind the last op.
+    /// Index of the op that ends the slot; the size of the list after the last op.
     [[nodiscard]] std::size_t endsBefore(std::size_t slot) const { return slots_[slot].before; }
     [[nodiscard]] bool hasSlotBefore(std::size_t index) const;
 
-    /// When the op at `index` may begin at the earliest, where the plan holds ops back.
+    /// The earliest begin of the op at `index`, if the plan holds ops back.
     [[nodiscard]] std::optional<TimeNs> held(std::size_t index) const {
         return index < holds_.size() ? holds_[index] : std::nullopt;
     }
-    /// In a step all that the op at `index` waits for was there at this time.
+    /// Records that in a step all inputs of the op at `index` had arrived at `time`.
     void ended(std::size_t index, TimeNs time);
-    /// By the ends of the last steps. `emulated`: ops keep to the plan's times, which count until there are any; else
-    /// nothing where too few ends are known.
+    /// The end of a slot according to the last steps. `emulated`: ops take the plan's times, which are used until ends
+    /// are known; otherwise the result is empty while too few ends are known.
     [[nodiscard]] std::optional<TimeNs> predictedEnd(std::size_t slot, bool emulated) const;
 
 private:

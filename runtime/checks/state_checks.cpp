@@ -52,12 +52,12 @@ void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs
         compareDigests(record, record.first, runtime::digestOf(now));
     }
     if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
-    // Read once more: either they have changed, or the reading was wrong.
+    // A second reading decides: either the weights have changed, or the first reading was wrong.
     LayerResult again;
     static_cast<void>(clock.spend(TimeNs{0}, [&] { again = weightsNow(model, layer); }));
     record.verdict = runtime::digestOf(again) == record.first ? Verdict::Transient : Verdict::Device;
     context_.report(record, context_.rank.world);
-    weights_[{stage, layer}] = std::move(again); // reported once
+    weights_[{stage, layer}] = std::move(again); // reports a change only once
 }
 
 void StateChecks::checkKnownAnswers(TimeNs end, IdleClock& clock) {
@@ -86,7 +86,7 @@ void StateChecks::checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, T
     };
     compareDigests(record, answer, compute(0));
     if (record.outcome == CheckOutcome::Equal) return context_.write(record, tensor, stage);
-    // The answer is known, so a rank that departs from it again departs from all others.
+    // The answer is known, so a rank that differs from it again differs from all others.
     const bool again = compute(1) != answer && compute(2) != answer;
     record.verdict = again ? Verdict::Device : Verdict::Transient;
     context_.report(record, context_.rank.world);
@@ -119,14 +119,14 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     CheckRecord record = context_.recordOf(CheckKind::Transfer, op, layer, what);
     const ShownTensor came = tensor.live()->show(what, false);
     const ShownTensor sent = asSent(came, *arrival.digests, arrival.late);
-    // On a device the tensor has been used when this is known: it cannot be read once more.
+    // On a device the tensor has been used by the time that this is known: it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
     context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
         compareDigests(record, sent.digestNow(), came.digestNow());
         record.start = record.end = at;
         if (record.outcome == CheckOutcome::Equal) return context_.write(record, what, stage);
         if (here != nullptr && here->live()->show(what, false).digest == record.first)
-            record.verdict = Verdict::Transient; // the digest was computed wrongly
+            record.verdict = Verdict::Transient; // the digest was wrong
         context_.report(record, context_.rank.world);
     });
 }

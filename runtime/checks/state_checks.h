@@ -9,38 +9,38 @@
 
 namespace bubblescope::runtime {
 
-/// Checks what must not change, or is known beforehand: weights between optimizer steps, transfers, copies of a
+/// Checks of state that must not change or is known in advance: weights between optimizer steps, transfers, copies of a
 /// stage, and computations with known answers. For the rank's thread.
 class StateChecks {
 public:
-    /// `context` must outlive it.
+    /// `context` must outlive the object.
     explicit StateChecks(CheckContext& context) : context_(context) {}
 
-    /// Notes the digests of all weights.
+    /// Records the digests of all weights.
     void weightsWritten();
-    /// In a slot that is going to end at `end`. What does not fit is recorded as skipped.
+    /// Runs checks in a slot that is predicted to end at `end`. Those that do not fit are recorded as skipped.
     void checkWeights(TimeNs end, IdleClock& clock);
     void checkKnownAnswers(TimeNs end, IdleClock& clock);
 
-    /// Adds digests to what is sent; `output` is the op's result where a layer has shown it.
+    /// Adds digests to a message; `output` is the op's result if a layer has shown it.
     void sign(const std::optional<ShownTensor>& output, Message& message) const;
     void signGradients(Stage stage, Message& gradients) const;
-    /// Compares what came with the digests that were sent along.
+    /// Compares a received tensor with the digests that were sent with it.
     void checkReceived(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival);
-    /// And the weights of the copies of the stage with each other.
+    /// The same for gradients, and compares the weights of the copies of the stage with each other.
     void checkReceivedGradients(Stage stage, Arrival& gradients);
 
 private:
-    /// The tensor as its sender described it; type and size are those of what `came`.
+    /// The tensor as its sender described it; type and size are taken from `came`.
     [[nodiscard]] ShownTensor asSent(const ShownTensor& came, const MessageDigests& digests,
                                      const std::shared_ptr<const LateTensor>& late) const;
     void checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock);
     void checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, TimeNs end, IdleClock& clock);
-    /// Of all layers of a stage, as written.
+    /// The digest of the weights of all layers of a stage, as last written.
     [[nodiscard]] std::uint64_t weightsDigest(Stage stage) const;
 
     CheckContext& context_;
-    std::map<std::pair<Stage, int>, LayerResult> weights_; ///< as written, by layer
+    std::map<std::pair<Stage, int>, LayerResult> weights_; ///< as last written, by layer
 };
 
 } // namespace bubblescope::runtime

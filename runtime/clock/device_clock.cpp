@@ -38,7 +38,7 @@ TimeNs DeviceClock::hold(TimeNs begin, TimeNs nominal) {
 }
 
 void DeviceClock::sleepUntil(TimeNs time) {
-    // Long holds are cut into pieces so that an abort does not wait for them.
+    // Long holds are split into pieces so that an abort does not wait for them.
     constexpr TimeNs kPiece{50'000'000};
     for (TimeNs now = host_.now(); now < time && !aborted_.load(std::memory_order_relaxed); now = host_.now())
         host_.sleepUntil(std::min(time, now + kPiece));

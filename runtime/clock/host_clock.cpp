@@ -27,8 +27,8 @@ std::string systemClockName() {
 }
 
 void usePunctualSleep() {
-    // The default lets the kernel add 50 us to every sleep in order to gather wake-ups. Failure only
-    // means that sleeps stay as late as they were.
+    // By default the kernel delays every sleep by up to 50 us to batch wake-ups. If this fails, sleeps are as late as
+    // before.
     constexpr unsigned long kOneNanosecond = 1;
     ::prctl(PR_SET_TIMERSLACK, kOneNanosecond, 0UL, 0UL, 0UL);
 }

@@ -6,7 +6,7 @@
 
 namespace bubblescope::runtime {
 
-/// The host's time as ranks see it; tests put their own in its place. Thread-safe.
+/// The host's time as ranks see it; tests replace it. Thread-safe.
 class HostClock {
 public:
     virtual ~HostClock() = default;
@@ -22,11 +22,11 @@ public:
     void sleepUntil(TimeNs time) override;
 };
 
-/// A name that all processes of a machine share between two of its starts, which is how far CLOCK_MONOTONIC goes:
-/// clocks of equal names show the same time.
+/// A name that all processes on a machine share until it restarts, which is the scope of CLOCK_MONOTONIC: clocks of
+/// equal names show the same time.
 [[nodiscard]] std::string systemClockName();
 
-/// Asks the system to wake the calling thread from sleeps as punctually as it can.
+/// Requests that the system wakes the calling thread from sleeps as punctually as possible.
 void usePunctualSleep();
 
 } // namespace bubblescope::runtime

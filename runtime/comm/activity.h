@@ -13,10 +13,10 @@ struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< builds its stages
         Computing, ///< is in `op`
-        Receiving, ///< waits for the input of `op`, which `peer` sends
+        Receiving, ///< waits for the input of `op` from `peer`
         Summing,   ///< waits inside `op` for `peer`'s part of a sum
-        Draining,  ///< waits for its device to do what is queued, which may wait for peers
-        AtBarrier, ///< waits for all ranks between ops
+        Draining,  ///< waits for its device to finish queued work, which may wait for peers
+        AtBarrier, ///< waits for all ranks, between ops
         Done,      ///< has run all steps
     };
 
@@ -25,7 +25,7 @@ struct Activity {
     Op op;
     Rank peer;
     TimeNs since{0};
-    TimeNs due{0}; ///< Computing: when the op ends if nothing is wrong; no earlier than `since`
+    TimeNs due{0}; ///< of Computing: the expected end of the op; no earlier than `since`
 };
 
 } // namespace bubblescope::runtime

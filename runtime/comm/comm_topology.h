@@ -9,16 +9,16 @@
 
 namespace bubblescope::runtime {
 
-/// Where a rank of the whole run is.
+/// The position of a rank of the whole run.
 struct MeshPlace {
     Rank rank;       ///< in its pipeline
     int replica = 0; ///< of the pipeline
-    int tensor = 0;  ///< among those that share its stages
+    int tensor = 0;  ///< among the ranks that share its stages
 };
 
-/// Replicas of one pipeline, each with its own data, that add up their gradients; each stage is shared by some ranks.
-/// The ranks of the whole run are numbered with the pipeline's rank outermost and the tensor rank innermost, as
-/// torchtitan's: world rank = (rank · replicas + replica) · tensor_ranks + tensor.
+/// Replicas of one pipeline, each with its own data, whose gradients are summed; each stage is shared by `tensor_ranks`
+/// ranks. The ranks of the whole run are numbered with the pipeline's rank outermost and the tensor rank innermost, as
+/// in torchtitan: world rank = (rank · replicas + replica) · tensor_ranks + tensor.
 struct RunMesh {
     int pp = 1;
     int replicas = 1;     ///< dp
@@ -33,52 +33,52 @@ struct RunMesh {
         return {Rank{pipeline / replicas}, pipeline % replicas, world_rank.value % tensor_ranks};
     }
     [[nodiscard]] Rank rankOf(Rank world_rank) const { return placeOf(world_rank).rank; }
-    /// Pipelines of which each rank is one thread or process: a number for replica and tensor rank.
+    /// The number of pairs of replica and tensor rank; each is a pipeline whose ranks are threads or processes.
     [[nodiscard]] int lanes() const { return replicas * tensor_ranks; }
     [[nodiscard]] std::size_t laneOf(int replica, int tensor) const {
         return static_cast<std::size_t>(replica * tensor_ranks + tensor);
     }
 };
 
-/// Which messages one rank sends and receives. Peers are world ranks.
+/// The messages that one rank sends and receives. Peers are world ranks.
 class CommTopology {
 public:
     struct Route {
         Rank peer;
         MessageKey key;
     };
-    /// One of the copies of a stage, which hold the same weights.
+    /// One copy of a stage; all copies hold the same weights.
     struct Copy {
         Stage stage;
         Rank holder;
-        bool own = false; ///< the stage itself
+        bool own = false; ///< whether it is the stage itself
     };
 
     /// References must outlive it.
     CommTopology(const Schedule& schedule, const DataPlan& plan, RunMesh mesh, Rank world_rank);
 
-    /// In its pipeline.
+    /// The rank in its pipeline.
     [[nodiscard]] Rank rank() const { return place_.rank; }
     [[nodiscard]] Stage stageOf(const Op& op) const { return schedule_.stageOf(place_.rank, op.chunk); }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(place_.rank, chunk); }
 
-    /// What the op takes from a neighbouring stage; nothing where it needs none.
+    /// What the op receives from a neighbouring stage; nothing if it needs no input.
     [[nodiscard]] std::optional<Route> inputOf(const Op& op) const;
-    /// What it hands on.
+    /// What the op sends to a neighbouring stage.
     [[nodiscard]] std::optional<Route> outputOf(const Op& op) const;
 
-    /// All copies of a stage of the rank in the order in which their gradients are summed: by replica, in
-    /// each by pipeline.
+    /// All copies of a stage of the rank in the order in which their gradients are summed: by replica, then by
+    /// pipeline.
     [[nodiscard]] std::vector<Copy> copiesOf(Stage stage) const;
-    /// The gradients that `copy` sends for `stage`, or `stage` for `copy`.
+    /// The key of the gradients that `producer` sends for `consumer`.
     [[nodiscard]] static MessageKey sumKey(Stage producer, Stage consumer) {
         return {Content::GradientSum, producer, consumer, {}};
     }
 
-    /// The ranks that share the rank's stages, itself among them, in the order in which they are summed.
+    /// The ranks that share this rank's stages, including itself, in the order in which parts are summed.
     [[nodiscard]] std::vector<Rank> tensorGroup() const;
 
-    /// Everything that the rank takes in a step from other ranks, parts of sums aside, in that order.
+    /// All messages that the rank receives from other ranks in a step, in that order, except parts of sums.
     [[nodiscard]] std::vector<Expected> expectedInStep() const;
 
 private:

@@ -10,17 +10,17 @@
 
 namespace bubblescope::runtime {
 
-/// What processes exchange besides tensors. Small, with a fixed size. All processes of a job run the same program on
-/// machines of one kind.
+/// A message between processes besides tensors. Small, of fixed size. All processes of a job run the same program on
+/// machines of the same kind.
 struct ControlMessage {
     enum class Kind : std::uint8_t {
-        Alive,   ///< what the sender is doing; times are ages
+        Alive,   ///< the sender's activity; times are ages
         Arrive,  ///< to the root: the sender's time
         Release, ///< from the root: the latest of all
-        Ping,    ///< asks for the receiver's clock
-        Pong,    ///< and is answered by it
-        Ended,   ///< the run ends early, and why
-        Bye,     ///< the sender knows that it has, and needs nobody any more
+        Ping,    ///< requests the receiver's clock
+        Pong,    ///< the answer to a Ping
+        Ended,   ///< the run ends early; carries the reason
+        Bye,     ///< the sender knows that the run has ended, and needs no other process
     };
 
     Kind kind = Kind::Alive;
@@ -28,11 +28,11 @@ struct ControlMessage {
     Activity activity;
     std::int64_t round = 0;
     std::array<std::int64_t, 3> times{};
-    std::array<char, 640> message{}; ///< of an error; texts end with a 0
+    std::array<char, 640> message{}; ///< text of an error; texts end with a 0
     std::array<char, 256> hint{};
 };
 
-/// Control messages between processes. Nothing here waits. Failures show as silence, which the watchdog reports. One
+/// Sends control messages between processes. No call waits. Failures show as silence, which the watchdog reports. One
 /// thread at a time.
 class ControlChannel {
 public:
@@ -47,13 +47,13 @@ public:
     virtual ~ControlChannel() = default;
 
     virtual void send(Rank to, const ControlMessage& message) = 0;
-    /// The next message that has come, if there is one.
+    /// The next received message, if there is one.
     [[nodiscard]] virtual std::optional<Received> receive() = 0;
-    /// All processes are about to close it: what takes all of them to free may be freed.
+    /// Called when all processes are about to close the channel: frees resources whose release takes all of them.
     virtual void closeTogether() {}
 };
 
-/// A team of processes that brings its own channel for control messages.
+/// A team of processes that provides a channel for control messages.
 class ControlSource {
 public:
     virtual ~ControlSource() = default;

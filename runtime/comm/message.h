@@ -15,12 +15,12 @@ namespace bubblescope::runtime {
 
 enum class Content : std::uint8_t {
     Activation,
-    Gradient,    ///< for the stage's output
-    GradientSum, ///< for the parameters, from another copy of the stage; names no micro-batch
-    Part,        ///< of a sum inside an op; names neither stage nor micro-batch, `sequence` tells a sum from the next
+    Gradient,    ///< of a stage's output
+    GradientSum, ///< of the parameters, from another copy of the stage; has no micro-batch
+    Part,        ///< of a sum inside an op; has neither stage nor micro-batch, `sequence` numbers the sums
 };
 
-/// What a message is for; unique among the messages from one rank to another within a step.
+/// The purpose of a message; unique among the messages from one rank to another within a step.
 struct MessageKey {
     Content content = Content::Activation;
     Stage producer;
@@ -31,45 +31,45 @@ struct MessageKey {
     friend constexpr auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
 
-/// A rank sends its part of the next sum when it has all of this one, and no sooner: one may be ahead of another by
-/// one.
+/// A rank sends its part of the next sum only when it has received all parts of the current one, so ranks are at most
+/// one sum apart.
 inline constexpr std::int32_t kPartsUnderWay = 2;
 
-/// Digests that the sender computes where a run checks itself.
+/// Digests that the sender computes in a run with checks.
 struct MessageDigests {
-    std::uint64_t content = 0; ///< of the tensor, when it had been computed
-    std::uint64_t weights = 0; ///< with gradients: of the weights that all copies of the stage must have
+    std::uint64_t content = 0; ///< of the tensor, right after it was computed
+    std::uint64_t weights = 0; ///< for gradients: of the weights, which all copies of the stage must share
 };
 
 struct Message {
     Tensor tensor;
-    TimeNs sent{0}; ///< the producing op's end on its device clock
+    TimeNs sent{0}; ///< end of the producing op on its device clock
     std::optional<MessageDigests> digests{};
-    /// Source of the content's digest where a device has not computed it yet; within a process.
+    /// The source of the content's digest if a device has not computed it yet; only within a process.
     std::shared_ptr<const LateTensor> late{};
 };
 
-/// A message as its receiver gets it.
+/// A received message.
 struct Taken {
     Message message;
-    bool waited = false; ///< it was not there yet when it was asked for
+    bool waited = false; ///< whether the receiver had to wait for it
 };
 
-/// A message that a rank is going to take.
+/// A message that a rank is going to receive.
 struct Expected {
     Rank from;
     MessageKey key;
 };
 
-/// Bytes from one rank to another, apart from what a pipeline sends: no rank waits for them within a step, and they are
-/// never mistaken for a tensor. Those of one sender arrive in order.
+/// Bytes from one rank to another beside the messages of the pipeline: no rank waits for mail within a step, and mail
+/// is never confused with a tensor. The mail of one sender arrives in order.
 struct Mail {
-    Rank peer; ///< of what is posted the receiver, of what is taken the sender
+    Rank peer; ///< the receiver when posted, the sender when taken
     std::string bytes;
     std::array<TimeNs, 2> times{}; ///< translated between clocks, as all times of a transport
 };
 
-/// In bytes; senders must keep to it.
+/// In bytes; senders must not exceed it.
 inline constexpr std::size_t kLargestMail = std::size_t{256} << 20U;
 
 } // namespace bubblescope::runtime

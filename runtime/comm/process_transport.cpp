@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Rank kRoot{0};
-constexpr std::size_t kPings = 20; ///< of an exchange
+constexpr std::size_t kPings = 20; ///< number of pings in an exchange
 
 template <std::size_t Size>
 void copyText(const std::string& text, std::array<char, Size>& into) {
@@ -77,7 +77,7 @@ void ProcessTransport::exchangePings() {
         const auto& times = pong_->message.times;
         pings_.push_back({rank_.value, kRoot.value, TimeNs{times[0]}, TimeNs{times[1]}, TimeNs{times[2]}, pong_->came});
     }
-    // The quickest exchange leaves the least room for its two ways to differ.
+    // The fastest exchange has the smallest possible asymmetry between its two ways.
     const auto best = std::min_element(
         pings_.begin() + static_cast<std::ptrdiff_t>(first), pings_.end(),
         [](const Ping& a, const Ping& b) { return (a.t3 - a.t0) - (a.t2 - a.t1) < (b.t3 - b.t0) - (b.t2 - b.t1); });
@@ -112,7 +112,7 @@ void ProcessTransport::takePong(const ControlMessage& message, TimeNs came) {
 void ProcessTransport::pingIfDue(TimeNs now) {
     if (!tell_pings_ || !own_clock_ || end_.ended() || now < pings_due_) return;
     pings_due_ = now + ping_interval_;
-    if (!exchanging_ && !exchanged_.empty()) return; // nobody has been told of the last one yet
+    if (!exchanging_ && !exchanged_.empty()) return; // the last exchange has not been reported yet
     exchanged_.clear();
     exchanging_ = true;
     sendPing();
@@ -132,9 +132,8 @@ void ProcessTransport::tellPings(std::unique_lock<std::mutex>& lock) {
 
 template <class Look>
 bool ProcessTransport::waitFor(const Look& look) {
-    // Rather asleep than spinning: there may be more processes than cores.
-    // A nap is a share of what has been waited already, which makes no wait much longer, and leaves to the others what
-    // a long one would take from them.
+    // Sleeps instead of spinning: there may be more processes than cores. The sleep is a fraction of the time waited so
+    // far, so it prolongs no wait by much, and a long wait leaves the core to others.
     constexpr std::chrono::nanoseconds kShortest = 20us;
     constexpr std::chrono::nanoseconds kLongest = 500us;
     constexpr int kShare = 8;
@@ -284,13 +283,13 @@ bool ProcessTransport::leave() {
         tell_pings_ = nullptr;
         exchanging_ = false;
     }
-    { const std::lock_guard told(telling_); } // the last one has been
+    { const std::lock_guard told(telling_); } // the last callback has returned
     if (fine && own_clock_) exchangePings();
     {
         const std::lock_guard lock(mutex_);
         leaving_ = fine;
     }
-    // After a good run all have met, so that nobody's tensors are under way when the first one leaves.
+    // After a successful run all ranks meet, so that no tensor is under way when the first one leaves.
     if (fine && barrier(TimeNs{0})) {
         const std::lock_guard lock(mutex_);
         data_->closeTogether();
@@ -316,7 +315,7 @@ bool ProcessTransport::leave() {
 }
 
 void ProcessTransport::work() {
-    constexpr auto kOften = 200us; // how long a tensor may lie until its transfer goes on
+    constexpr auto kOften = 200us; // limit of the delay before a pending transfer is advanced
     constexpr auto kSeldom = 2ms;
     std::unique_lock lock(mutex_);
     while (!stops_) {
@@ -367,7 +366,7 @@ void ProcessTransport::handle(const ControlChannel::Received& received) {
     case ControlMessage::Kind::Release: met_[message.round] = TimeNs{message.times[0]}; break;
     case ControlMessage::Kind::Ping: handlePing(received.from, message); break;
     case ControlMessage::Kind::Pong: takePong(message, now); break;
-    case ControlMessage::Kind::Bye: ++byes_; [[fallthrough]]; // from one who may have heard earlier why the run ends
+    case ControlMessage::Kind::Bye: ++byes_; [[fallthrough]]; // from a process that may know earlier why the run ends
     case ControlMessage::Kind::Ended: {
         Error error = runError(message.message.data(), message.hint.data());
         error.kind = message.error_kind;

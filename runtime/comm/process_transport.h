@@ -27,25 +27,25 @@ struct ProcessTransportConfig {
     int size = 1;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog; signs of life are sent several times within it
-    /// The clock is another one than the root's.
+    /// Whether the clock is another one than the root's.
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
     TimeNs ping_interval{60'000'000'000}; ///< between exchanges of pings while the ranks work
 };
 
-/// One process's end of the transport between the processes of a job, each of which is one rank: tensors by one
-/// channel, and by another what else they must know of each other.
+/// One process's end of the transport between the processes of a job, each of which is one rank. Tensors travel on one
+/// channel, all other information on another.
 ///
-/// A thread advances messages while the rank computes, exchanges with the others what each is doing, and asks the
-/// watchdog. All calls of the channels are made under one lock and return at once.
+/// A thread advances messages while the rank computes, exchanges activities with the other processes, and polls the
+/// watchdog. All channel calls are made under one lock and return at once.
 ///
-/// Times travel on the root's clock: where a rank has another one, an exchange of pings at the start measures how much
-/// the two differ. One at the end, and one every minute between, are kept for those who read the trace: clocks drift.
-/// Those between are the thread's own business, no rank waits for them.
+/// Times travel on the root's clock: if a rank has another clock, an exchange of pings at the start measures the
+/// difference. Clocks drift, so one exchange at the end, and one every minute between, are kept for readers of the
+/// trace. The thread makes the latter; no rank waits for them.
 class ProcessTransport final : public Transport {
 public:
-    /// All processes make their ends together. Error: Run, where the system gives no thread.
+    /// All processes open their ends together. Error: Run, if the system refuses a thread.
     [[nodiscard]] static Result<std::unique_ptr<ProcessTransport>> open(ProcessTransportConfig config);
     ~ProcessTransport() override;
 
@@ -64,16 +64,16 @@ public:
     [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
 
-    /// After the last step, or after a failure: waits for the other processes to come here too. False where one did not
-    /// come within a few seconds: it has died, and the others would wait for it forever.
+    /// After the last step, or after a failure: waits for the other processes to call it too. Returns false if one did
+    /// not within a few seconds: it has died, and the others would wait for it forever.
     [[nodiscard]] bool leave();
 
-    /// Exchanges with the root whose clock is not this rank's, at the start and at the end; the asker is this
-    /// rank, the replier the root, and times are as each clock showed them.
+    /// Exchanges with the root, if its clock is another one, at the start and at the end. The asker is this rank, the
+    /// replier the root, and times are as each clock showed them.
     [[nodiscard]] const std::vector<Ping>& pings() const { return pings_; }
 
-    /// Those between, an exchange at a time, as they are made: `tell` is called by the thread that carries messages,
-    /// which holds no lock of the transport meanwhile, and no more once leave() has been called.
+    /// Reports the exchanges in between as they are made: `tell` is called on the transport's thread, without a lock of
+    /// the transport, and no more after leave() has been called.
     using TellPings = std::function<void(std::span<const Ping>)>;
     void onPings(TellPings tell);
 
@@ -87,7 +87,7 @@ private:
 
     void exchangePings();
     void sendPing();
-    /// Of the exchange under way.
+    /// Adds the answer to the pending exchange.
     void takePong(const ControlMessage& message, TimeNs came);
     void pingIfDue(TimeNs now);
     /// Releases the lock while it reports an exchange.
@@ -100,9 +100,9 @@ private:
     void tellAlive(TimeNs now);
     void tellAll(const ControlMessage& message);
     void endWith(Error error, bool tell);
-    /// The next that has come, on this rank's clock; under the lock.
+    /// The next mail, with times on this rank's clock. Requires the lock.
     [[nodiscard]] std::optional<Mail> nextMail();
-    /// Calls `look` under the lock, with progress in between, until it says true or the run has ended.
+    /// Calls `look` under the lock, with progress in between, until it returns true or the run has ended.
     template <class Look>
     bool waitFor(const Look& look);
     [[nodiscard]] TimeNs toRoot(TimeNs own) const { return own - ahead_; }
@@ -113,31 +113,31 @@ private:
     int size_;
     TimeNs timeout_;
     bool own_clock_;
-    TimeNs ahead_{0}; ///< of the root's clock
+    TimeNs ahead_{0}; ///< this rank's clock minus the root's
     std::vector<Ping> pings_;
     RunEnd end_;
     Watchdog watchdog_;
 
-    mutable std::mutex mutex_; ///< guards what follows and every call of a channel
+    mutable std::mutex mutex_; ///< guards the members below and every call of a channel
     std::unique_ptr<DataChannel> data_;
     std::unique_ptr<ControlChannel> control_;
     std::map<MessageKey, Message> to_self_;
     Activity activity_;
     TimeNs told_{0};
-    std::int64_t round_ = 0;             ///< of meetings
-    int arrived_ = 0;                    ///< root: in this round
-    TimeNs latest_{TimeNs::min()};       ///< root: of those
+    std::int64_t round_ = 0;             ///< number of the barrier
+    int arrived_ = 0;                    ///< on the root: ranks that have arrived in this round
+    TimeNs latest_{TimeNs::min()};       ///< on the root: latest time of those ranks
     std::map<std::int64_t, TimeNs> met_; ///< results by round
     std::optional<Pong> pong_;
     TimeNs ping_interval_;
     TimeNs pings_due_{0};
-    bool exchanging_ = false;     ///< in between
-    std::vector<Ping> exchanged_; ///< of the exchange under way, or the last one until it is reported
+    bool exchanging_ = false;     ///< whether an exchange in between is pending
+    std::vector<Ping> exchanged_; ///< of the pending exchange, or the last one until it is reported
     TellPings tell_pings_;
     std::mutex telling_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
-    bool leaving_ = false;  ///< after a good run
-    bool all_left_ = false; ///< root: all have met to leave; what comes now is for the next run's transport
+    bool leaving_ = false;  ///< after a successful run
+    bool all_left_ = false; ///< on the root: all have met to leave; later messages are for the next run
 
     std::condition_variable wake_;
     bool stops_ = false;

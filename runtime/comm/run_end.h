@@ -12,7 +12,7 @@ namespace bubblescope::runtime {
 /// Whether and why a run has ended early. Thread-safe.
 class RunEnd {
 public:
-    /// Keeps the first error. False if there was one.
+    /// Keeps the first error. Returns false if there was one already.
     bool set(Error error) {
         const std::lock_guard lock(mutex_);
         if (error_) return false;

@@ -66,7 +66,7 @@ std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
     const Seen& seen = ranks_[rank.index()];
     const Activity& activity = seen.activity;
     if (!works(activity)) return std::nullopt;
-    // What it was at when it was last heard of is not what it is at if it has died since.
+    // The activity at the last sign of life: a rank that has died since may have been elsewhere.
     const TimeNs known = seen.heard.value_or(now);
     if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
     return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),
@@ -78,9 +78,9 @@ std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
     const Seen* longest = nullptr;
     for (const Seen& seen : ranks_) {
         const Activity& activity = seen.activity;
-        if (works(activity)) return std::nullopt; // who waits, waits for this one, or for who waits for it
+        if (works(activity)) return std::nullopt; // a waiting rank waits for this one, directly or indirectly
         if (activity.kind == Activity::Kind::Done) continue;
-        if (now - activity.since <= timeout_) return std::nullopt; // something moves
+        if (now - activity.since <= timeout_) return std::nullopt; // a rank makes progress
         if (activity.kind == Activity::Kind::AtBarrier) continue;
         if (longest == nullptr || activity.since < longest->activity.since) longest = &seen;
     }

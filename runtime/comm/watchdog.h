@@ -9,12 +9,12 @@
 
 namespace bubblescope::runtime {
 
-/// Finds the rank that keeps the others waiting, from what each last reported. It has neither a thread nor a clock: the
-/// transport asks it periodically. Thread-safe.
+/// Finds the rank that keeps the others waiting, from the last reports of all ranks. It has neither a thread nor a
+/// clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
-/// - has not been heard of for longer than the timeout (only where hear() reports signs of life),
-/// - is in an op for longer than the op should take and the timeout, and was alive then,
+/// - has not been heard of for longer than the timeout (only if hear() reports signs of life),
+/// - is in an op for longer than its expected time plus the timeout, and was alive then,
 /// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
 ///   or the device hangs.
 /// Ranks that wait for such a rank are not at fault.
@@ -24,10 +24,10 @@ public:
 
     void report(Rank rank, const Activity& activity);
 
-    /// A sign of life. Before the first one silence means nothing, as with threads of one process.
+    /// Records a sign of life. Before the first one silence has no meaning, as for threads of one process.
     void hear(Rank rank, TimeNs now);
 
-    /// The error that ends the run, if there is a rank at fault.
+    /// The error that ends the run, if a rank is at fault.
     [[nodiscard]] std::optional<Error> verdict(TimeNs now) const;
 
     [[nodiscard]] TimeNs timeout() const { return timeout_; }

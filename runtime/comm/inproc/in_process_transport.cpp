@@ -78,7 +78,7 @@ std::optional<TimeNs> StepBarrier::arriveAndWait(TimeNs time) {
         complete_.notify_all();
         return result_;
     }
-    // The next round cannot end before this rank has joined it, so result_ is still this round's.
+    // The next round cannot end before this rank has joined it, so result_ still belongs to this round.
     complete_.wait(lock, [&, round = round_] { return aborted_ || round_ != round; });
     if (aborted_) return std::nullopt;
     return result_;
@@ -97,7 +97,7 @@ public:
     End(InProcessTransports& transports, Rank rank) : transports_(transports), rank_(rank) {}
 
     [[nodiscard]] Rank rank() const override { return rank_; }
-    void expect(std::span<const Expected>) override {} // a mailbox takes whatever comes
+    void expect(std::span<const Expected>) override {} // a mailbox accepts any message
     void send(Rank to, const MessageKey& key, Message message) override {
         transports_.mailboxes_[to.index()].put(rank_, key, std::move(message));
     }

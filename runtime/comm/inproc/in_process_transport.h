@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime {
 
-/// What was sent to one rank and not used yet. Thread-safe: any thread puts, the rank's thread takes.
+/// Messages to one rank that were not taken yet. Thread-safe: any thread puts, the rank's thread takes.
 class Mailbox {
 public:
     /// Never waits. After abort() the message is discarded.
@@ -29,17 +29,17 @@ public:
     /// Waits for the message; nothing when the run was aborted.
     [[nodiscard]] std::optional<Taken> take(Rank from, const MessageKey& key);
 
-    /// When the message was sent, if it is there.
+    /// The time at which the message was sent, if it has arrived.
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key);
-    /// Whether it is there and satisfies `is`.
+    /// Whether the message has arrived and satisfies `is`.
     [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
 
-    // Mail lies beside the messages.
+    // Mail is kept apart from messages.
     void put(Mail mail);
-    /// What has come first; `waits` for it if there is none, until the run is aborted.
+    /// The oldest mail; if there is none and `waits` is set, waits for some until the run is aborted.
     [[nodiscard]] std::optional<Mail> takeMail(bool waits);
 
-    /// Wakes the waiting rank; from now on nothing is taken.
+    /// Wakes the waiting rank; later calls take nothing.
     void abort();
 
 private:
@@ -52,8 +52,7 @@ private:
     bool aborted_ = false;
 };
 
-/// A reusable barrier for all ranks: each brings the time on its device clock and leaves with the latest of all.
-/// Thread-safe.
+/// A reusable barrier for all ranks: each passes the time on its device clock and gets the latest of all. Thread-safe.
 class StepBarrier {
 public:
     explicit StepBarrier(int ranks) : ranks_(ranks) {}
@@ -61,7 +60,7 @@ public:
     /// Waits for all ranks; nothing when the run was aborted.
     [[nodiscard]] std::optional<TimeNs> arriveAndWait(TimeNs time);
 
-    /// Wakes the waiting ranks; from now on no call waits.
+    /// Wakes the waiting ranks; later calls do not wait.
     void abort();
 
 private:
@@ -70,8 +69,8 @@ private:
     int ranks_;
     int arrived_ = 0;
     std::uint64_t round_ = 0;
-    TimeNs latest_{TimeNs::min()}; ///< of those who arrived in this round
-    TimeNs result_{0};             ///< of the round before
+    TimeNs latest_{TimeNs::min()}; ///< of the ranks that arrived in this round
+    TimeNs result_{0};             ///< of the previous round
     bool aborted_ = false;
 };
 
@@ -85,7 +84,7 @@ public:
     InProcessTransports& operator=(const InProcessTransports&) = delete;
     ~InProcessTransports();
 
-    /// By rank; they live as long as the transport.
+    /// The transports of the ranks, which this object owns.
     [[nodiscard]] std::vector<Transport*> ends();
 
 private:
@@ -104,7 +103,7 @@ private:
     std::mutex watch_mutex_;
     std::condition_variable watch_wake_;
     bool watch_stops_ = false;
-    std::thread watcher_; ///< last: it uses what stands above
+    std::thread watcher_; ///< last: it uses the members above
 };
 
 } // namespace bubblescope::runtime

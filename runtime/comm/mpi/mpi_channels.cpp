@@ -15,12 +15,12 @@ static_assert(std::is_trivially_copyable_v<ControlMessage>);
 constexpr int kControlBytes = sizeof(ControlMessage);
 constexpr int kControlTag = 1;
 
-/// In front of a tensor's numbers. All processes of a job run the same program on machines of one kind.
+/// Precedes the numbers of a tensor. All processes of a job run the same program on machines of the same kind.
 struct Header {
     std::int64_t sent = 0;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
-    std::int64_t checked = 0; ///< whether the digests say something
+    std::int64_t checked = 0; ///< whether the digests are valid
     MessageDigests digests;
 };
 
@@ -39,7 +39,7 @@ int byteCount(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-/// The process at the other end may be gone: MPI must not be waited for, nor lose memory that it may still use.
+/// The other process may be gone: MPI must not be waited for, and must keep the memory that it may still use.
 template <class Buffer>
 void abandon(MPI_Request& request, Buffer buffer) {
     int complete = 0;
@@ -67,7 +67,7 @@ MpiControlChannel::MpiControlChannel(MPI_Comm of) : comm_(of) {
 MpiControlChannel::~MpiControlChannel() {
     if (request_ != MPI_REQUEST_NULL) {
         MPI_Cancel(&request_);
-        MPI_Wait(&request_, MPI_STATUS_IGNORE); // at once: messages as small as these come whole or not at all
+        MPI_Wait(&request_, MPI_STATUS_IGNORE); // returns at once: small messages arrive as a whole
     }
     for (Send& send : sends_) {
         int complete = 0;
@@ -143,7 +143,7 @@ void MpiDataChannel::postNext() {
 }
 
 void MpiDataChannel::send(Rank to, const MessageKey& key, Message message) {
-    HostMatrix copy; // of what is not on the host
+    HostMatrix copy; // for tensors that are not on the host
     if (!message.tensor.onHost()) copy = message.tensor.toHost();
     const HostMatrix& values = message.tensor.onHost() ? message.tensor.host() : copy;
     const Header header{message.sent.count(), values.rows(), values.cols(), message.digests ? 1 : 0,
@@ -255,7 +255,8 @@ std::optional<DataChannel::Arrived> MpiDataChannel::take(Rank from, const Messag
     const Label label = labelOf(from, key);
     const auto found = arrived_.find(label);
     if (found == arrived_.end()) return std::nullopt;
-    // One that was quicker than its receive is not waited for again. It is near the front: messages come as expected.
+    // A message that was faster than its receive is not waited for again. It is near the front: messages come as
+    // expected.
     if (const auto place = std::ranges::find(expected_, label); place != expected_.end()) expected_.erase(place);
     Arrived arrived{std::move(found->second.tensor), found->second.sent, found->second.digests};
     arrived_.erase(found);

@@ -36,7 +36,7 @@ public:
     }
 
     [[nodiscard]] MPI_Comm get() const { return comm_; }
-    /// To free a communicator takes all its processes: to be said when all are about to.
+    /// To be called when all processes are about to destroy it: freeing a communicator involves all of them.
     void freeAtEnd() { free_ = true; }
 
 private:
@@ -44,8 +44,7 @@ private:
     bool free_ = false;
 };
 
-/// Numbers for what messages are for, so that MPI can match them: of the messages from one rank to another within a
-/// step no two share one.
+/// Maps the purposes of messages to MPI tags, unique among the messages from one rank to another within a step.
 class TagPlan {
 public:
     TagPlan(const Schedule& schedule, const DataPlan& plan)
@@ -54,7 +53,7 @@ public:
 
     [[nodiscard]] std::int64_t tagOf(const MessageKey& key) const {
         if (key.content == Content::Part) return partsFrom() + key.sequence;
-        // The sum of a stage's gradients names no micro-batch, but comes from each pipeline's copy of it.
+        // The gradient sum of a stage has no micro-batch, but one comes from each pipeline's copy.
         const bool sum = key.content == Content::GradientSum;
         const int microbatch = sum ? key.producer.value % routes_ : key.microbatch.value;
         const std::int64_t piece = static_cast<std::int64_t>(microbatch) * slices_ + key.sequence;
@@ -62,9 +61,9 @@ public:
         return place * microbatches_ * slices_ + piece;
     }
 
-    /// Of mail, which its order identifies.
+    /// The tag of mail, which is identified by its order.
     [[nodiscard]] std::int64_t mailTag() const { return partsFrom() + kPartsUnderWay; }
-    /// All tags are below.
+    /// All tags are below this.
     [[nodiscard]] std::int64_t end() const { return mailTag() + 1; }
 
 private:
@@ -79,7 +78,7 @@ private:
     int routes_;
 };
 
-/// Control messages by MPI, so small that it passes them on without an answer of the receiver.
+/// Control messages over MPI, small enough for MPI to send them without waiting for the receiver.
 class MpiControlChannel final : public ControlChannel {
 public:
     /// On a duplicate of `of`, which all its processes make together.
@@ -102,23 +101,23 @@ private:
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// Tensors by MPI, from and to the host's memory. Buffers are kept until MPI is through with them and then used again.
-/// Receives are posted ahead once a message of the same place has told its size, so from the second step on; before
-/// that a message is taken when it is found. Only the next few are posted at a time: each holds a buffer, however long
-/// its message takes to come. Times are not translated.
+/// Tensors over MPI, from and to host memory. Buffers are kept until MPI has finished with them, and then reused. A
+/// receive is posted in advance if an earlier message of the same kind has shown the size, so from the second step on;
+/// before that a message is probed for. Only the next few receives are posted at a time, since each holds a buffer
+/// until its message arrives. Times are not translated.
 class MpiDataChannel final : public DataChannel {
 public:
     /// On a duplicate of `of`, which all its processes make together.
     MpiDataChannel(MPI_Comm of, const TagPlan& tags);
     ~MpiDataChannel() override;
 
-    /// Posts receives for messages whose size is known, the first ones at once, others when those have come.
+    /// Posts receives for messages of known size: the first ones at once, the others when those have arrived.
     void expect(std::span<const Expected> messages) override;
     void send(Rank to, const MessageKey& key, Message message) override;
     void progress() override;
     [[nodiscard]] std::optional<Arrived> take(Rank from, const MessageKey& key) override;
     [[nodiscard]] std::optional<TimeNs> peek(Rank from, const MessageKey& key) const override;
-    /// An incoming message needs progress too, but the rank that waits for it makes it.
+    /// An incoming message needs progress too, but the rank that waits for it calls progress().
     [[nodiscard]] bool busy() const override { return !sends_.empty() || !mail_out_.empty() || !mail_in_.empty(); }
     void closeTogether() override { comm_.freeAtEnd(); }
     [[nodiscard]] bool carriesMail() const override { return true; }
@@ -138,7 +137,7 @@ private:
         Buffer buffer;
     };
 
-    /// Its times follow the bytes, so that these need no copy.
+    /// The times follow the bytes, so that the bytes need no copy.
     struct MovingMail {
         MPI_Request request = MPI_REQUEST_NULL;
         Rank from;
@@ -159,7 +158,7 @@ private:
     std::deque<Label> expected_;         ///< not posted yet
     std::map<Label, Incoming> incoming_; ///< posted or found, not complete
     std::map<Label, Message> arrived_;
-    std::map<Label, std::size_t> sizes_; ///< of earlier messages of the same label
+    std::map<Label, std::size_t> sizes_; ///< of earlier messages with the same label
     std::vector<Buffer> free_;
     std::list<MovingMail> mail_out_;
     std::list<MovingMail> mail_in_; ///< found, not complete

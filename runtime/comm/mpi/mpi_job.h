@@ -10,13 +10,13 @@
 
 namespace bubblescope::runtime {
 
-// What a run needs of MPI, without MPI's headers. Where the build has no MPI these are Usage errors.
+// The interface of a run to MPI, without MPI's headers. In a build without MPI these return Usage errors.
 
 /// The transport between the processes of this MPI job, which open it together.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>>
 openMpiJobTransport(const Schedule& schedule, const DataPlan& plan, HostClock& clock, TimeNs timeout);
 
-/// Only their control messages.
+/// Only the control channel of this MPI job.
 [[nodiscard]] Result<std::unique_ptr<ControlChannel>> openMpiJobControl();
 
 } // namespace bubblescope::runtime

@@ -14,15 +14,15 @@ struct MpiTransportConfig {
     TagPlan tags;
     HostClock& clock;
     TimeNs timeout{0}; ///< see Watchdog
-    /// Ranks with equal names have one clock. Empty = the system's, see systemClockName().
+    /// Ranks with equal names share a clock. Empty = the system's, see systemClockName().
     std::string clock_name;
 };
 
-/// Error: Run, where MPI lets only one thread of a process call it.
+/// Error: Run, if MPI allows calls from only one thread of a process.
 [[nodiscard]] Status checkMpiThreads();
 
-/// The transport between the processes of an MPI job, which carries both tensors and control messages. All processes of
-/// the communicator open their ends together. Error: Run, where MPI does not allow what is needed.
+/// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
+/// communicator open it together. Error: Run, if MPI lacks what is needed.
 [[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime

@@ -1,6 +1,6 @@
 #include "runtime/comm/mpi/mpi_job.h"
 
-// In place of mpi_job.cpp where the build has no MPI.
+// Replaces mpi_transport.cpp in a build without MPI.
 namespace bubblescope::runtime {
 namespace {
 

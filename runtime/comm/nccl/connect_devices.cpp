@@ -18,7 +18,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Enough to keep a GPU busy while the host is away for a moment.
+/// Enough to keep a GPU busy while the host is delayed.
 constexpr std::size_t kOpsAhead = 16;
 
 struct JoinLimit {
@@ -26,7 +26,7 @@ struct JoinLimit {
     TimeNs timeout{0};
 };
 
-/// The root makes the identities of all links: they must come from a process that lives until all have joined.
+/// The root makes the ids of all links: they must come from a process that lives until all have connected.
 Result<std::vector<std::string>> idsOf(std::size_t links, PeerLibrary& library, ProcessTeam& team) {
     std::string all;
     Status made;
@@ -44,10 +44,10 @@ Result<std::vector<std::string>> idsOf(std::size_t links, PeerLibrary& library, 
     return ids;
 }
 
-/// What became of a rank's joining. Who cannot join keeps the others waiting, so their timeouts say less than its
-/// error.
+/// The result of a rank's attempt to connect. A rank that fails makes the others wait, so its error explains more than
+/// their timeouts.
 struct Outcome {
-    std::string error; ///< empty = joined
+    std::string error; ///< empty = connected
     bool timeout = false;
 };
 
@@ -76,8 +76,8 @@ Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank
     return {};
 }
 
-/// All processes of the team, each of which is one rank, call it together. Errors: Run, the same on all, when one of
-/// them could not join.
+/// Connects all links. All processes of the team, each of which is one rank, call it together. Error: Run, equal on all
+/// processes, if one of them could not connect.
 Result<std::unique_ptr<DataChannel>> joinByLinks(const LinkContext& context, std::vector<PeerLink> links,
                                                  const JoinLimit& limit, ProcessTeam& team) {
     BUBBLESCOPE_ASSIGN(std::vector<std::string> ids, idsOf(links.size(), *context.library, team));
@@ -95,7 +95,7 @@ Result<std::unique_ptr<DataChannel>> joinByLinks(const LinkContext& context, std
     return std::unique_ptr<DataChannel>(std::move(data));
 }
 
-/// What the arrays of a run's messages look like.
+/// The shapes of the arrays in a run's messages.
 std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storage activations, std::int64_t alignment) {
     return [job, activations, alignment, slices = job.plan.slices()](const MessageKey& key) -> ArrayShape {
         if (key.content == Content::GradientSum) {
@@ -103,7 +103,7 @@ std::function<ArrayShape(const MessageKey&)> shapesOf(const PeerJob& job, Storag
             task.shard.size = job.mesh.tensor_ranks;
             return {flatLayout(job.model, task, alignment).size, 1, Storage::Float};
         }
-        const bool part = key.content == Content::Part; // its sequence counts sums
+        const bool part = key.content == Content::Part; // `sequence` then counts sums
         const int slice = part ? 0 : key.sequence;
         const int length = job.model.sequence * (slice + 1) / slices - job.model.sequence * slice / slices;
         return {std::int64_t{job.model.batch} * length, std::int64_t{job.model.width},

@@ -7,9 +7,9 @@
 
 namespace bubblescope::runtime {
 
-/// Joins the devices of all processes of a team, each of which is one rank, by communicators of this library: see
-/// planLinks(). Errors: Usage, where slices of a sequence differ in length and ranks share stages; Run, the same on all
-/// processes, when one of them could not join.
+/// Connects the devices of all processes of a team, each of which is one rank, by communicators of this library: see
+/// planLinks(). Errors: Usage, if the slices of a sequence differ in length and ranks share stages; Run, equal on all
+/// processes, if one of them could not connect.
 [[nodiscard]] DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library);
 
 } // namespace bubblescope::runtime

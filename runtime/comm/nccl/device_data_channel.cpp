@@ -27,7 +27,7 @@ DeviceDataChannel::DeviceDataChannel(LinkContext context, std::vector<PeerLink> 
 }
 
 DeviceDataChannel::~DeviceDataChannel() {
-    // What came by the links lies in their memory, which a run that has ended early may still be reading.
+    // Received tensors lie in the links' memory, which a run that has ended early may still read.
     try {
         context_.queue->bindThread();
         context_.queue->finish();
@@ -40,7 +40,7 @@ DeviceDataChannel::~DeviceDataChannel() {
 }
 
 void DeviceDataChannel::joinNext() {
-    // One after the other in the order that all ranks have, so that no two wait for each other.
+    // Sequentially, in an order that all ranks share, so that no two wait for each other.
     while (next_ < links_.size() && !std::ranges::count(links_[next_].members, self_))
         ++next_;
     if (next_ == links_.size()) return;
@@ -99,7 +99,7 @@ void DeviceDataChannel::send(Rank to, const MessageKey& key, Message message) {
 
 void DeviceDataChannel::progress() {
     if (aborted_) return;
-    context_.queue->device().bindThread(); // the rank's thread and the one that looks after messages come here
+    context_.queue->device().bindThread(); // called by the rank's thread and by the thread that advances messages
     for (const auto& end : ends_) {
         try {
             end->progress();

@@ -13,21 +13,21 @@
 
 namespace bubblescope::runtime {
 
-/// Tensors from one process's device to another's, by a PeerLibrary. A transfer is queued on a stream
-/// of its link; it waits there for what computes the tensor, and the receiver's compute stream for it. What to queue in
-/// which order follows from the plan of links, so nobody asks a peer before queueing.
+/// Tensors between the devices of processes, over a PeerLibrary. A transfer is queued on a stream of its link; there it
+/// waits for the computation of the tensor, and the receiver's compute stream waits for it. What is queued in which
+/// order follows from the plan of links, so no rank asks a peer before queueing.
 ///
-/// What is sent keeps its memory until it is gone: nothing that a rank computes ever waits for a transfer to a peer.
-/// With that, and with receives that are queued at least up to the one that is needed, a schedule that is valid cannot
-/// be blocked by transfers.
+/// A tensor that is sent keeps its memory until the transfer is done: no computation of a rank waits for a transfer to
+/// a peer. Together with receives that are queued at least up to the needed one, this means that transfers cannot block
+/// a valid schedule.
 class DeviceDataChannel final : public DataChannel {
 public:
-    /// `ids` has one of PeerLibrary::makeId() for each link. Begins to join; see connected().
+    /// `ids` holds one result of PeerLibrary::makeId() for each link. Begins to connect; see connected().
     DeviceDataChannel(LinkContext context, std::vector<PeerLink> links, std::vector<std::string> ids, Rank self);
-    /// The stages must be gone that hold what came.
+    /// Stages that hold received tensors must have been destroyed.
     ~DeviceDataChannel() override;
 
-    /// True once all links of this rank are joined; to be asked again until then, and before anything else is called.
+    /// True once all links of this rank are connected; must be called until then, before any other function.
     [[nodiscard]] bool connected();
     /// What connected() waits for: "the link from rank 0 to rank 1".
     [[nodiscard]] std::string waitsFor() const;
@@ -40,7 +40,7 @@ public:
     void abort() override;
 
 private:
-    using Label = std::tuple<Content, std::int32_t, Rank, Rank>; ///< kind, of a part the sum's number, from, to
+    using Label = std::tuple<Content, std::int32_t, Rank, Rank>; ///< content, number of the sum for a part, from, to
 
     [[nodiscard]] static Label labelOf(Rank from, Rank to, const MessageKey& key) {
         return {key.content, key.content == Content::Part ? key.sequence : 0, from, to};
@@ -51,11 +51,11 @@ private:
 
     LinkContext context_;
     Rank self_;
-    std::vector<PeerLink> links_; ///< all of the run
+    std::vector<PeerLink> links_; ///< all links of the run
     std::vector<std::string> ids_;
-    std::size_t next_ = 0; ///< to be joined
+    std::size_t next_ = 0; ///< index of the next link to connect
     std::unique_ptr<PeerComm> joining_;
-    std::vector<std::unique_ptr<NcclChannel>> ends_; ///< of this rank
+    std::vector<std::unique_ptr<NcclChannel>> ends_; ///< this rank's ends
     std::map<Label, NcclChannel*> by_label_;
     bool aborted_ = false;
 };

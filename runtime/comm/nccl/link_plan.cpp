@@ -8,9 +8,9 @@
 namespace bubblescope::runtime {
 namespace {
 
-using OneWay = std::tuple<Content, Rank, Rank>; ///< kind, from, to
+using OneWay = std::tuple<Content, Rank, Rank>; ///< content, from, to
 
-/// Which ranks belong together because, directly or by others, they exchange something.
+/// The connected components of ranks that exchange something.
 class Groups {
 public:
     explicit Groups(int ranks) {
@@ -38,7 +38,7 @@ void addSums(const Schedule& schedule, const CommTopology& topology, Rank self, 
     }
 }
 
-/// Parts of sums inside ops, among the ranks that share stages.
+/// Adds the links for parts of sums inside ops, among the ranks that share stages.
 void addParts(RunMesh mesh, std::vector<PeerLink>& links) {
     for (int first = 0; mesh.tensor_ranks > 1 && first < mesh.ranks(); first += mesh.tensor_ranks) {
         for (std::int32_t number = 0; number < kPartsUnderWay; ++number) {

@@ -17,22 +17,22 @@ struct LinkMessage {
     friend auto operator<=>(const LinkMessage&, const LinkMessage&) = default;
 };
 
-/// What goes over one communicator in a step. Communicators match transfers by their order alone, so both ends must
-/// know it beforehand.
+/// The messages of a step over one communicator. Communicators match transfers by their order alone, so both ends must
+/// know it in advance.
 struct PeerLink {
-    /// A member's place here is its rank in the communicator. One way: from, to.
+    /// The index of a member is its rank in the communicator. For one-way links: from, to.
     std::vector<Rank> members;
-    /// One way: message by message, in the order in which the sender's list of ops makes them. Else all messages of
-    /// the step together, in both directions.
+    /// One-way: message by message, in the order in which the sender's list of ops produces them. Otherwise all
+    /// messages of the step at once, in both directions.
     bool one_way = true;
     std::vector<LinkMessage> messages;
 };
 
 /// All links of a run, in an order that is the same for all ranks. From each rank to each other one that it sends to
-/// there is a link for activations and one for gradients: no transfer waits for one in the other direction or of the
-/// other kind, and the receiver may take messages in another order than they come. Ranks that hold copies of the same
-/// stages share one link, over which all of them exchange the sums of their gradients at once. Ranks that share stages
-/// have one for each sum that may be under way (see kPartsUnderWay), over which they exchange its parts at once.
+/// there is one link for activations and one for gradients: no transfer waits for one of the other direction or kind,
+/// and the receiver may take messages in another order than they come. Ranks that hold copies of the same stages share
+/// one link, over which all of them exchange the sums of their gradients at once. Ranks that share stages have one link
+/// for each sum that may be pending (see kPartsUnderWay), over which they exchange its parts at once.
 [[nodiscard]] std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh);
 
 } // namespace bubblescope::runtime

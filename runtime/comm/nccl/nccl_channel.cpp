@@ -8,10 +8,10 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Receives that are queued before anybody asks for the message.
+/// Number of receives that are queued before their messages are requested.
 constexpr std::size_t kAhead = 2;
 
-/// Groups never end by an exception half way.
+/// Makes a group end even if an exception is thrown.
 class Group {
 public:
     explicit Group(PeerLibrary& library) : library_(library) { library_.beginGroup(); }
@@ -93,7 +93,7 @@ NcclChannel::Incoming NcclChannel::prepare(const MessageKey& key) {
 }
 
 void NcclChannel::queueSend(const Tensor& tensor, Rank to) {
-    if (tensor.empty()) return; // by both ends
+    if (tensor.empty()) return; // both ends skip it
     const Buffer& buffer = queuedArray(tensor).buffer();
     comm_->send(buffer.as<void>(), buffer.bytes(), placeOf(to), stream_);
 }
@@ -228,7 +228,7 @@ void ExchangeChannel::issue() {
     for (const LinkMessage& message : link_.messages) {
         if (message.to == self_) coming_.insert_or_assign({message.from, message.key}, prepare(message.key));
     }
-    // The plan's order is one for all, so that what one member sends to another is received in the order of the sends.
+    // All members follow the same plan, so receives from a member are in the order of its sends.
     Group group(*context_.library);
     for (const LinkMessage& message : link_.messages) {
         if (message.from == self_) queueSend(given_.at({message.to, message.key}), message.to);

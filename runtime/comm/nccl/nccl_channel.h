@@ -14,7 +14,7 @@
 
 namespace bubblescope::runtime {
 
-/// What the array of a message looks like, which its receiver must know beforehand.
+/// The shape of the array of a message, which its receiver must know in advance.
 struct ArrayShape {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -23,16 +23,16 @@ struct ArrayShape {
     [[nodiscard]] std::int64_t bytes() const { return rows * columns * bytesOf(storage); }
 };
 
-/// What all channels of a rank share.
+/// State that all channels of a rank share.
 struct LinkContext {
     std::shared_ptr<PeerLibrary> library;
     std::shared_ptr<RankQueue> queue;
     std::function<ArrayShape(const MessageKey&)> shape_of;
-    bool paced = false; ///< arrivals are noted on the device, so that a latency can be added
+    bool paced = false; ///< records arrivals on the device, so that a latency can be added
 };
 
-/// A rank's end of one link: a communicator, its stream, and the messages to be transferred. Nothing here waits; every
-/// call starts what can be started. One thread at a time. Failures are exceptions.
+/// A rank's end of one link: a communicator, its stream, and the messages to be transferred. No call waits; each starts
+/// what can be started. One thread at a time. Failures are exceptions.
 class NcclChannel {
 public:
     NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -42,21 +42,21 @@ public:
 
     [[nodiscard]] const PeerLink& link() const { return link_; }
 
-    /// One step more is going to be run.
+    /// Announces that one more step will be run.
     virtual void expect() {}
     virtual void send(Rank to, const MessageKey& key, Tensor tensor);
-    /// What has come, or is queued to come; nothing yet.
+    /// A message that has arrived or whose transfer is queued; nothing if there is none yet.
     [[nodiscard]] virtual std::optional<Tensor> take(Rank from, const MessageKey& key);
     virtual void progress() = 0;
-    /// Something is under way that needs progress().
+    /// Whether anything is pending that needs progress().
     [[nodiscard]] virtual bool busy() const = 0;
     void abort() noexcept { comm_->abort(); }
-    /// Waits for the stream and lets go of all tensors. To be called on all ends before the first is gone: what one
-    /// sends may lie in another's memory, for ops hand on what they were given.
+    /// Waits for the stream and releases all tensors. To be called on all ends before the first is destroyed: a tensor
+    /// that one end sends may lie in another's memory, since ops hand on their inputs.
     virtual void letGo() noexcept;
 
 protected:
-    /// A transfer into memory of this rank that is queued.
+    /// A queued transfer into memory of this rank.
     struct Incoming {
         Buffer buffer;
         ArrayShape shape;
@@ -70,14 +70,14 @@ protected:
     [[nodiscard]] Accelerator& device() const { return context_.queue->device(); }
     [[nodiscard]] int placeOf(Rank rank) const;
     [[nodiscard]] Incoming prepare(const MessageKey& key);
-    /// Inside a group.
+    /// Must be called inside a group.
     void queueSend(const Tensor& tensor, Rank to);
     void queueReceive(const Incoming& incoming, Rank from);
-    /// The communicator is ready: notes when the transfer is there.
+    /// Must be called when the communicator is ready: records the arrival of the transfer.
     [[nodiscard]] Tensor landed(Incoming incoming);
-    /// The communicator is ready: keeps what was sent until it is gone.
+    /// Must be called when the communicator is ready: keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
-    /// Lets go of what is gone.
+    /// Releases tensors whose transfers are done.
     void forgetSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 
@@ -85,12 +85,12 @@ protected:
     PeerLink link_;
     Rank self_;
     Accelerator::Stream stream_;
-    MemoryPool memory_; ///< home: stream_
+    MemoryPool memory_; ///< its home stream is stream_
     std::unique_ptr<PeerComm> comm_;
     std::deque<Outgoing> outgoing_;
 };
 
-/// Sends what it is given, in that order, each as soon as it is computed.
+/// Sends messages in the given order, each as soon as it is computed.
 class SendChannel final : public NcclChannel {
 public:
     using NcclChannel::NcclChannel;
@@ -100,13 +100,13 @@ public:
     void letGo() noexcept override;
 
 private:
-    std::size_t given_ = 0; ///< messages so far
+    std::size_t given_ = 0; ///< number of messages so far
     std::deque<Tensor> waiting_;
-    std::optional<Tensor> issued_; ///< the communicator is at it
+    std::optional<Tensor> issued_; ///< being submitted to the communicator
 };
 
-/// Receives in the sender's order: some messages ahead of need, and always up to the one that is asked for, so that it
-/// never keeps a message waiting that the rank needs behind one that it does not need yet.
+/// Receives in the sender's order: some messages in advance, and always up to the requested one, so that a message that
+/// the rank needs is never blocked by one that it does not need yet.
 class ReceiveChannel final : public NcclChannel {
 public:
     ReceiveChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -119,16 +119,16 @@ public:
 private:
     [[nodiscard]] std::size_t wanted() const;
 
-    std::map<MessageKey, std::size_t> place_of_; ///< in a step
+    std::map<MessageKey, std::size_t> place_of_; ///< index within a step
     std::map<MessageKey, Tensor> ready_;
-    std::size_t limit_ = 0;    ///< messages in all steps that were announced
-    std::size_t begun_ = 0;    ///< receives queued so far
-    std::size_t taken_ = 0;    ///< messages taken so far
-    std::size_t demanded_ = 0; ///< messages up to the last one that was asked for
+    std::size_t limit_ = 0;    ///< number of messages in all announced steps
+    std::size_t begun_ = 0;    ///< number of receives queued so far
+    std::size_t taken_ = 0;    ///< number of messages taken so far
+    std::size_t demanded_ = 0; ///< number of messages up to the last requested one
     std::optional<Incoming> issued_;
 };
 
-/// Exchanges all messages of a step at once, when all that this rank sends are there.
+/// Exchanges all messages of a step at once, when this rank has all that it sends.
 class ExchangeChannel final : public NcclChannel {
 public:
     ExchangeChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm);
@@ -139,11 +139,11 @@ public:
     void letGo() noexcept override;
 
 private:
-    using Label = std::pair<Rank, MessageKey>; ///< the peer
+    using Label = std::pair<Rank, MessageKey>; ///< the peer and the message
 
     void issue();
 
-    std::size_t sends_ = 0; ///< in a step
+    std::size_t sends_ = 0; ///< number of messages sent in a step
     std::map<Label, Tensor> given_;
     std::map<Label, Incoming> coming_;
     std::map<Label, Tensor> ready_;

@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime {
 
-/// One member's end of a communicator between devices. Destroying it gives up what is under way.
+/// One member's end of a communicator between devices. Destroying it abandons pending transfers.
 class PeerComm {
 public:
     PeerComm() = default;
@@ -16,36 +16,37 @@ public:
     PeerComm& operator=(const PeerComm&) = delete;
     virtual ~PeerComm() = default;
 
-    /// Queue a transfer to or from another member on the stream; only within a group of the library. Of one stream at a
-    /// time, and only when the communicator is ready. The n-th send from one member to another meets the n-th receive
-    /// there, which must be as long.
+    /// Queue a transfer to or from another member on the stream; only within a group of the library, on one stream at a
+    /// time, and only when the communicator is ready. The n-th send from one member to another matches the n-th receive
+    /// there, which must have the same size.
     virtual void send(const void* from, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
     virtual void receive(void* to, std::int64_t bytes, int peer, Accelerator::Stream stream) = 0;
 
     /// Whether the last call has been carried out, so that another one, or other work for its stream, may follow.
-    /// Throws, with the library's words, once the communicator has failed, be it here or at a peer.
+    /// Throws, with the library's message, once the communicator has failed here or at a peer.
     [[nodiscard]] virtual bool ready() = 0;
 
-    /// Ends everything under way, here, without asking the peers; streams that wait for them go on.
+    /// Ends all pending transfers here, without asking the peers; streams that wait for them continue.
     virtual void abort() noexcept = 0;
 };
 
-/// What we need of NCCL: transfers between devices of several processes, queued on streams. Calls return at once; what
-/// they began is done when PeerComm::ready() returns true. Tests replace it by an emulation with the same rules.
-/// Failures are exceptions.
+/// The part of NCCL that is used: transfers between devices of several processes, queued on streams. Calls return at
+/// once; the work that they begin is done when PeerComm::ready() returns true. Tests replace it by an emulation with
+/// the same rules. Failures are exceptions.
 class PeerLibrary {
 public:
     virtual ~PeerLibrary() = default;
 
-    /// As people know it, with its version.
+    /// The common name of the library, with its version.
     [[nodiscard]] virtual std::string name() const = 0;
-    /// An identity for a communicator that is to be, made by one process and told to all members.
+    /// A new id for a communicator, made by one process and passed to all members.
     [[nodiscard]] virtual std::string makeId() = 0;
-    /// Begins to join a communicator; ready when all of its `size` members have, each with its own `rank`.
+    /// Begins to join a communicator, which is ready when all of its `size` members have joined, each with a different
+    /// `rank`.
     [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size) = 0;
 
-    /// What one thread queues between these two is transferred concurrently; the stream continues when all of it is
-    /// done.
+    /// The transfers that one thread queues between these two run concurrently; the stream continues when all of them
+    /// are done.
     virtual void beginGroup() = 0;
     virtual void endGroup() = 0;
 };
