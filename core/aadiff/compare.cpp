@@ -36,7 +36,7 @@ struct Key {
     int tensor = 0;        ///< in the order in which an op computes them
     std::string_view name; ///< of the tensor
 
-    /// Whether no other backward needs it.
+    /// Whether no other backward depends on it.
     [[nodiscard]] bool endsHere() const {
         return tensor == static_cast<int>(CheckedTensor::WeightGradient) ||
                tensor == static_cast<int>(CheckedTensor::GradientSum);
@@ -78,7 +78,7 @@ constexpr int kUnknownTensor = 1000; ///< after all others, sorted by name
 
 /// How the numbers of both runs are identified.
 struct Naming {
-    bool replicas_apart = true; ///< else micro-batches are numbered across them
+    bool replicas_apart = true; ///< else micro-batches are numbered across replicas
 
     Key keyOf(const DigestRecord& digest, int microbatches) const {
         Key key;
@@ -125,7 +125,7 @@ std::vector<Named> namedOf(const DigestedRun& run, const Naming& naming, std::in
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
-/// Takes differences in causal order and reports of each whether an earlier one explains it.
+/// Takes differences in causal order and reports for each whether an earlier one explains it.
 class Explainer {
 public:
     bool explains(const Key& key) {

@@ -11,14 +11,14 @@
 
 namespace bubblescope {
 
-/// Parts of a step, in the order in which one needs the other.
+/// Parts of a step in order of dependency.
 enum class DigestPhase : std::uint8_t { Forward, Backward, Optimizer };
 [[nodiscard]] std::string_view digestPhaseName(DigestPhase phase); ///< "forward", "backward", "optimizer"
 
-/// The data of a run that are compared.
+/// The data of a run that is compared.
 struct DigestedRun {
     std::span<const DigestRecord> digests;
-    std::optional<RunInfo> info; ///< none where the files do not say
+    std::optional<RunInfo> info; ///< none if the files do not state it
 };
 
 /// A number that both runs have and that differs.
@@ -45,18 +45,18 @@ struct DigestComparison {
     std::int64_t differing = 0;
     std::int64_t only_a = 0;        ///< numbers that only run a has
     std::int64_t only_b = 0;        ///< and only run b
-    std::int64_t contradictory = 0; ///< numbers for which one run has several digests; not compared
+    std::int64_t contradictory = 0; ///< numbers with several digests in one run; not compared
     int steps = 0;                  ///< in which anything was compared
 
-    /// Differences that no other one explains, in causal order; at most `kMaxRoots`. The first is the first
-    /// difference of the runs.
+    /// Differences that no other one explains, in causal order; at most `kMaxRoots`. The first is the first difference
+    /// of the runs.
     std::vector<DigestDifference> roots;
     std::int64_t root_count = 0;
     std::vector<DigestSpread> spread; ///< by step and phase
 
-    /// Reasons why the runs may differ in bits, one sentence each; empty where they must not.
+    /// Reasons why the runs may differ in bits, one sentence each; empty if they must not.
     std::vector<std::string> caveats;
-    /// Whether, in spite of the caveats, bits must be equal until the first optimizer step (sums grouped otherwise).
+    /// Whether bits must be equal until the first optimizer step in spite of the caveats (sums grouped differently).
     bool equal_before_optimizer = true;
     /// Whether the first difference lies where equal bits are expected.
     [[nodiscard]] bool unexpected() const;
@@ -66,13 +66,14 @@ struct DigestComparison {
 
 /// Compares the results of two runs, independent of their schedules and numbers of ranks. A number is identified by
 /// step, part of the step, micro-batch, slice of the sequence, layer and tensor (whole backwards and halves alike), and
-/// by replica and tensor rank where both runs have as many. Where the numbers of replicas differ, micro-batches are
+/// by replica and tensor rank if both runs have equally many. If the numbers of replicas differ, micro-batches are
 /// numbered across the replicas, those of the first one first.
 ///
-/// Order and spread follow dependencies, not time. Of a micro-batch, a forward needs those of the layers below it (and
-/// of earlier slices of the sequence), a backward all forwards and the backwards of the layers above; a weight gradient
-/// is needed by no other backward. The optimizer needs all gradients of its step (a common norm may scale them), the
-/// next step's forwards need the weights of their layer and those below. A difference is explained by those it needs.
+/// Order and spread follow dependencies, not time. Within a micro-batch, a forward depends on those of the layers below
+/// it (and of earlier slices of the sequence), a backward on all forwards and on the backwards of the layers above; no
+/// other backward depends on a weight gradient. The optimizer depends on all gradients of its step (a common norm may
+/// scale them), the next step's forwards on the weights of their layer and those below. A difference is explained by
+/// differences that it depends on.
 [[nodiscard]] DigestComparison compareDigests(const DigestedRun& a, const DigestedRun& b);
 
 } // namespace bubblescope

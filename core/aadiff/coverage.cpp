@@ -142,7 +142,7 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
         replayed += times.at({check.replica, check.rank, check.op.chunk, check.op.kind}).mean() /
                     static_cast<double>(layers_of[stageOf(check.rank, check.op.chunk)].size());
     }
-    // Checks may be in incomplete steps, which are not among `steps`.
+    // Checks may belong to incomplete steps, which are not among `steps`.
     result.replayed = std::min(result.work, TimeNs{static_cast<std::int64_t>(replayed)});
     for (auto& [key, unit] : units)
         result.units.push_back(std::move(unit));

@@ -39,14 +39,14 @@ struct CoveredUnit {
     CheckPlace place;
     Chunk chunk;
     OpKind kind = OpKind::Forward;
-    std::optional<int> layer; ///< counted over the whole model; none where no record names the layers of its stage
+    std::optional<int> layer; ///< counted over the whole model; none if no record names the layers of its stage
     CheckCounts counts;       ///< of replays, by the rank itself or another
     int last_step = -1;       ///< in which a check of it ended
 
     [[nodiscard]] Covered state() const;
 };
 
-/// How much of a run was checked. The state of uncovered units is unknown; they must not be reported as fine.
+/// How much of a run was checked. The state of uncovered units is unknown; never report them as fine.
 struct CheckCoverage {
     std::array<CheckCounts, kCheckKindCount> counts; ///< by CheckKind
     std::vector<CoveredUnit> units;                  ///< by place, chunk, kind and layer
@@ -62,9 +62,9 @@ struct CheckCoverage {
     [[nodiscard]] double replayedFraction() const;
 };
 
-/// Units are the ops that the steps ran, cut into the layers that any record names for their stage, on this or another
-/// rank. A check counts for `replayed` with its layer's equal part of what its kind of op takes on its rank in the
-/// mean. `tensor_ranks`: ranks that share each stage; those beyond the first count as running what it runs.
+/// Units are the ops that the steps ran, divided into the layers that any record names for their stage, on this or
+/// another rank. A check adds to `replayed` its layer's equal part of the mean duration of its kind of op on its rank.
+/// `tensor_ranks`: ranks that share each stage; those beyond the first count as running the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
 
 /// The checks in one step of one replica.
@@ -76,10 +76,10 @@ struct StepChecks {
     TimeNs delay{0};       ///< see delayByChecks()
 };
 
-/// One per step, in the order of `steps`; nothing where the log holds no checks.
+/// One per step, in the order of `steps`; empty if the log holds no checks.
 [[nodiscard]] std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps);
 
-/// How many steps it took until no further unit was covered; nothing where none was.
+/// Number of steps until the last further unit was covered; nothing if none was.
 [[nodiscard]] std::optional<int> stepsToCover(std::span<const StepChecks> steps);
 
 /// A published rate of silent data corruption.
@@ -94,21 +94,21 @@ struct PublishedRate {
 /// The publications that state both numbers, lowest rate first:
 /// - Llama 3 (arXiv 2407.21783, table 5): 6 interruptions by silent data corruption in 54 days on 16,384 GPUs, found by
 ///   their other consequences, so probably too few;
-/// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by searching for them.
+/// - AEGIS (OSDI '26): 18 faults on 13 GPUs in 3.5e7 GPU-hours, found by a dedicated search.
 [[nodiscard]] std::span<const PublishedRate> publishedRates();
 
-/// Faults a day at the lowest and at the highest of the published rates.
+/// Faults per day at the lowest and at the highest of the published rates.
 struct FaultRange {
     double low = 0;
     double high = 0;
 };
 
-/// The expected faults of a run on `devices`, and those that checks catch which run `fraction` of its work twice.
+/// The expected faults of a run on `devices`, and those caught by checks that run `fraction` of its work twice.
 ///
 /// Faults are assumed to affect single ops, in proportion to compute time and independently of whether an op will be
-/// checked. Then a fault is caught with the probability that its op is run again, which is `fraction`:
+/// checked. A fault is then caught with the probability that its op is run again, which is `fraction`:
 ///
-///     faults a day = devices · 24 h · rate,    caught a day = fraction · faults a day
+///     faults per day = devices · 24 h · rate,    caught per day = fraction · faults per day
 ///
 /// A device that fails repeatedly is found sooner, so for lasting faults `caught` is a lower bound.
 struct FaultOdds {

@@ -31,10 +31,10 @@ public:
         }
     }
 
-    /// When the last op ends.
+    /// Returns when the last op ends.
     TimeNs run() {
         TimeNs last = step_.begin;
-        // An order that ran can be replayed: some rank can always continue.
+        // An order that was executed can be replayed: some rank can always continue.
         for (bool moved = true; moved;) {
             moved = false;
             for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
@@ -53,7 +53,7 @@ private:
         TimeNs is{0};
     };
 
-    /// The next op of a rank, or both of a pair; false where it cannot run yet, or there is none.
+    /// Runs the next op of a rank, or both of a pair; false if it cannot run yet or there is none.
     bool runNext(std::size_t r) {
         const auto& ops = step_.ranks[r];
         const std::size_t first = next_[r];
@@ -70,7 +70,7 @@ private:
             const auto produced = produced_.find(*input);
             if (produced == produced_.end()) {
                 if (produced_later_.contains(*input)) return false;
-                continue; // no op produces it: a part of a pipeline
+                continue; // no op produces it: part of a pipeline
             }
             const auto arrival = arrivals_.find(*input);
             const TimeNs came = arrival == arrivals_.end() ? produced->second.was : arrival->second;

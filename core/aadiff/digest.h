@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-// The 64-bit digest that checks compare and that runs are compared by. Part of the file format and of the C interface:
-// it must never change. nvcc reads it too, so it is limited to C++17 and includes no other header of this tree.
+// The 64-bit digest that checks and comparisons of runs use. Part of the file format and of the C interface: it must
+// never change. nvcc compiles it too, so it is limited to C++17 and includes no other header of this tree.
 
 #ifdef __CUDACC__
 #define BUBBLESCOPE_DIGEST __host__ __device__
@@ -25,9 +25,9 @@
 /// The sum may be computed in any order and by any number of threads, each adding the terms of some words. The type of
 /// the elements does not matter: equal digests mean equal bits, −0 and +0 differ, and NaNs compare by their bits.
 ///
-/// Any change within one word is detected, since no two words have the same term in one place. Changes in several words
-/// are missed if their terms cancel out: 1 in 2^64 (1.8e19) if mix is random. The digest guards against faulty
-/// hardware; it is not a protection against deliberate manipulation.
+/// Any change within one word is detected, since different words have different terms at the same index. Changes in
+/// several words are missed if their terms cancel out: 1 in 2^64 (1.8e19) if mix is random. The digest guards against
+/// faulty hardware; it is not a protection against deliberate manipulation.
 namespace bubblescope::digest {
 
 inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
@@ -48,8 +48,8 @@ BUBBLESCOPE_DIGEST constexpr std::uint64_t finish(std::uint64_t sum, std::uint64
     return mix(sum + (bytes + 1) * kOdd);
 }
 
-/// The sum over `bytes` bytes at `data` (of any alignment), whose first word has number `first_word` in its
-/// buffer. Only the end of a buffer may lie inside a word.
+/// The sum over `bytes` bytes at `data` (any alignment), whose first word has index `first_word` in its buffer. Only
+/// the end of a buffer may lie inside a word.
 inline std::uint64_t sum(const void* data, std::size_t bytes, std::uint64_t first_word = 0) {
     const auto* const at = static_cast<const unsigned char*>(data);
     const std::size_t words = bytes / sizeof(std::uint64_t);

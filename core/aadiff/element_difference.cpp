@@ -22,7 +22,7 @@ std::optional<FloatShape> shapeOf(ElementType type) {
     }
 }
 
-/// The rank of a number among the representable ones, 0 for zero, negative for negative numbers. Nothing for NaNs.
+/// The index of a number among the representable ones, 0 for zero, negative for negative numbers. Nothing for NaNs.
 std::optional<std::int64_t> placeOf(std::uint64_t bits, FloatShape shape) {
     const std::uint64_t sign = std::uint64_t{1} << (shape.bits - 1);
     const std::uint64_t size = bits & (sign - 1);

@@ -14,10 +14,10 @@ namespace bubblescope {
 [[nodiscard]] Sentence mismatchPlace(const CheckRecord& check, const CheckedDevice& device);
 
 /// How the two differ: "3 of 4096 elements differ, the first at 17: 3f800000 and 3f800001, bit 0 flipped, 1 ulp apart";
-/// only the digests where the tensors were not available.
+/// only the digests if the tensors were not available.
 [[nodiscard]] Sentence differenceText(const CheckRecord& check);
 
-/// The verdict as a sentence, and the advice that follows from it.
+/// The verdict as a sentence, and the resulting advice.
 [[nodiscard]] Sentence verdictText(const CheckRecord& check);
 [[nodiscard]] Sentence verdictAdvice(const CheckRecord& check);
 

@@ -15,7 +15,7 @@ bool isReplayed(OpKind kind) {
     return kind != OpKind::Optimizer;
 }
 
-/// Inputs that are kept from the end of their op to the end of their last check.
+/// Inputs kept from the end of their op to the end of their last check.
 struct Kept {
     std::size_t op = 0;
     TimeNs from{0};
@@ -78,7 +78,7 @@ private:
         }
     }
 
-    /// When the activations of a forward are freed: when the backward that needs them last begins.
+    /// The time at which the activations of a forward are freed: when the last backward that needs them begins.
     [[nodiscard]] TimeNs activationsUntil(const Op& forward) const {
         TimeNs until = step_.end;
         for (const TimelineOp& op : ops_) {
@@ -90,7 +90,7 @@ private:
     }
 
     /// For each slot, kind and chunk: the ops to run again, those whose inputs exist first, then the latest ones.
-    /// Without a limit on kept bytes, of those whose inputs must be kept only the latest.
+    /// Without a limit on kept bytes, only the latest of those whose inputs must be kept.
     void findCandidates() {
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
@@ -157,8 +157,8 @@ private:
         return true;
     }
 
-    /// Fills the slots of a step, each time with the unit whose last check is longest ago. No op's layer is run again
-    /// twice in a step.
+    /// Fills the slots of a step, each time with the unit whose last check is longest ago. No layer of an op is run
+    /// again twice in a step.
     void addStep(std::size_t& open) {
         kept_.clear();
         auto& checks = plan_.steps.emplace_back();
@@ -189,7 +189,7 @@ private:
         }
     }
 
-    /// The op by which a unit is to be checked in a slot up to `end`, if there is one.
+    /// The op by which to check a unit in a slot up to `end`, if there is one.
     const Candidate* next(std::size_t slot, std::size_t unit, TimeNs end) {
         for (const Candidate& op : candidates(slot, plan_.units[unit])) {
             if (!done_.contains({op.op, unit}) && (!op.kept || keep(op.op, end))) return &op;
@@ -211,7 +211,8 @@ private:
     const PlanLimits& limits_;
     RankPlan plan_;
     std::int64_t checks_ = 0;                                       ///< planned so far
-    std::vector<std::int64_t> last_check_;                          ///< by unit: its number, 0 for none
+    std::vector<std::int64_t> last_check_;                          ///< by unit: the number of its last check, 0 for
+                                                                    ///< none
     std::vector<std::map<Key, std::vector<Candidate>>> candidates_; ///< by slot
     // Of the current step:
     std::vector<Kept> kept_;

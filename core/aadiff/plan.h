@@ -21,7 +21,8 @@ struct Slot {
     Position position = Position::BeforeWarmup;
     TimeNs start{0}; ///< relative to the step's begin
     TimeNs end{0};
-    std::size_t next_op = 0; ///< index in the rank's order of the op that must not be delayed; their number at the end
+    std::size_t next_op = 0; ///< index in the rank's order of the op that must not be delayed; the number of ops at the
+                             ///< end
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
@@ -49,7 +50,7 @@ private:
 };
 
 /// The idle time that the last steps of a run left between the same ops: the shortest of each bubble, at its place in
-/// the last step. Steps in another order than the last one are ignored. The steps must outlive this.
+/// the last step. Steps in a different order than the last one are ignored. The steps must outlive this object.
 class ObservedSlots : public SlotSource {
 public:
     explicit ObservedSlots(std::span<const StepTimeline> steps) : steps_(steps) {}
@@ -67,7 +68,7 @@ struct SlotCounts {
     [[nodiscard]] int total(Rank rank) const;
 };
 
-/// Nothing where the schedule has no exact form at every position, or its stages differ.
+/// Nothing if the schedule does not have an exact form at every position, or if its stages differ.
 [[nodiscard]] std::optional<SlotCounts> slotCounts(const Schedule& schedule, const CostModel& costs);
 
 /// The unit of coverage: one kind of op of one layer of one chunk. A check of any micro-batch covers it, since all run
@@ -82,16 +83,16 @@ struct CheckUnit {
 
 /// The conditions for planning checks.
 struct PlanLimits {
-    /// Layers of each stage; empty = chunks are checked as a whole. A chunk's layers take equal shares of its time;
-    /// one without layers has nothing to check.
+    /// Layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among its layers;
+    /// a chunk without layers has nothing to check.
     std::vector<int> layers;
     double margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying an op
     TimeNs latency{0};   ///< from the decision to the first work, for every check
     /// Inputs of an op that would be freed before its check are kept until then: bytes of one op of each stage (all its
-    /// layers), and the bytes that each rank can spare. Empty = no limit.
+    /// layers), and the bytes that each rank has available for that. Empty = no limit.
     std::vector<std::int64_t> kept_bytes;
     std::vector<std::int64_t> spare_bytes;
-    int max_steps = 10'000; ///< planned at most to reach full coverage
+    int max_steps = 10'000; ///< the most steps to plan to reach full coverage
 };
 
 /// A check in its slot.
@@ -101,44 +102,44 @@ struct PlannedCheck {
     Microbatch microbatch;
     TimeNs start{0};
     TimeNs end{0};      ///< margin included
-    bool kept = false;  ///< whether its inputs are kept for it, since they would be freed by then
-    std::size_t op = 0; ///< index in the rank's order of the op that is run again
+    bool kept = false;  ///< whether its inputs are kept for it because they would be freed by then
+    std::size_t op = 0; ///< index in the rank's order of the op to run again
 };
 
 /// The plan of one rank.
 struct RankPlan {
     std::vector<Slot> slots;
     std::vector<CheckUnit> units;
-    std::vector<std::vector<PlannedCheck>> steps; ///< until all units that can be covered are; by start
+    std::vector<std::vector<PlannedCheck>> steps; ///< until all coverable units are covered; by start
     std::vector<std::size_t> never;               ///< units that fit into no slot in which their inputs are available
     /// Idle time in slots before the rank's first op, for known-answer tests.
     TimeNs before_first{0};
     std::int64_t peak_kept_bytes = 0;
 
     [[nodiscard]] TimeNs idle() const;
-    /// Mean over the planned steps, margins left out.
+    /// Mean over the planned steps, without margins.
     [[nodiscard]] TimeNs checkedPerStep() const;
-    /// Steps to full coverage; nothing where some units are never covered.
+    /// Steps to full coverage; nothing if some units are never covered.
     [[nodiscard]] std::optional<int> stepsToFull() const;
 };
 
 struct AadiffPlan {
     std::vector<RankPlan> ranks;
 
-    /// That of the slowest rank; nothing where some units are never covered.
+    /// That of the slowest rank; nothing if some units are never covered.
     [[nodiscard]] std::optional<int> stepsToFull() const;
     [[nodiscard]] TimeNs checkedPerStep() const; ///< of all ranks
 };
 
-/// Plans which ops are run again where, so that no op of a step has to wait: a check is placed only where it ends,
+/// Plans which ops are run again and where, so that no op of a step has to wait: a check is placed only where it ends,
 /// margin included, before the slot does. Units whose last check is longest ago come first. In one step no layer of an
 /// op is run again twice, but the same unit may be, with another micro-batch.
 ///
 /// A forward can be checked at no memory cost while its activations exist, up to its backward. After that, and for
 /// backwards (B, I, W) once they have run, the inputs must be kept. Weights change at the step's end, so ops of the
-/// step before cannot be run again; slots before a rank's first op are left to known-answer tests.
+/// previous step cannot be run again; slots before a rank's first op are left to known-answer tests.
 ///
-/// `step` is the timeline whose slots `source` gives, with the ops in the order of `schedule`.
+/// `step` is the timeline that `source` takes its slots from, with the ops in the order of `schedule`.
 [[nodiscard]] AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
 

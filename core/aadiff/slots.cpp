@@ -26,7 +26,7 @@ std::vector<std::vector<Slot>> bubblesAsSlots(const StepTimeline& step) {
     return slots;
 }
 
-/// Times at which one kind of op takes longer by `more`.
+/// Times with those of one kind of op longer by `more`.
 OpTimes longer(OpTimes times, OpKind kind, TimeNs more) {
     switch (kind) {
     case OpKind::Forward: times.forward += more; break;

@@ -30,8 +30,8 @@ constexpr std::array<ByteUnit, 11> kByteUnits{{{"", 1},
 constexpr std::array<ByteUnit, 5> kBitUnits{
     {{"bit", 1}, {"kbit", 1'000}, {"Mbit", 1'000'000}, {"Gbit", 1'000'000'000}, {"Tbit", 1'000'000'000'000}}};
 
-/// What stands for "number unit", times `unit` of the table and divided by `divisor`; none where it is not a whole
-/// number of that, or too large.
+/// The size that "number unit" denotes, where `unit` is of the table, divided by `divisor`. Nothing if that is not a
+/// whole number or does not fit.
 template <class Units>
 std::optional<std::int64_t> scaled(std::string_view text, const Units& units, std::int64_t divisor) {
     std::size_t i = 0;

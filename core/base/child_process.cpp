@@ -46,7 +46,8 @@ std::optional<ChildProcess> ChildProcess::start(const Command& command, std::err
     if (command.input >= 0) ::posix_spawn_file_actions_adddup2(&actions, command.input, STDIN_FILENO);
     if (command.output_to_error) ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
     pid_t pid = 0;
-    const std::string& file = command.program.empty() ? command.words.front() : command.program; // a path has a slash
+    // posix_spawnp() does not search PATH for a name with a slash.
+    const std::string& file = command.program.empty() ? command.words.front() : command.program;
     const int code =
         ::posix_spawnp(&pid, file.c_str(), &actions, nullptr, pointersTo(words).data(), pointersTo(environment).data());
     ::posix_spawn_file_actions_destroy(&actions);

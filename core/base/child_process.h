@@ -10,35 +10,35 @@
 
 namespace bubblescope {
 
-/// A program that this process started. POSIX only. One thread at a time.
+/// A program started by this process. POSIX only. One thread at a time.
 ///
-/// The destructor neither ends the program nor waits for it.
+/// The destructor neither terminates the program nor waits for it.
 class ChildProcess {
 public:
-    /// What to start, and with what.
+    /// What to start, and how.
     struct Command {
-        std::vector<std::string> words; ///< at least the program's name
-        std::string program{};          ///< its file; empty: the name is looked up in PATH
+        std::vector<std::string> words; ///< at least the program name
+        std::string program{};          ///< its file; empty: `words.front()` is looked up in PATH
         /// Added to this process's environment.
         std::vector<std::pair<std::string, std::string>> environment{};
-        int input = -1;               ///< descriptor of its standard input; −1 for this process's
+        int input = -1;               ///< descriptor of its standard input; −1 inherits that of this process
         bool output_to_error = false; ///< its standard output goes to this process's standard error
 
-        /// For the shell.
+        /// Runs `text` in the shell.
         [[nodiscard]] static Command shell(const std::string& text) {
             return {.words = {"sh", "-c", text}, .program = "/bin/sh"};
         }
     };
 
-    /// Nothing, with the reason in `failed`, where it cannot be started.
+    /// Starts the program. Nothing if it cannot be started; `failed` has the reason.
     [[nodiscard]] static std::optional<ChildProcess> start(const Command& command, std::error_code& failed);
 
     [[nodiscard]] pid_t pid() const { return pid_; }
 
-    /// Waits for its end, and returns what a shell would: its exit code, or 128 and the number of the signal that ended
-    /// it. Once.
+    /// Waits for the program to exit. Returns what a shell would: the exit code, or 128 plus the number of the signal
+    /// that terminated it. Call once.
     [[nodiscard]] int wait();
-    /// Whether it has ended. Once it has, it is not to be asked again.
+    /// Whether the program has exited. Do not call again after it returned true.
     [[nodiscard]] bool hasEnded();
 
 private:

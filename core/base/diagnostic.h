@@ -8,8 +8,8 @@
 
 namespace bubblescope {
 
-/// A fault in the data that did not stop a load: what it was, how often it occurred, where it was first
-/// seen. Shown by the command line and the GUI; never dropped in silence.
+/// A fault in the data that did not stop a load: what it is, how often it occurred, where it was first seen. Shown by
+/// the command line and the GUI; never dropped silently.
 struct Diagnostic {
     std::string kind; ///< stable slug for scripts, such as "truncated", "unmatched-end"
     std::int64_t count = 1;

@@ -7,8 +7,8 @@
 
 namespace bubblescope {
 
-/// A small integer that only compares with its own kind, so that a rank is never passed for a stage.
-/// `value` is public: arithmetic on ids is rare and should be visible where it happens.
+/// A small integer that compares only with its own kind, so that a rank is never passed for a stage. `value` is public:
+/// arithmetic on ids is rare and should be visible where it happens.
 template <class Tag>
 struct Id {
     std::int32_t value = 0;
@@ -23,7 +23,7 @@ struct Id {
     friend constexpr auto operator<=>(Id, Id) = default;
 };
 
-using Rank = Id<struct RankTag>;             ///< place in the pipeline, 0 … p−1
+using Rank = Id<struct RankTag>;             ///< position in the pipeline, 0 … p−1
 using Stage = Id<struct StageTag>;           ///< global index of a chunk, 0 … p·v−1
 using Chunk = Id<struct ChunkTag>;           ///< a rank's local model part, 0 … v−1
 using Microbatch = Id<struct MicrobatchTag>; ///< slice of the global batch, 0 … m−1

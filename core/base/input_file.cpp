@@ -18,7 +18,8 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 64;
 
-/// Offset of the bracket that opens one level too many. Of text that is no JSON it may find any: that is refused too.
+/// Offset of the bracket that exceeds the maximum depth. For text that is not JSON any offset may be returned: that is
+/// rejected too.
 std::optional<std::size_t> tooDeep(std::string_view text) {
     int depth = 0;
     bool quoted = false;
@@ -44,7 +45,7 @@ std::string shortened(const Json& value) {
     return text;
 }
 
-/// Cells of a line: separated by commas, spaces around them do not count.
+/// Cells of a line: separated by commas, surrounding spaces removed.
 std::vector<std::string> cells(std::string_view line) {
     std::vector<std::string> result;
     while (true) {
@@ -96,7 +97,7 @@ std::optional<std::int64_t> wholeNumber(const Json& value, std::int64_t most) {
     return number < 0 || number > most ? std::nullopt : std::optional(number);
 }
 
-/// What a parser of text makes of a field that has to be text.
+/// What a text parser makes of a field that must be text.
 template <class Parse>
 auto textField(const Json& object, const std::string& key, const InputPlace& place, Parse parse)
     -> Result<std::optional<std::decay_t<decltype(parse("").value())>>> {
@@ -123,7 +124,7 @@ Result<Json> parseJsonDocument(std::string_view text, const std::string& where, 
         return Json::parse(text);
     } catch (const Json::parse_error& error) {
         return inputError(fmt::format("{}, byte {}", where, error.byte), "not valid JSON", std::string(shape));
-    } catch (const Json::exception& error) { // numbers that nothing holds
+    } catch (const Json::exception& error) { // numbers out of range
         return inputError(where, fmt::format("not valid JSON: {}", error.what()), std::string(shape));
     }
 }

@@ -13,15 +13,14 @@
 
 namespace bubblescope {
 
-// Files that people write by hand: schedules, costs, rules, thresholds. Never traces.
+// Files that people write by hand: schedules, costs, rules, thresholds. Not for traces.
 
-/// Parses a file that people write: schedules, costs, rules; never traces. Nesting beyond 64 levels, which no such file
-/// has, is refused, since what works through a document later does so by recursion. Errors: Input, naming `where` and
-/// the byte, with `shape` (what the file should look like) as the hint.
+/// Parses a hand-written file. Nesting beyond 64 levels is rejected, since later processing is recursive. Errors:
+/// Input, naming `where` and the byte, with `shape` (what the file should look like) as the hint.
 [[nodiscard]] Result<nlohmann::json> parseJsonDocument(std::string_view text, const std::string& where,
                                                        std::string_view shape);
 
-/// A place in an input file that errors name: "FILE: path is …".
+/// A place in an input file, as errors name it: "FILE: path is …".
 struct InputPlace {
     std::string file;
     std::string path;  ///< such as "stages[3]" or "line 5"; empty for the file as a whole
@@ -31,33 +30,33 @@ struct InputPlace {
     [[nodiscard]] Error error(std::string_view message) const;
 };
 
-/// What a user wrote down by hand: a JSON object or, for a plain table, CSV with a header line. Both are read
-/// alike: a CSV file is the object {`rows_key`: [{column: cell, …}, …]} without the empty cells.
+/// A hand-written file: a JSON object or, for a plain table, CSV with a header line. Both are read alike: a CSV file is
+/// the object {`rows_key`: [{column: cell, …}, …]} without the empty cells.
 struct WrittenInput {
     nlohmann::json document; ///< an object
     InputPlace place;
-    std::vector<int> lines; ///< of a CSV file's rows; empty for JSON
+    std::vector<int> lines; ///< line numbers of a CSV file's rows; empty for JSON
 
-    /// Of an entry in the list `rows_key`.
+    /// The place of an entry in the list `rows_key`.
     [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
 };
 
 [[nodiscard]] Result<std::string> readInputText(const std::string& file);
 
-/// `where` names the file. `rows_key` empty: CSV is not taken.
+/// `where` names the file. With an empty `rows_key` CSV is rejected.
 [[nodiscard]] Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,
                                              std::string shape);
 
-/// The list under `key`. Error when it is missing, no list, or empty.
+/// The list under `key`. Error when it is missing, not a list, or empty.
 [[nodiscard]] Result<const nlohmann::json*> listField(const nlohmann::json& object, std::string_view key,
                                                       const InputPlace& place);
 
-/// Error when `object` is none, or has a key beyond those known, which would else be overlooked.
+/// Error when `object` is not an object or has an unknown key, which would otherwise be ignored.
 [[nodiscard]] Status checkKeys(const nlohmann::json& object, std::initializer_list<std::string_view> known,
                                const InputPlace& place);
 
-/// Fields that may be left out. A time is "KEY": "5ms" or "KEY_ns": 5000000, a size "KEY": "2MiB" or
-/// "KEY": 2097152, a bandwidth "KEY": "50GB/s". Numbers may also be text, as CSV has them.
+/// Optional fields. A time is "KEY": "5ms" or "KEY_ns": 5000000, a size "KEY": "2MiB" or "KEY": 2097152, a bandwidth
+/// "KEY": "50GB/s". Numbers may also be text, as in CSV.
 [[nodiscard]] Result<std::optional<TimeNs>> timeField(const nlohmann::json& object, const std::string& key,
                                                       const InputPlace& place);
 [[nodiscard]] Result<std::optional<std::int64_t>> bytesField(const nlohmann::json& object, const std::string& key,

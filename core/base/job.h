@@ -12,18 +12,18 @@ namespace bubblescope {
 
 class LoadSketch;
 
-/// What a long core function shares with whoever started it: it reads `stop` and raises the counters.
-/// One writer (the job), any number of readers. A default-constructed control never stops. A job that was asked to stop
-/// does so within 100 ms and returns no result but Cancelled, however close to its end it was.
+/// What a long core function shares with its caller: it reads `stop` and updates the counters. One writer (the job),
+/// any number of readers. A default-constructed control never stops. A stopped job ends within 100 ms and returns
+/// Cancelled instead of a result, however close to completion it was.
 struct JobControl {
     std::stop_token stop;
     std::atomic<std::uint64_t> done{0};  ///< units of work finished (bytes, for loads)
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
-    /// Where a load of traces leaves a first picture while it runs, if set.
+    /// Where a load of traces publishes a first picture while it runs, if set.
     LoadSketch* sketch = nullptr;
 
-    /// Called, if set, from any thread of the job, whenever that looks whether to stop: lets tests stop it anywhere.
+    /// Called, if set, from any thread of the job whenever that thread checks `stop`: lets tests stop a job anywhere.
     std::function<void()> at_check;
 
     [[nodiscard]] bool stopRequested() const {
@@ -32,10 +32,10 @@ struct JobControl {
     }
 };
 
-/// Asks a job now and then whether to stop, in loops whose rounds take nanoseconds each.
+/// Checks the stop flag now and then, for loops whose iterations take nanoseconds.
 class StopCheck {
 public:
-    /// Asks every so many rounds, a power of two; rounds that take longer are to be fewer.
+    /// Checks every `every` iterations, a power of two; use a smaller one for longer iterations.
     explicit StopCheck(const JobControl& control, std::uint32_t every = 1U << 16)
         : control_(control), mask_(every - 1) {}
 
@@ -51,7 +51,7 @@ private:
 };
 
 /// Calls `work(begin, end)` for consecutive pieces of [0, count), a few tens of thousands of items each. False if the
-/// job was stopped between two of them.
+/// job was stopped between two pieces.
 template <class Work>
 [[nodiscard]] bool inPieces(std::size_t count, const JobControl& control, const Work& work) {
     constexpr std::size_t kPiece = std::size_t{1} << 16;
@@ -62,7 +62,8 @@ template <class Work>
     return true;
 }
 
-/// std::stable_sort that can be stopped: false if it was, which leaves the items in any order. `before` must not throw.
+/// A std::stable_sort that can be stopped: returns false if it was, and leaves the items in unspecified order. `before`
+/// must not throw.
 template <class Iterator, class Before>
 [[nodiscard]] bool sortStably(Iterator begin, Iterator end, const Before& before, const JobControl& control) {
     struct Stopped {};

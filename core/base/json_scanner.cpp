@@ -61,7 +61,7 @@ std::size_t JsonScanner::endOfString(std::size_t begin) const {
 }
 
 std::size_t JsonScanner::endOfNested(std::size_t begin) const {
-    // A bracket that closes none of its kind shows that an earlier one is missing.
+    // A closing bracket without its opening one shows that an earlier bracket is missing.
     std::ptrdiff_t braces = 0;
     std::ptrdiff_t brackets = 0;
     constexpr std::size_t kBetweenChecks = std::size_t{4} << 20; // a few milliseconds
@@ -90,8 +90,7 @@ std::size_t JsonScanner::endOfNested(std::size_t begin) const {
     return kCutOff;
 }
 
-// A number at the very end of the text may have lost digits, so a scalar is whole only if something
-// follows it.
+// A number at the very end of the text may be truncated, so a scalar is complete only if something follows it.
 std::size_t JsonScanner::endOfScalar(std::size_t begin) const {
     std::size_t at = begin;
     while (at < text_.size() && !isSpace(text_[at]) && std::strchr(",:]}[{\"", text_[at]) == nullptr)

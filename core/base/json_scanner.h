@@ -8,24 +8,24 @@
 
 namespace bubblescope {
 
-/// Walks over JSON text far enough to find the borders of values, so that one damaged event costs one
-/// event and the place of the damage is known. It does not judge what is inside a value.
+/// Scans JSON text just far enough to find the borders of values, so that one damaged event costs one event and the
+/// place of the damage is known. It does not validate the inside of a value.
 class JsonScanner {
 public:
-    /// With `control`, a value in which the job is stopped counts as one that does not end.
+    /// With `control`, a value during which the job is stopped counts as one that does not end.
     explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
     [[nodiscard]] std::size_t offset() const { return offset_; }
-    /// Goes on at another offset, which must be outside of strings.
+    /// Continues at another offset, which must be outside of strings.
     void moveTo(std::size_t offset) { offset_ = offset; }
-    /// The next character that is not white space, 0 at the end of the text.
+    /// The next character that is not white space; 0 at the end of the text.
     [[nodiscard]] char peek();
-    /// Unlike where peek() gives 0, which may also be a byte of the text.
+    /// Distinguishes the end of the text from a 0 byte in it, which peek() does not.
     [[nodiscard]] bool atEnd();
-    /// Passes over `wanted` if it comes next.
+    /// Skips `wanted` if it comes next.
     [[nodiscard]] bool accept(char wanted);
-    /// Passes over the value that comes next and returns its text. Nothing if the text ends before the
-    /// value does or no value comes next; offset() is then where that value begins.
+    /// Skips the next value and returns its text. Nothing if the text ends before the value does or no value comes
+    /// next; offset() is then where that value begins.
     [[nodiscard]] std::optional<std::string_view> value();
 
 private:

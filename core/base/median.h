@@ -13,8 +13,8 @@ namespace bubblescope {
 
 namespace detail {
 
-/// Moves those of which `before` is true before all else; returns how many that are. Every value is moved, so that the
-/// processor has no branch to guess, which it would get wrong every other time.
+/// Moves the elements for which `before` is true to the front; returns their number. Every element is moved, so that
+/// there is no branch for the processor to mispredict half of the time.
 template <class T, class Before>
 [[nodiscard]] std::size_t partitionInPlace(std::span<T> values, Before before) {
     std::size_t below = 0;
@@ -27,7 +27,7 @@ template <class T, class Before>
     return below;
 }
 
-/// Two values of which the first hopefully lies shortly before the one at `place` in order, and the second behind it.
+/// Two values that probably enclose the one at `place` in sorted order, closely.
 template <class T>
 [[nodiscard]] std::pair<T, T> guessAround(std::span<const T> values, std::size_t place) {
     constexpr std::size_t kMost = 63;
@@ -43,13 +43,13 @@ template <class T>
 
 } // namespace detail
 
-/// As std::nth_element: afterwards the value at `place` is the one that sorting would put there, none before it is
-/// greater and none behind it less. Returns a place not behind that: what lies before it is no greater than what lies
-/// behind it. Several times as fast on long lists in no order; linear, but for adverse ones.
+/// Like std::nth_element: afterwards the value at `place` is the one that sorting would put there, none before it is
+/// greater and none after it is less. Returns a place up to that one: no value before it is greater than any value
+/// after it. Several times as fast on long unsorted lists; linear except for adverse input.
 template <class T>
 std::size_t nthElement(std::span<T> values, std::size_t place) {
     constexpr std::size_t kFew = 48;
-    constexpr int kMaxRounds = 24; // each leaves about a quarter, unless values are adverse
+    constexpr int kMaxRounds = 24; // each leaves about a quarter, except for adverse input
     std::size_t begin = 0;
     std::size_t end = values.size();
     const auto sort = [&](auto before) {
@@ -66,7 +66,7 @@ std::size_t nthElement(std::span<T> values, std::size_t place) {
             (place >= middle ? begin : end) = middle;
         } else if (above > begin) {
             begin = above;
-        } else { // many are equal to the least
+        } else { // many values equal the smallest
             const std::size_t least = sort([high](T value) { return !(high < value); });
             if (place < least) return begin;
             begin = least;
@@ -78,14 +78,14 @@ std::size_t nthElement(std::span<T> values, std::size_t place) {
     return begin;
 }
 
-/// Middle value (the upper one of two); 0 of none. Leaves the values in another order.
+/// The middle value (the upper one of two); 0 for an empty list. Reorders the values.
 [[nodiscard]] inline TimeNs medianInPlace(std::span<TimeNs> values) {
     if (values.empty()) return TimeNs{0};
     nthElement(values, values.size() / 2);
     return values[values.size() / 2];
 }
 
-/// The same.
+/// The same on a copy.
 [[nodiscard]] inline TimeNs median(std::vector<TimeNs> values) {
     return medianInPlace(values);
 }

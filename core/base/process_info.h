@@ -7,20 +7,20 @@
 
 namespace bubblescope {
 
-/// A process, the host that it runs on, and the clock that its recorded times count on.
+/// A process, its host, and the clock of its recorded times.
 struct ProcessInfo {
-    std::string host{};  ///< name
-    std::string clock{}; ///< CLOCK_MONOTONIC of a machine from one boot to the next: equal names, equal clocks
+    std::string host{};  ///< host name
+    std::string clock{}; ///< CLOCK_MONOTONIC of one machine since one boot: equal names mean equal clocks
     std::int64_t pid = 0;
-    std::string pids{};    ///< the PID namespace of `pid`: containers of one machine have their own
-    std::string program{}; ///< name
-    std::string device{};  ///< identifies the hardware across reboots, such as a GPU's UUID; may be empty
+    std::string pids{};    ///< the PID namespace of `pid`: containers on one machine have different ones
+    std::string program{}; ///< program name
+    std::string device{};  ///< identifies the hardware across reboots, such as the UUID of a GPU; may be empty
 };
 
-/// This process. What the system does not tell stays empty.
+/// This process. Fields that the system does not report stay empty.
 [[nodiscard]] ProcessInfo thisProcess();
 
-/// CLOCK_MONOTONIC and CLOCK_REALTIME, read at one moment.
+/// CLOCK_MONOTONIC and CLOCK_REALTIME, read at the same moment.
 struct ClockPair {
     TimeNs monotonic{0};
     TimeNs realtime{0};

@@ -10,7 +10,7 @@ namespace bubblescope {
 
 namespace {
 
-// The first byte of the root's messages. kDismissed is the last one and has no further bytes.
+// The first byte of the root's messages. kDismissed is the last message and consists of this byte only.
 constexpr char kDismissed = 'd';
 constexpr char kRequest = 'q';
 
@@ -52,7 +52,7 @@ Result<std::string> handled(const RequestHandler& handle, std::string_view reque
 } // namespace
 
 Coordinator::~Coordinator() {
-    (void)team_.broadcast(std::string(1, kDismissed)); // nobody is left to dismiss in a team that failed
+    (void)team_.broadcast(std::string(1, kDismissed)); // in a failed team there is nobody left to dismiss
 }
 
 Result<std::vector<std::string>> Coordinator::ask(const std::string& request, const RequestHandler& own) {

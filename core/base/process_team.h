@@ -10,8 +10,8 @@
 namespace bubblescope {
 
 /// Processes that cooperate on one job and exchange byte strings of any length. All members make the same calls in the
-/// same order, from one thread each; a call returns once this member's part is done. After an error the team is
-/// unusable: the other members get an error as well where they can be reached, or are ended by whoever started them.
+/// same order, each from one thread; a call returns once this member's part is done. After an error the team is
+/// unusable: the other members get an error too if they can be reached, or are terminated by whoever started them.
 /// Errors: Run.
 class ProcessTeam {
 public:
@@ -24,20 +24,20 @@ public:
     [[nodiscard]] virtual int size() const = 0;
     [[nodiscard]] bool isRoot() const { return rank() == 0; }
 
-    /// Returns the root's bytes on all members; those of the others are ignored.
+    /// Returns the root's bytes on all members; the arguments of the others are ignored.
     [[nodiscard]] virtual Result<std::string> broadcast(std::string bytes) = 0;
-    /// Returns every member's bytes by rank on the root; nothing on the others.
+    /// On the root, returns the bytes of all members by rank; on the others, nothing.
     [[nodiscard]] virtual Result<std::vector<std::string>> gather(std::string bytes) = 0;
-    /// `to` has one entry for each member; returns what each member sent to this one, by rank.
+    /// `to` has one entry per member; returns what each member sent to this one, by rank.
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(std::vector<std::string> to) = 0;
 };
 
-/// Answers a request; both are bytes.
+/// Answers a request; both are byte strings.
 using RequestHandler = std::function<Result<std::string>(std::string_view request)>;
 
 /// Makes the root the coordinator of a team: it sends requests to all members, itself included, and dismisses them when
-/// it is destroyed, also by an exception. The others serve(). So whatever goes wrong on the root, no member keeps
-/// waiting.
+/// it is destroyed, also by an exception. The others call serve(). So no member keeps waiting when something fails on
+/// the root.
 class Coordinator {
 public:
     /// On the root; `team` must outlive this object.
@@ -48,11 +48,11 @@ public:
 
     [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(team_.size()); }
 
-    /// Returns the members' answers by rank; `own` answers for the root. Error: that of the first member that has one.
+    /// Returns the members' answers by rank; `own` answers for the root. Error: that of the first member that failed.
     [[nodiscard]] Result<std::vector<std::string>> ask(const std::string& request, const RequestHandler& own);
 
-    /// On the other members: handles requests until dismissed. Exceptions of `handle` become errors of the root's
-    /// ask().
+    /// On the other members: handles requests until dismissed. Exceptions thrown by `handle` become errors of the
+    /// root's ask().
     [[nodiscard]] static Status serve(ProcessTeam& team, const RequestHandler& handle);
 
 private:

@@ -8,18 +8,17 @@
 
 namespace bubblescope {
 
-/// How long a job that counts bytes will still take, by how fast it was of late: speeds count the less the longer ago
-/// they are (half as much after a second and a half), so that a slow stage tells soon and a hiccup does not.
+/// Estimates the remaining time of a job that counts bytes. Speeds are weighted by age (by half after a second and a
+/// half), so that a slow stage shows soon and a hiccup does not.
 class ProgressEstimate {
 public:
-    /// To be called a few times a second. `now` comes from any clock that only goes forward; `total` is 0 while
-    /// unknown.
+    /// Call a few times a second. `now` comes from any monotonic clock; `total` is 0 while unknown.
     void observe(TimeNs now, std::uint64_t done, std::uint64_t total);
 
     [[nodiscard]] std::uint64_t done() const { return done_; }
     [[nodiscard]] std::uint64_t total() const { return total_; }
     [[nodiscard]] bool readAll() const { return total_ > 0 && done_ >= total_; }
-    /// Nothing in the first half second, while nothing moves, and where the total is unknown.
+    /// Nothing in the first half second, while nothing progresses, and when the total is unknown.
     [[nodiscard]] std::optional<TimeNs> remaining() const;
 
     /// For people: "312 of 1024 MB, about 3 s left"; "putting in order" once all is read.
@@ -33,7 +32,7 @@ private:
     double speed_ = 0; ///< bytes per nanosecond
 };
 
-/// A rough time for people: "1 s", "40 s", "3 min", "2 h"; rounded up, so that it is not too good.
+/// A rough time for people: "1 s", "40 s", "3 min", "2 h"; rounded up.
 [[nodiscard]] std::string roughTime(TimeNs time);
 
 } // namespace bubblescope

@@ -7,23 +7,23 @@
 
 namespace bubblescope {
 
-/// What went wrong, in the terms a caller has to act on. The command line turns each into an exit code.
+/// What went wrong, in terms that callers act on. The command line maps each kind to an exit code.
 enum class ErrorKind {
     Usage,     ///< the request itself makes no sense (exit code 2)
     Input,     ///< a file or stream is unreadable or invalid (exit code 3)
-    Run,       ///< a run that was started failed (exit code 4)
+    Run,       ///< a started run failed (exit code 4)
     Cancelled, ///< the user or a newer request stopped the work; nothing to report
 };
 
-/// The one error type. User-facing: `message` says what, `where` names the file and the place in it
-/// (may be empty), `hint` says what to do about it (may be empty).
+/// The one error type. User-facing: `message` is what happened, `where` names the file and the place in it (may be
+/// empty), `hint` is what to do about it (may be empty).
 struct Error {
     ErrorKind kind = ErrorKind::Input;
     std::string message;
     std::string where;
     std::string hint;
 
-    /// "where: message (hint)", leaving out what is empty.
+    /// "where: message (hint)", omitting empty parts.
     [[nodiscard]] std::string text() const;
 };
 
@@ -32,11 +32,11 @@ struct Error {
 [[nodiscard]] Error runError(std::string message, std::string hint = {});
 [[nodiscard]] Error cancelledError();
 
-/// 0 is reserved for success, 1 for a finding that `--fail-on` asked to fail on.
+/// 0 is reserved for success, 1 for a finding that `--fail-on` selects.
 [[nodiscard]] int exitCode(ErrorKind kind);
 
-/// A value or the Error that prevented it. No exceptions cross a module's border; those of third-party
-/// libraries are caught where the library is called. There is no implicit bool: say `ok()`.
+/// A value or the Error that prevented it. No exceptions cross a module border; those of third-party libraries are
+/// caught at the call. There is no implicit bool: use `ok()`.
 template <class T>
 class [[nodiscard]] Result {
 public:
@@ -71,7 +71,7 @@ private:
     std::variant<T, Error> state_;
 };
 
-/// Success or an Error, for functions that have nothing to return.
+/// Success or an Error, for functions without a return value.
 template <>
 class [[nodiscard]] Result<void> {
 public:
@@ -100,7 +100,7 @@ using Status = Result<void>;
 #define BUBBLESCOPE_CONCAT_IMPL(a, b) a##b
 #define BUBBLESCOPE_CONCAT(a, b) BUBBLESCOPE_CONCAT_IMPL(a, b)
 
-/// Evaluates a Status or Result and returns its error from the enclosing function, if it has one.
+/// Evaluates a Status or Result and returns its error, if any, from the enclosing function.
 #define BUBBLESCOPE_TRY(expression)                                                 \
     do {                                                                            \
         auto bubblescope_status = (expression);                                     \

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 class Sentence;
 
-/// What fills a place of a pattern. Refers to what it was made from; say() makes them, nobody else needs to.
+/// An argument of a pattern. Refers to its source; created implicitly by say() only.
 class SentenceArgument {
 public:
     enum class Kind : std::uint8_t { Signed, Unsigned, Real, Text, Nested };
@@ -31,7 +31,7 @@ public:
     SentenceArgument(const char* text) : SentenceArgument(std::string_view(text)) {}        // NOLINT
     SentenceArgument(const Sentence& sentence) : kind_(Kind::Nested), nested_(&sentence) {} // NOLINT
 
-    /// By a format in fmt's syntax, without its colon and braces.
+    /// Formats the number; `format` is in fmt's syntax, without colon and braces.
     [[nodiscard]] Sentence formatted(std::string_view format) const;
 
 private:
@@ -42,8 +42,8 @@ private:
     const Sentence* nested_ = nullptr;
 };
 
-/// A pattern in fmt's syntax that is known at compile time and fits its arguments: their number, in their order
-/// ("{}", "{:.1f}", never "{0}"), formats for numbers only. Without arguments it holds no braces.
+/// A pattern in fmt's syntax, checked against its arguments at compile time: their number, in order ("{}", "{:.1f}",
+/// never "{0}"), formats for numbers only. A pattern without arguments contains no braces.
 template <class... Arguments>
 class SentencePattern {
 public:
@@ -79,31 +79,30 @@ private:
     std::string_view text_;
 };
 
-/// Something said to people, in English and with what it takes to say it in another language: its pattern and what
-/// fills the pattern's places, as texts or sentences again. Core knows English alone; the desktop app translates.
-/// Copies are cheap but for the text.
+/// A message to users in English, with what is needed to translate it: its pattern and its arguments, which are texts
+/// or sentences again. Core knows English alone; the desktop app translates. Cheap to copy except for the text.
 class Sentence {
 public:
     Sentence() = default;
-    /// What is the same in all languages, or came from elsewhere: names, numbers, formulas, what a system reports.
-    /// Literals do not turn into sentences by themselves: they go through say(), so that none stays English unseen.
+    /// Text that is the same in all languages or comes from elsewhere: names, numbers, formulas, system messages.
+    /// Literals do not convert: they go through say(), so that none stays English unnoticed.
     Sentence(std::string text) : text_(std::move(text)) {} // NOLINT(google-explicit-constructor)
     Sentence(std::string_view pattern, std::span<const SentenceArgument> arguments);
 
-    /// A word or name out of a table of ours, to be translated; it must last as long as the program.
+    /// A translatable word or name from a static table; `name` must outlive the program's use of it.
     [[nodiscard]] static Sentence term(std::string_view name);
 
     [[nodiscard]] const std::string& text() const { return text_; } ///< in English
     [[nodiscard]] bool empty() const { return text_.empty(); }
 
-    /// Empty of what is not to be translated, and of several sentences said in one go: then the arguments are these.
+    /// Empty for text that is not translated and for concatenated sentences, whose parts are then the arguments.
     [[nodiscard]] std::string_view pattern() const { return pattern_; }
     [[nodiscard]] std::span<const Sentence> arguments() const;
 
-    /// Goes on with another one, as it is: blanks and commas between them are theirs.
+    /// Appends a sentence without a separator.
     Sentence& operator+=(const Sentence& more);
 
-    /// The same words, however they came about.
+    /// Equal texts, however they were built.
     friend bool operator==(const Sentence& a, const Sentence& b) { return a.text_ == b.text_; }
 
 private:
@@ -114,8 +113,8 @@ private:
     std::shared_ptr<const std::vector<Sentence>> arguments_;
 };
 
-/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, and can be said in other languages. Times and the
-/// like come as texts; core's own words (causes, positions) as Sentence::term(), lest they stay English.
+/// say("rank {} takes {}", 3, formatTime(time)): like fmt::format, but translatable. Times and the like are passed as
+/// texts; core's own words (causes, positions) as Sentence::term(), or they would stay English.
 template <class... Arguments>
 [[nodiscard]] Sentence say(std::type_identity_t<SentencePattern<std::decay_t<Arguments>...>> pattern,
                            const Arguments&... arguments) {
@@ -123,12 +122,12 @@ template <class... Arguments>
     return {pattern.text(), given};
 }
 
-/// sayCounted("{} step", "{} steps", 2). Translations are found by the pattern for many; languages that need more forms
-/// than that have to ask for the number themselves.
+/// sayCounted("{} step", "{} steps", 2). Translations are keyed by the plural pattern; languages with more plural forms
+/// derive them from the number.
 [[nodiscard]] Sentence sayCounted(SentencePattern<std::uint64_t> one, SentencePattern<std::uint64_t> many,
                                   std::uint64_t count);
 
-/// "a, b, c", by the pattern "{}, {}".
+/// "a, b, c", built by the pattern "{}, {}".
 [[nodiscard]] Sentence sayListed(std::span<const Sentence> parts);
 
 } // namespace bubblescope

@@ -12,10 +12,10 @@
 
 namespace bubblescope {
 
-/// A new folder under the system's folder for temporary files, removed with all that is in it when this is destroyed.
+/// A new folder under the system's temporary folder, removed with its contents by the destructor.
 class TemporaryFolder {
 public:
-    /// The folder's name begins with `prefix`. Error: `failure`.
+    /// The folder's name begins with `prefix`. On failure returns `failure`.
     [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix, Error failure) {
         std::error_code code;
         std::string path = (std::filesystem::temp_directory_path(code) / (std::string(prefix) + "-XXXXXX")).string();

@@ -22,7 +22,8 @@ std::string pluralize(std::size_t count, std::string_view noun) {
 }
 
 char32_t takeCodePoint(std::string_view& text) {
-    constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000}; // by length: less is an overlong form
+    constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000}; // by length; a smaller code point is an
+                                                                             // overlong form
     const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(0);
     if (first < 0x80) {

@@ -11,10 +11,10 @@ namespace bubblescope {
 
 // ---- Numbers in text -------------------------------------------------------------------------------------
 
-/// Removes the number at the beginning of `text` and returns it. Nothing, and `text` unchanged, if there is none or
-/// `Number` cannot hold it. As std::from_chars: no blanks or plus sign before it, a minus sign for signed types only,
-/// '.' as the decimal point whatever the locale. `format` may be a base (integers) or std::chars_format (floating
-/// point).
+/// Removes the number at the beginning of `text` and returns it. Nothing, and `text` unchanged, if there is none or it
+/// does not fit into `Number`. As for std::from_chars, there is no leading blank or plus sign, a minus sign for signed
+/// types only, and '.' is the decimal point in every locale. `format` may be a base (integers) or std::chars_format
+/// (floating point).
 template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> takeNumber(std::string_view& text, Format... format) {
     Number number{};
@@ -24,14 +24,14 @@ template <class Number, class... Format>
     return number;
 }
 
-/// The number that `text` consists of, as takeNumber(). Nothing if other characters follow.
+/// The number that is the whole of `text`, as for takeNumber(). Nothing if other characters follow.
 template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> parseNumber(std::string_view text, Format... format) {
     const std::optional<Number> number = takeNumber<Number>(text, format...);
     return text.empty() ? number : std::nullopt;
 }
 
-/// A fraction of one for people: "12.3 %".
+/// Formats a fraction for people: "12.3 %".
 [[nodiscard]] std::string formatPercent(double fraction, int decimals = 1);
 
 /// "1 step", "2 steps"; for nouns whose plural ends in "s".
@@ -39,15 +39,16 @@ template <class Number, class... Format>
 
 // ---- UTF-8 and XML ---------------------------------------------------------------------------------------
 
-/// U+FFFD, which stands for bytes that are not valid UTF-8.
+/// U+FFFD, which replaces invalid UTF-8.
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
-/// Removes one code point from the front of `text`, which must not be empty, and returns it. Invalid UTF-8 (RFC 3629,
-/// section 4: also surrogates, overlong forms and values beyond U+10FFFF) gives kReplacementCharacter for one byte.
+/// Removes one code point from the front of `text`, which must not be empty, and returns it. For invalid UTF-8 (RFC
+/// 3629, section 4: also surrogates, overlong forms and values beyond U+10FFFF) it removes one byte and returns
+/// kReplacementCharacter.
 [[nodiscard]] char32_t takeCodePoint(std::string_view& text);
 
 /// Replaces every byte that is not part of valid UTF-8 by '?', so that offsets do not change. Returns the number of
-/// bytes replaced.
+/// replaced bytes.
 std::size_t replaceInvalidUtf8(char* text, std::size_t size);
 
 /// Escapes text for use between tags and in quoted attributes of XML and HTML. Characters that XML cannot hold (control

@@ -9,12 +9,11 @@
 
 namespace bubblescope {
 
-/// The one time type: integer nanoseconds. Used for durations and for instants, which count from the
-/// origin their owner states (a trace's clock, a step's begin). Doubles appear only in statistics and
-/// at the pixel edge.
+/// The one time type: integer nanoseconds. Used for durations and for instants, which count from the origin that their
+/// owner states (a trace's clock, a step's begin). Doubles appear only in statistics and at the pixel edge.
 using TimeNs = std::chrono::duration<std::int64_t, std::nano>;
 
-/// The time from `start` up to `end`, which is not part of it.
+/// The half-open interval [start, end).
 struct TimeInterval {
     TimeNs start{0};
     TimeNs end{0};
@@ -22,23 +21,24 @@ struct TimeInterval {
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Negative times, other units,
-/// trailing characters and values beyond int64 nanoseconds are usage errors. Fractions finer than a
-/// nanosecond are refused too: a time that cannot be represented is not silently rounded.
+/// Parses "1.5ms", "800us", "20ns", "2s"; a bare "0" needs no unit. Negative times, other units, trailing characters
+/// and values beyond int64 nanoseconds are usage errors, and so are fractions of a nanosecond: no time is rounded
+/// silently.
 [[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
 
-/// `part` as a share of `whole`; none of nothing.
+/// `part` as a fraction of `whole`; 0 if `whole` is 0.
 [[nodiscard]] inline double shareOf(TimeNs part, TimeNs whole) {
     return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
 }
 
-/// For people: three significant decimals in the unit that fits ("1.500 ms", "165.000 ms", "820 ns").
+/// For people: three decimals in a fitting unit ("1.500 ms", "165.000 ms", "820 ns").
 [[nodiscard]] std::string formatTime(TimeNs time);
 
 /// Like formatTime, with an explicit sign for differences ("+0.012 ms", "-3 ns", "0 ns").
 [[nodiscard]] std::string formatTimeDelta(TimeNs time);
 
-/// A recorded exchange: `asker` sends at t0, `replier` gets it at t1 and answers at t2, `asker` has the answer at t3.
+/// A recorded message exchange: `asker` sends at t0, `replier` receives at t1 and answers at t2, `asker` receives the
+/// answer at t3.
 struct Ping {
     int asker = 0;
     int replier = 0;

@@ -19,10 +19,10 @@
 
 namespace bubblescope {
 
-// Values as bytes, for other processes of the same program on the same kind of machine: not a file format. A struct
-// travels once there is `template <class Wire> void fields(Wire& wire, ItsType& value)` beside it, which calls wire()
-// with all its members. Bind them with `auto& [a, b] = value`: then a member that is added does not compile until it
-// travels too.
+// Serialization for other processes of the same program on the same kind of machine: not a file format. A struct
+// becomes serializable by a function `template <class Wire> void fields(Wire& wire, ItsType& value)` beside it, which
+// calls wire() with all members. Bind them with `auto& [a, b] = value`: then a new member does not compile until it is
+// serialized too.
 
 /// Appends values to bytes.
 class WireWriter {
@@ -31,7 +31,7 @@ public:
     void operator()(const T&... values) {
         (put(values), ...);
     }
-    /// Bytes as they are, such as a matrix's; the reader must know how many.
+    /// Raw bytes, such as those of a matrix; the reader must know their number.
     void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -41,7 +41,7 @@ private:
         if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
             raw(&value, sizeof value);
         } else {
-            fields(*this, const_cast<T&>(value)); // one function for both directions; nothing is changed here
+            fields(*this, const_cast<T&>(value)); // one function serves both directions; nothing is modified here
         }
     }
     template <class Rep, class Period>
@@ -88,7 +88,7 @@ private:
     std::string bytes_;
 };
 
-/// Reads them back in the same order. Beyond the end all values are their defaults, and failed() tells.
+/// Reads values back in the same order. Beyond the end all values are defaults and failed() is true.
 class WireReader {
 public:
     explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -97,12 +97,12 @@ public:
     void operator()(T&... values) {
         (get(values), ...);
     }
-    /// So many bytes as they are; nothing is copied beyond the end.
+    /// Reads `count` raw bytes; copies nothing if fewer are left.
     void block(void* to, std::size_t count) {
         if (have(count) && count != 0) std::memcpy(to, take(count).data(), count);
     }
     [[nodiscard]] std::size_t left() const { return rest_.size(); }
-    /// What was read makes no sense.
+    /// Marks the input as malformed.
     void reject() { failed_ = true; }
     [[nodiscard]] bool failed() const { return failed_; }
     [[nodiscard]] bool done() const { return !failed_ && rest_.empty(); }
@@ -169,7 +169,7 @@ private:
         }
     }
 
-    /// How many of at least `least` bytes each follow.
+    /// The number of following elements, which take at least `least` bytes each.
     [[nodiscard]] std::size_t length(std::size_t least) {
         std::uint64_t count = 0;
         get(count);
@@ -191,7 +191,7 @@ void fields(Wire& wire, Error& value) {
     auto& [kind, message, where, hint] = value;
     wire(kind, message, where, hint);
 }
-/// Other processes print sentences, in English: the text is all that travels.
+/// Other processes print sentences in English only, so only the text is sent.
 inline void fields(WireWriter& wire, const Sentence& value) {
     wire(value.text());
 }

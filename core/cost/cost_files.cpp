@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::int64_t kMaxIds = std::numeric_limits<std::int32_t>::max();
 
-/// Longer than any op, and short enough for sums not to overflow.
+/// Longer than any op, and short enough that sums do not overflow.
 constexpr TimeNs kLongestTime{std::numeric_limits<std::int64_t>::max() / 16};
 
 Result<TimeNs> boundedTime(const Json& object, const std::string& key, TimeNs otherwise, const InputPlace& place) {

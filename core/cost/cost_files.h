@@ -10,11 +10,11 @@
 
 namespace bubblescope {
 
-// Files, written by a user or a tool, for costs that options cannot express. Each is a JSON object, or CSV
-// with the named fields as its header. A time is text with a unit ("forward": "5ms") or, under a name ending
-// in _ns, a whole number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, so that a typing mistake is
-// not ignored. Errors are of kind Input and name the file and the place. Each can also be read from a text; `where` is
-// then the name of its file.
+// Files, written by a user or a tool, for costs that options cannot express. Each is a JSON object, or CSV with the
+// field names as its header. A time is text with a unit ("forward": "5ms") or, under a name ending in _ns, a whole
+// number of nanoseconds ("forward_ns": 5000000). Unknown names are errors, so that no typing mistake goes unnoticed.
+// Errors are of kind Input and name the file and the place. Each can also be parsed from a string; `where` is then the
+// name of its file.
 
 /// Times of each stage, from stage 0:
 ///

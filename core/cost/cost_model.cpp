@@ -94,7 +94,7 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
         if (link.bytes_per_second) bandwidth = link.bytes_per_second;
     }
     const std::int64_t bytes = payload == Payload::Activation ? transfers.activation_bytes : transfers.gradient_bytes;
-    // A longer latency overflows in a timeline too, where that is detected; here it must not overflow.
+    // Times at this limit overflow in a timeline, where that is detected; the sum here must not overflow.
     latency = std::min(latency, TimeNs{std::numeric_limits<std::int64_t>::max() / 2});
     return bandwidth ? latency + transmissionTime(bytes, *bandwidth) : latency;
 }

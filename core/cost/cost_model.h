@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// When a rank continues after a send. simulate.h defines the times of each mode.
+/// When a rank continues after a send. simulate.h defines the timing of each mode.
 enum class SendMode : std::uint8_t {
     Asynchronous, ///< at once: the send costs the rank nothing
     Blocking,     ///< when the other rank has posted the receive; sends and receives one after another
@@ -24,9 +24,9 @@ enum class SendMode : std::uint8_t {
 [[nodiscard]] std::string_view sendModeName(SendMode mode); ///< "async", "blocking", "paired", "batched"
 [[nodiscard]] std::optional<SendMode> sendModeFromName(std::string_view name);
 
-/// Which of a rank's transfers share a communication stream, in which each starts when the one before it has ended.
+/// Which of a rank's transfers share a communication stream, on which transfers run one after another.
 enum class CommStreams : std::uint8_t {
-    Unlimited,    ///< none: every transfer starts as soon as it can
+    Unlimited,    ///< none: every transfer starts as soon as possible
     PerDirection, ///< the transfers that a rank sends in one direction: its activations; its gradients
     PerLink,      ///< the transfers from one rank to one other
     PerRank,      ///< all transfers that a rank sends
@@ -35,7 +35,7 @@ enum class CommStreams : std::uint8_t {
 [[nodiscard]] std::string_view commStreamsName(CommStreams streams); ///< "unlimited", "direction", "link", "rank"
 [[nodiscard]] std::optional<CommStreams> commStreamsFromName(std::string_view name);
 
-/// The properties of one link, where they differ from the usual ones; fields that are not given do not differ.
+/// The properties of one link where they differ from the defaults; empty fields do not differ.
 struct Link {
     Rank from;
     Rank to;
@@ -43,8 +43,8 @@ struct Link {
     std::optional<std::int64_t> bytes_per_second;
 };
 
-/// The costs of transfers between ranks besides CostModel::comm, their latency, and how they queue. The default
-/// adds nothing to the latency.
+/// The costs of transfers between ranks beyond the latency CostModel::comm, and how transfers queue. By default there
+/// are none.
 struct TransferModel {
     std::int64_t activation_bytes = 0;            ///< of one transfer that feeds an F
     std::int64_t gradient_bytes = 0;              ///< of one that feeds a B or I
@@ -54,7 +54,7 @@ struct TransferModel {
     SendMode sends = SendMode::Asynchronous;
     bool on_compute_stream = false; ///< a sender's next op waits until the transfer has ended
 
-    /// True if every transfer takes CostModel::comm and costs its ranks no other time.
+    /// True if every transfer takes CostModel::comm and occupies no rank.
     [[nodiscard]] bool plain() const;
 };
 
@@ -74,8 +74,8 @@ struct OpTimes {
     [[nodiscard]] TimeNs of(OpKind kind) const;
 };
 
-/// The memory that the ops of one chunk take on a rank and free again, in any one unit: bytes, or halves of an
-/// activation as by default. The two gradients together free the memory that the forward takes.
+/// The memory that the ops of one chunk allocate and free on a rank, in any one unit: bytes, or by default halves of an
+/// activation. The two gradients together free what the forward allocates.
 struct ActivationSizes {
     std::int64_t forward = 2;     ///< taken by a forward
     std::int64_t input_grad = 1;  ///< freed by its input gradient
@@ -88,9 +88,9 @@ struct CostModel {
     std::vector<OpTimes> stages;      ///< per global stage; empty, or one entry per stage
     std::optional<TimeNs> overlapped; ///< an overlapped pair of two ops; their sum if not given
     TimeNs comm{0};                   ///< one-way latency of a transfer between different ranks
-    TransferModel transfers;          ///< costs of transfers besides their latency
+    TransferModel transfers;          ///< costs of transfers beyond their latency
     /// Measured times of single ops and transfers, which take precedence; null = none. An overlapped pair takes the
-    /// longer of its two halves' times where either is known.
+    /// longer of its halves' times if either is known.
     std::shared_ptr<const MeasuredTimes> measured;
 
     [[nodiscard]] TimeNs opTime(OpKind kind, Stage stage) const {
@@ -102,7 +102,7 @@ struct CostModel {
 
     /// True if ops of a kind take one time everywhere.
     [[nodiscard]] bool equalStages() const { return stages.empty() && measured == nullptr; }
-    /// True if every transfer takes `comm` and costs its ranks no other time.
+    /// True if every transfer takes `comm` and occupies no rank.
     [[nodiscard]] bool plainTransfers() const { return transfers.plain() && measured == nullptr; }
 };
 

@@ -12,7 +12,7 @@ namespace bubblescope {
 std::size_t MeasuredTimes::Hash::operator()(const Key& key) const noexcept {
     std::uint64_t hash = 0;
     for (const std::int32_t part : {key.place, key.kind, key.microbatch, key.chunk, key.sequence}) {
-        // Odd multiplier with well-mixed high bits; the shift brings them down to where buckets are chosen.
+        // The odd multiplier mixes the high bits well; the shift moves them down to where buckets are chosen.
         hash = (hash ^ static_cast<std::uint32_t>(part)) * 0x9E3779B97F4A7C15U;
         hash ^= hash >> 29U;
     }

@@ -16,14 +16,13 @@ namespace bubblescope {
 class MeasuredTimes {
 public:
     /// The duration of every op in `step`, and of every transfer that has a Receive span. Simulating the step's order
-    /// with these times reproduces the step if each of its ops started as soon as its rank was free and its inputs had
-    /// arrived.
+    /// with these times reproduces the step if each op started as soon as its rank was free and its inputs had arrived.
     [[nodiscard]] static MeasuredTimes of(const StepTimeline& step);
 
     void setOp(Rank rank, const Op& op, TimeNs duration);
     void setTransfer(Payload payload, Microbatch microbatch, Stage stage, std::int32_t sequence, TimeNs duration);
 
-    /// Nothing where no time was set.
+    /// Nothing if no time was set.
     [[nodiscard]] std::optional<TimeNs> op(Rank rank, const Op& op) const;
     /// The time of the transfer that feeds `stage`, as in CommSpan.
     [[nodiscard]] std::optional<TimeNs> transfer(Payload payload, Microbatch microbatch, Stage stage,
@@ -53,12 +52,12 @@ private:
     TimeNs longest_{0};
 };
 
-/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage. Pairs are
-/// measured separately from ops that ran alone, since a half lasts as long as its pair; a kind that ran in pairs only
-/// gets the time of the pairs. `comm` is the median time of a receive.
+/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage. Overlapped pairs
+/// are measured separately from single ops, since a half lasts as long as its pair; a kind that ran in pairs only gets
+/// the time of the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
-/// The same with free transfers.
+/// The same with transfers that take no time.
 [[nodiscard]] CostModel typicalOpCosts(const StepTimeline& step);
 
 } // namespace bubblescope

@@ -15,12 +15,12 @@ namespace bubblescope {
 struct LayerSizes {
     std::int64_t parameters = 0;         ///< number of elements
     std::int64_t activation = 0;         ///< kept from the forward to the backward
-    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: the rest of
-                                         ///< `activation` and the tensors that I makes for W
-    std::int64_t forward_workspace = 0;  ///< on top, while its forward runs
-    std::int64_t backward_workspace = 0; ///< on top, while its backward, or a half of it, runs
+    std::int64_t until_weight_grad = 0;  ///< kept from I to W where the backward is split: the rest of `activation` and
+                                         ///< the tensors that I computes for W
+    std::int64_t forward_workspace = 0;  ///< additional, while its forward runs
+    std::int64_t backward_workspace = 0; ///< additional, while its backward, or a half of it, runs
 
-    /// Sizes add up; of the workspaces the larger is needed, since layers run one after another.
+    /// Adds sizes; takes the larger of the workspaces, since layers run one after another.
     LayerSizes& operator+=(const LayerSizes& other);
 };
 
@@ -49,7 +49,7 @@ struct TransformerShape {
     std::int64_t vocabulary = 0; ///< V; 0 = neither embedding nor head
     std::int64_t tp = 1;         ///< t, tensor-parallel ranks
     std::int64_t dtype_bytes = 2;
-    bool sequence_parallel = false; ///< tensors that tensor parallelism leaves whole are split along the sequence
+    bool sequence_parallel = false; ///< tensors that tensor parallelism does not split are split along the sequence
     bool swiglu = false;            ///< gated feed-forward, no biases, as Llama; else GELU with biases
     bool dropout = true;
     bool flash_attention = false; ///< attention scores are never kept
@@ -57,7 +57,7 @@ struct TransformerShape {
     enum class Recompute { None, Attention, Full } recompute = Recompute::None;
 };
 
-/// Sizes from a shape. Per token, with d bytes an element and r = t with sequence parallelism, else 1 (table 2 of
+/// Sizes from a shape. Per token, with d bytes per element and r = t with sequence parallelism, else 1 (table 2 of
 /// Korthikanti et al. 2022 is the case d = 2, f = 4h, GELU, dropout; for t = 1: 34h + 5as):
 ///
 ///     kept:          4dh/r                inputs of the two norms, of Q/K/V and of the feed-forward
@@ -68,12 +68,12 @@ struct TransformerShape {
 ///     from I to W:   4dh/r + (2dh + 2dh_kv)/t + 2df/t   inputs of the four matrix products and gradients of
 ///                                          their results (SwiGLU: 3df/t)
 ///
-/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al. 2023.
-/// Recomputed tensors are not kept; they are the backward's workspace instead, for one layer.
+/// For d = 2, f = 4h, r = t = 1 the latter is 32h, as in Qi et al. 2023. Recomputed tensors are not kept; for one layer
+/// they are the backward's workspace instead.
 ///
-/// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h,
-/// t = 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm,
-/// the inputs of both and 32-bit logits. Errors: Usage, when a size is missing or does not divide as it has to.
+/// Parameters: h(2h + 2h_kv)/t + 2hf/t (SwiGLU: 3hf/t), the norms, and with GELU the biases: 12h² + 13h for f = 4h, t =
+/// 1. First stage: an embedding of V·h/t parameters and dropout's mask. Last stage: as many parameters and a norm, the
+/// inputs of both and 32-bit logits. Errors: Usage, when a size is missing or is not divisible as required.
 [[nodiscard]] Result<ModelSizes> transformerSizes(const TransformerShape& shape);
 
 /// A JSON object with the fields of ModelSizes, or of TransformerShape under "transformer". Documented with an example
@@ -81,8 +81,8 @@ struct TransformerShape {
 [[nodiscard]] Result<ModelSizes> readModelSizes(const std::string& file);
 [[nodiscard]] Result<ModelSizes> modelSizesFrom(std::string_view text, const std::string& where);
 
-/// A model cut into the stages of a schedule. Where two pipelines share the ranks, each holds the whole model.
-/// Errors: Usage, when the layers cannot be cut so, or when they take more than an exbibyte.
+/// The memory of a model divided into the stages of a schedule. Where two pipelines share the ranks, each holds the
+/// whole model. Errors: Usage, when the layers cannot be divided this way or take more than an exbibyte.
 [[nodiscard]] Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule);
 
 } // namespace bubblescope

@@ -34,7 +34,7 @@ Status readFlag(const Json& object, const std::string& key, const InputPlace& pl
     return {};
 }
 
-/// Which of `names` a field holds; `value` stays where there is none.
+/// The one of `names` that a field holds; `value` is unchanged if the field is absent.
 Status readChoice(const Json& object, const std::string& key, std::initializer_list<std::string_view> names,
                   const InputPlace& place, std::size_t& value) {
     const auto found = object.find(key);

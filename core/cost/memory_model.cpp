@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-/// One slice's part of a size that is divided among all slices; the parts add up to it.
+/// One slice's part of a size that is divided among all slices; the parts sum to it.
 std::int64_t share(std::int64_t bytes, int slice, int slices) {
     return bytes / slices + (slice < bytes % slices ? 1 : 0);
 }

@@ -9,7 +9,7 @@ namespace bubblescope {
 
 namespace {
 
-/// A larger number is a typing mistake, and would fill the memory.
+/// A larger number is a typing mistake, and would exhaust the memory.
 constexpr std::int64_t kMaxSplitLayers = 10'000'000;
 
 } // namespace
@@ -79,7 +79,7 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
                     .input_grad = scaled(costs.times.input_grad),
                     .weight_grad = scaled(costs.times.weight_grad),
                     .optimizer = costs.times.optimizer};
-    // Rounding must not make a whole backward differ from its halves.
+    // Rounding must not make a whole backward differ from the sum of its halves.
     result.times.weight_grad = result.times.backward - result.times.input_grad;
     if (costs.overlapped) result.overlapped = scaled(*costs.overlapped);
     return result;

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// How many consecutive layers each stage holds, by global stage. Every stage holds at least one.
+/// The number of consecutive layers on each stage, by global stage. Every stage holds at least one.
 struct Partition {
     std::vector<int> layers_per_stage;
 
@@ -16,21 +16,21 @@ struct Partition {
     [[nodiscard]] std::vector<std::vector<int>> layers() const;
 };
 
-/// Into equal parts; a remainder makes the first stages longer by one layer each. `first_less` and
-/// `last_less` make room for the embedding and the output head: the first and the last stage get that
-/// many layers fewer than their part, as in torchtitan's options of that name. Errors: Usage.
+/// Splits layers evenly; a remainder goes to the first stages, one layer each. `first_less` and `last_less` make room
+/// for the embedding and the output head: the first and the last stage get that many layers fewer, as in torchtitan's
+/// options of that name. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionEvenly(int layers, int stages, int first_less = 0, int last_less = 0);
 
-/// The given number of layers on each rank (at least v), divided among the rank's chunks; a remainder goes to its
-/// first chunks: 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage. Errors: Usage.
+/// The given number of layers on each rank (at least v), divided among the rank's chunks; a remainder goes to its first
+/// chunks: 5 + 3 layers on p = 2, v = 2 are [0,1,2] [3,4] [5,6] [7] by stage. Errors: Usage.
 [[nodiscard]] Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement);
 
-/// Into how many chunks a rank's part of the model is cut. Where two pipelines share the ranks, those of one count.
+/// The number of chunks of a rank's part of the model. Where two pipelines share the ranks, those of one pipeline.
 [[nodiscard]] inline int chunksOfModel(const Schedule& schedule) {
     return schedule.vpp / routes(schedule.placement);
 }
 
-/// The costs when the same layers on a rank are cut into `now` chunks instead of `before`: all op times scale,
+/// The costs when the same layers on a rank are split into `now` chunks instead of `before`: all op times scale,
 /// transfers do not. Errors: Usage for times per stage, which do not apply to other stages.
 [[nodiscard]] Result<CostModel> recut(const CostModel& costs, int before, int now);
 

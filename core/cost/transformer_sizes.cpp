@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Products of shapes may exceed 64 bits before they are checked.
+/// Products of sizes may exceed 64 bits before they are checked.
 __extension__ using Wide = __int128;
 constexpr std::int64_t kMaxParameters = std::int64_t{1} << 60U;
 
@@ -94,7 +94,7 @@ public:
         return sizes;
     }
 
-    /// Some size is too large to be added up.
+    /// Some size is too large to be summed.
     [[nodiscard]] bool overflow() const { return overflow_; }
 
 private:

@@ -23,7 +23,7 @@ CheckedTensor resultOf(OpKind kind) {
     }
 }
 
-/// Different for all that is checked, and the same each time.
+/// Different for each checked number, and the same on every call.
 std::uint64_t madeUpDigest(const CheckRecord& check) {
     std::uint64_t value = 0;
     for (const std::int32_t part : {check.step, check.rank.value, static_cast<std::int32_t>(check.op.kind),
@@ -32,7 +32,7 @@ std::uint64_t madeUpDigest(const CheckRecord& check) {
     return value;
 }
 
-/// One element of the tensor had a bit flipped the first time.
+/// Makes a record in which one element of the tensor had a bit flipped in the first execution.
 void flipABit(CheckRecord& check) {
     check.outcome = CheckOutcome::Mismatch;
     check.verdict = Verdict::Transient;

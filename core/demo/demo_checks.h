@@ -9,8 +9,8 @@
 
 namespace bubblescope {
 
-/// What a run of these steps would have checked in its bubbles, where planChecks() puts the checks, with made-up
-/// digests. One on rank 2 finds a flipped bit in step 4 that is not there the next time. By rank and time.
+/// The checks that a run of these steps would have made in its bubbles, placed by planChecks(), with made-up digests.
+/// One on rank 2 finds a flipped bit in step 4 that does not recur. By rank and time.
 [[nodiscard]] std::vector<CheckRecord> demoChecks(std::span<const StepTimeline> steps, const CostModel& costs);
 
 } // namespace bubblescope

@@ -59,7 +59,7 @@ TimeNs scaled(TimeNs time, double by) {
     return TimeNs{static_cast<std::int64_t>(static_cast<double>(time.count()) * by)};
 }
 
-/// Every op of every step takes its stage's time, some per cent more or less.
+/// Every op of a step takes its stage's time, varied by a few per cent.
 Result<StepTimeline> simulateOneStep(const Schedule& schedule, const DemoPlan& plan, CostModel costs, Jitter& jitter) {
     MeasuredTimes times;
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
@@ -73,7 +73,7 @@ Result<StepTimeline> simulateOneStep(const Schedule& schedule, const DemoPlan& p
     return simulate(schedule, costs);
 }
 
-/// Puts a step behind those before it and closes it with the optimizer.
+/// Places a step after the previous ones and adds the optimizer ops.
 void place(StepTimeline& step, int index, TimeNs begin, Jitter& jitter) {
     step.index = index;
     moveTo(step, begin);
@@ -133,7 +133,7 @@ Result<DemoRun> makeDemo(std::string_view name) {
 
 Status writeDemo(std::string_view name, const std::filesystem::path& file) {
     BUBBLESCOPE_ASSIGN(const DemoRun run, makeDemo(name));
-    // Where this fails, so does the writing, which tells why.
+    // If this fails, so does the writing, which reports the reason.
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);
     return perfetto::writeTimeline(file, run.info, run.steps, run.checks);

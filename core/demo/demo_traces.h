@@ -12,32 +12,32 @@
 
 namespace bubblescope {
 
-/// A made-up run to look at before one has a trace of one's own. Simulated, so it is the same on every machine.
+/// A made-up run for users who have no trace yet. Simulated, so it is the same on every machine.
 struct DemoTrace {
     std::string_view name;  ///< for the command line and the file: "slow-last-stage"
     std::string_view title; ///< for people
-    std::string_view says;  ///< one sentence: what there is to see
+    std::string_view says;  ///< one sentence: what it shows
 };
 
-/// Raised when what a demo holds changes, so that files written before are not taken for it.
+/// Raised when the content of a demo changes, so that files written before are not taken for it.
 inline constexpr int kDemoEdition = 1;
 
-/// All there are, the simplest first.
+/// All demos, the simplest first.
 [[nodiscard]] std::span<const DemoTrace> demoTraces();
-/// Null if there is none of that name.
+/// Null if no demo has that name.
 [[nodiscard]] const DemoTrace* findDemoTrace(std::string_view name);
 
-/// What a demo's file holds.
+/// The content of a demo's file.
 struct DemoRun {
-    RunInfo info; ///< what makes it unlike a calm run stands in its `faults`
+    RunInfo info; ///< `faults` describes what makes it differ from an undisturbed run
     std::vector<StepTimeline> steps;
     std::vector<CheckRecord> checks; ///< by rank and time
 };
 
-/// Takes some milliseconds. Errors: Usage, naming the demos there are, for a name that none has.
+/// Takes some milliseconds. Errors: Usage, listing the demos, for an unknown name.
 [[nodiscard]] Result<DemoRun> makeDemo(std::string_view name);
 
-/// Writes a demo as a Perfetto trace, and the folders down to it. Errors: those of makeDemo(), and Input where the file
+/// Writes a demo as a Perfetto trace; creates missing folders. Errors: those of makeDemo(), and Input if the file
 /// cannot be written.
 [[nodiscard]] Status writeDemo(std::string_view name, const std::filesystem::path& file);
 

@@ -7,7 +7,7 @@
 
 namespace bubblescope {
 
-/// Numbers that look random and are the same everywhere, which those of the standard library's distributions are not.
+/// Pseudo-random numbers that are the same on every platform, unlike those of the standard library's distributions.
 class Jitter {
 public:
     explicit Jitter(std::string_view seed) {
@@ -17,11 +17,11 @@ public:
 
     [[nodiscard]] std::uint64_t bits() { return digest::mix(state_ += digest::kOdd); }
 
-    /// Between `middle` less `share` of it and `middle` plus `share` of it, the middle more often than the ends.
+    /// Between `middle` · (1 − `share`) and `middle` · (1 + `share`), the middle more often than the ends.
     [[nodiscard]] double around(double middle, double share) { return middle * (1 + share * (unit() + unit() - 1)); }
 
 private:
-    /// From 0 to below 1.
+    /// Uniform in [0, 1).
     [[nodiscard]] double unit() {
         constexpr double kScale = 1.0 / 9007199254740992.0; // 2^-53
         return static_cast<double>(bits() >> 11U) * kScale;

@@ -7,8 +7,8 @@ namespace bubblescope {
 namespace {
 
 struct ForeignFormat {
-    std::string_view begins;    ///< with these bytes, where they are known
-    std::string_view name_ends; ///< else
+    std::string_view begins;    ///< with these bytes, if known
+    std::string_view name_ends; ///< otherwise
     std::string_view way_out;
 };
 

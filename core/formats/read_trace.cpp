@@ -41,7 +41,7 @@ Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilde
                       std::string(wayOutFor(where, bytes.text())));
 }
 
-/// What one file gave; read apart from the others, so that problems of a file that is then not used do not mislead.
+/// The result of one file; kept separate, so that problems of a file that is not used in the end do not mislead.
 struct FilePart {
     TraceBuilder builder;
     DiagnosticLog log;
@@ -58,7 +58,7 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
     return {};
 }
 
-/// `order`: the file's place among all.
+/// `order`: the file's index among all.
 Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadProgress& progress) {
     LoadSketch* const sketch = progress.control().sketch;
     if (sketch != nullptr) part.builder.setSketch(&sketch->addPart(file.path.filename().string(), order));
@@ -68,7 +68,7 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
     return status;
 }
 
-/// Reads files side by side, a few ahead of the one that is taken next, and hands them over in order.
+/// Reads files in parallel, a few ahead of the one that is taken next, and returns them in order.
 class FileQueue {
 public:
     FileQueue(std::span<const InputFile> files, JobControl& control) : files_(files), control_(control) {

@@ -14,22 +14,22 @@
 
 namespace bubblescope {
 
-/// What reading a set of files gave.
+/// The result of reading a set of files.
 struct ReadTraces {
     std::shared_ptr<const Trace> trace;
     std::vector<Diagnostic> problems;
 };
 
-/// Reads files, and every trace file below folders, into one trace; files()[i] of the trace are in the
-/// order given, those of a folder by path. Formats are told by content, gzip is unpacked; a file's rank is
-/// its own statement or else the number after "rank" in its name. Below a folder, files of other kinds are
-/// passed over. A file that cannot be used is a diagnostic as long as another can. Progress counts the
-/// bytes of the files. Errors: Input, Cancelled.
+/// Reads files, and every trace file below folders, into one trace; files()[i] of the trace are in the given order,
+/// those of a folder by path. Formats are detected by content, compressed files are decompressed; a file's rank is
+/// stated in it or else the number after "rank" in its name. Below a folder, files of other kinds are skipped. An
+/// unusable file is a diagnostic as long as another one is usable. Progress counts the bytes of the files. Errors:
+/// Input, Cancelled.
 [[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 // The same in steps, for traces of which each process reads a part.
 
-/// What became of a file.
+/// The outcome of one file.
 struct FileOutcome {
     std::optional<Error> unusable;
     std::vector<Diagnostic> problems;
@@ -37,14 +37,14 @@ struct FileOutcome {
 
 /// Files that were read, ready to be finished.
 struct ReadFiles {
-    TraceBuilder builder; ///< has all of them, those that could not be used without a format
+    TraceBuilder builder; ///< has all of them, unusable ones without a format
     std::vector<FileOutcome> outcomes;
 };
 
-/// Reads files side by side. Progress counts their bytes. Error: Cancelled.
+/// Reads files in parallel. Progress counts their bytes. Error: Cancelled.
 [[nodiscard]] Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control);
 
-/// Logs what is wrong with a trace's files, in their order. Error: Input, if none of them could be used.
+/// Logs the problems of a trace's files, in their order. Error: Input, if none of them is usable.
 [[nodiscard]] Status judgeFiles(std::span<const InputFile> files, std::vector<FileOutcome> outcomes,
                                 DiagnosticLog& log);
 

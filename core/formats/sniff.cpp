@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
-// A Perfetto file may begin with bytes that read as white space and a brace ("\n{" opens a packet of 123
-// bytes), so what follows the brace decides.
+// A Perfetto file may begin with bytes that read as white space and a brace ("\n{" opens a packet of 123 bytes), so
+// what follows the brace decides.
 bool looksLikeJson(std::string_view bytes) {
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
     const std::size_t open = bytes.find_first_not_of(kSpace);
@@ -25,13 +25,13 @@ bool looksLikeJson(std::string_view bytes) {
     return allowed.find(bytes[next]) != std::string_view::npos;
 }
 
-/// Packets one after another as far as the beginning shows them. One alone says little: a text that begins with an
-/// empty line passes for one.
+/// Consecutive packets as far as the beginning shows them. One alone is weak evidence: a text that begins with an empty
+/// line looks like one.
 bool looksLikePerfetto(std::string_view bytes) {
     constexpr char kPacketTag = 0x0A;
     constexpr int kEnough = 16;
     for (int packets = 0; !bytes.empty() && packets < kEnough; ++packets) {
-        // What follows some good packets may be damaged: a power cut leaves zeros.
+        // Some good packets may be followed by damage: a power failure leaves zeros.
         if (bytes.front() != kPacketTag) return packets > 1 || (packets == 1 && bytes.front() == 0);
         std::uint64_t length = 0;
         std::size_t at = 1;

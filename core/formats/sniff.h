@@ -6,9 +6,8 @@ namespace bubblescope {
 
 enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, TorchtitanLog, ScheduleCsv, Unknown };
 
-/// Tells a file's format from its beginning. 256 bytes are enough but for logs, where the lines that matter may come
-/// later: within the first megabyte. Names of files are not looked at:
-/// traces travel under all sorts of them.
+/// Detects a file's format from its beginning. 256 bytes are enough except for logs, whose relevant lines may come
+/// later: within the first megabyte. File names are ignored: traces travel under all sorts of names.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
 
 } // namespace bubblescope

@@ -47,7 +47,7 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
     return a.size() - i < b.size() - j;
 }
 
-/// What a packed file's beginning unpacks to.
+/// The decompressed beginning of a compressed file.
 std::string unpackedBeginning(std::string_view packed) {
     JobControl control;
     LoadProgress progress(control, packed.size());
@@ -56,7 +56,7 @@ std::string unpackedBeginning(std::string_view packed) {
 }
 
 bool looksLikeTrace(const fs::path& file) {
-    if (isNotesFile(file)) return false; // what people wrote about the trace beside it
+    if (isNotesFile(file)) return false; // users' notes beside the trace
     std::ifstream stream(file, std::ios::binary);
     std::string beginning(std::size_t{64} << 10, '\0');
     stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));

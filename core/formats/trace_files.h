@@ -16,8 +16,8 @@ struct InputFile {
     std::uint64_t bytes = 0;
 };
 
-/// The files that paths name or hold. Below folders those whose content looks like a trace, sorted by path
-/// with numbers compared as numbers. Errors: Input for a path that does not exist and when nothing is left.
+/// The files that paths name or contain. Below folders those whose content looks like a trace, sorted by path with
+/// numbers compared as numbers. Errors: Input for a path that does not exist and if nothing is left.
 [[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
 
 /// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.

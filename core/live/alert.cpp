@@ -35,7 +35,7 @@ bool Alert::raise(const Message& message, TimeNs now) {
 
 bool Alert::start(const Message& message) {
     problem_.clear();
-    // A file in memory: the command may read it late or not at all, and nobody waits.
+    // A file in memory: the command may read it late or not at all, and nothing waits for it.
     const Descriptor input(::memfd_create("bubblescope-alert", MFD_CLOEXEC));
     const auto wanted = static_cast<ssize_t>(message.document.size());
     if (!input.isOpen() || ::write(input.get(), message.document.data(), message.document.size()) != wanted ||

@@ -13,30 +13,30 @@
 
 namespace bubblescope::live {
 
-/// Runs a user's command when something happens, at most once in a while for the same thing, and never waits for it.
+/// Runs a user's command on events, at most once in a while for the same identity, without waiting for it.
 ///
-/// The command gets what happened as a JSON document on its standard input, and in its environment BUBBLESCOPE_EVENT
-/// and what else is given. What it prints goes to standard error. One thread at a time.
+/// The command gets the event as a JSON document on its standard input, and BUBBLESCOPE_EVENT and other variables in
+/// its environment. Its output goes to standard error. One thread at a time.
 class Alert {
 public:
     struct Limits {
-        TimeNs same_again{std::chrono::minutes(5)}; ///< an alert of the same identity is not repeated before
-        int most = 20;                              ///< in as long a time, of all identities
-        int running = 8;                            ///< commands at a time
+        TimeNs same_again{std::chrono::minutes(5)}; ///< minimum time between alerts of the same identity
+        int most = 20;                              ///< maximum number of alerts, of all identities, in that time
+        int running = 8;                            ///< maximum number of concurrent commands
     };
     explicit Alert(std::string command, Limits limits) : command_(std::move(command)), limits_(limits) {}
 
     struct Message {
-        std::string identity; ///< equal for what is the same thing
+        std::string identity; ///< equal for alerts about the same thing
         std::vector<std::pair<std::string, std::string>> environment;
         std::string document;
     };
-    /// False where it was held back, which is counted, or the command could not be started.
+    /// False if it was suppressed, which is counted, or the command could not be started.
     bool raise(const Message& message, TimeNs now);
 
     [[nodiscard]] std::int64_t heldBack() const { return held_back_; }
-    [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last start; empty if none
-    /// Waits for commands that still run; for tests, and before the program ends.
+    [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last start; empty if it succeeded
+    /// Waits for running commands; for tests, and at the end of the program.
     void finish();
 
 private:

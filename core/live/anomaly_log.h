@@ -9,14 +9,14 @@
 
 namespace bubblescope::live {
 
-/// Which anomalies hold, and which of them are new. One that goes and comes back soon is the same. Bounded, whatever
-/// is found.
+/// Which anomalies hold, and which of them are new. One that disappears and soon returns is the same. Memory is
+/// bounded.
 class AnomalyLog {
 public:
-    /// `forget_after`: steps without an anomaly until it counts as new again.
+    /// `forget_after`: steps without an anomaly after which it counts as new again.
     explicit AnomalyLog(int forget_after) : forget_after_(forget_after) {}
 
-    /// What was found after a step, worst first. Returns those that are new.
+    /// Takes what was found after a step, worst first. Returns the new ones.
     std::vector<LiveAnomaly> update(std::vector<Anomaly> found, int step);
     /// What held at the last update, worst first.
     [[nodiscard]] const std::vector<LiveAnomaly>& current() const { return current_; }

@@ -9,8 +9,7 @@
 namespace bubblescope::live {
 namespace {
 
-/// Of the ranks that share a stage, or a part of a sequence, the first stands for all, as where the steps are put
-/// together.
+/// Of the ranks that share a stage, or a part of a sequence, the first represents all, as in recognition.
 std::optional<std::pair<int, int>> placeInPipeline(const RankPlaces& places, int rank) {
     const auto known = places.ranks.find(rank);
     if (known == places.ranks.end()) return std::nullopt;
@@ -66,12 +65,13 @@ void CapturedJob::restart() {
 std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
     settled_ = settled;
     places_ = run.places;
-    std::map<int, std::vector<StepTimeline>> steps; // replicas together
+    std::map<int, std::vector<StepTimeline>> steps; // all replicas of a step
     for (const StepTimeline& step : run.steps)
         steps[step.index].push_back(step);
     if (!settled) steps.erase(std::prev(steps.end()));
     std::vector<ClosedStep> fresh;
-    // Full files are removed, and steps are counted from the first that is left: only times show which they are.
+    // The oldest files may have been removed, and steps are then counted from the first that is left: only times
+    // identify them.
     const TimeNs origin = run.trace ? run.trace->origin() : TimeNs{0};
     for (auto& [index, replicas] : steps) {
         const TimeNs begin = origin + std::ranges::min(replicas, {}, &StepTimeline::begin).begin;
@@ -92,8 +92,8 @@ RankState CapturedJob::stateOf(const RecordedProcess& process, TimeNs patience) 
     return silence(process) >= patience ? RankState::Late : RankState::Running;
 }
 
-/// `places_` decide where the trace has them. Else the launcher's ranks are taken for the pipeline's where there are as
-/// many, and a process alone for a pipeline of one.
+/// By `places_` if the trace has them. Otherwise by the launcher's ranks if there are as many as in the pipeline; a
+/// single process is taken for a pipeline of one.
 std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp) const {
     std::set<int> ranks;
     for (const auto& [key, process] : processes_) {

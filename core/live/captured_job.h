@@ -18,50 +18,50 @@ struct Run;
 
 namespace bubblescope::live {
 
-/// A process of a job that does not know Bubblescope, as its streams state.
+/// A process of a recorded job (one that does not use Bubblescope itself), as its streams state.
 struct RecordedProcess {
-    CaptureStatement statement; ///< at its first stream's beginning
-    std::size_t number = 0; ///< in the order in which processes were first heard of: later ones replace earlier ones
-    std::int64_t lost = 0;  ///< events, as it states
-    TimeNs heard{0};        ///< when it was last heard of
-    bool ended = false;     ///< it stated so
-    bool gone = false;      ///< it ended without stating so
-    std::string why;        ///< of gone: what is known of it
+    CaptureStatement statement; ///< at the beginning of its first stream
+    std::size_t number = 0;     ///< in the order in which processes first appeared: later ones replace earlier ones
+    std::int64_t lost = 0;      ///< events, as stated
+    TimeNs heard{0};            ///< when anything was last received from it
+    bool ended = false;         ///< its stream states the end
+    bool gone = false;          ///< it exited without stating the end
+    std::string why;            ///< of gone: what is known about the exit
 
     [[nodiscard]] bool isOver() const { return ended || gone; }
 };
 
-/// A job that does not know Bubblescope: its processes, which of them is which rank of its pipeline, and which of its
-/// recognised steps are new.
+/// A job that does not use Bubblescope itself and is only recorded: its processes, which of them is which rank of its
+/// pipeline, and which of its recognised steps are new.
 class CapturedJob {
 public:
     static constexpr std::size_t kMaxProcesses = std::size_t{1} << 16;
 
-    /// The process that a stream states, at an address that stays. The parts of one process's trace share it. Null
-    /// where there are too many.
+    /// The process that a stream states; the address is stable. The parts of one process's trace share it. Null if
+    /// there are too many.
     RecordedProcess* processOf(const CaptureStatement& statement);
 
-    /// Whether any stream is of such a job.
+    /// Whether any stream belongs to such a job.
     [[nodiscard]] bool isCaptured() const { return !processes_.empty(); }
     /// Whether all processes have ended or are gone.
     [[nodiscard]] bool allOver() const;
-    /// Whether, besides, all of what they recorded was recognised.
+    /// Whether allOver() and all of what they recorded was recognised.
     [[nodiscard]] bool isComplete() const { return settled_ && allOver(); }
 
-    /// The run, as its recognised steps show it.
+    /// The description of the run, derived from its recognised steps.
     [[nodiscard]] static RunInfo infoOf(const Run& run);
-    /// The steps that were not handed in before, which their times show, numbered on. The last one is left out unless
-    /// the trace is `settled`: it may go on.
+    /// The steps that were not handed in before, identified by their times, numbered consecutively. The last one is
+    /// left out unless the trace is `settled`: it may be unfinished.
     [[nodiscard]] std::vector<ClosedStep> newSteps(const Run& run, bool settled);
-    /// All steps are new again.
+    /// Makes all steps new again.
     void restart();
     [[nodiscard]] int steps() const { return steps_; } ///< handed out since
 
     /// The latest process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
-    /// `patience`: a process is late that was not heard of for so long while others were.
+    /// `patience`: a process is late if nothing was received from it for that long while others were active.
     [[nodiscard]] RankState stateOf(const RecordedProcess& process, TimeNs patience) const;
-    /// Since when nothing was heard of it while others went on.
+    /// The time since anything was received from it, while others were active.
     [[nodiscard]] TimeNs silence(const RecordedProcess& process) const { return lastHeard() - process.heard; }
 
 private:
@@ -70,8 +70,8 @@ private:
     [[nodiscard]] TimeNs lastHeard() const;
 
     std::map<Key, RecordedProcess> processes_;
-    std::optional<RankPlaces> places_; ///< of the launcher's ranks in the job's mesh, as it was recognised
-    std::optional<TimeNs> until_;      ///< in the files' time: when the last step that was handed out began
+    std::optional<RankPlaces> places_; ///< places of the launcher's ranks in the job's mesh, as recognised
+    std::optional<TimeNs> until_;      ///< in the files' time: begin of the last step that was handed out
     int steps_ = 0;
     bool settled_ = false;
 };

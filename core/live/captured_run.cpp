@@ -6,7 +6,7 @@
 namespace bubblescope::live {
 namespace {
 
-/// Of some folders that are watched nothing may have come yet, which is no reason not to read the others.
+/// Some of the watched folders may have no files yet; the others are still read.
 std::vector<std::filesystem::path> withTraces(const std::vector<std::filesystem::path>& folders) {
     std::vector<std::filesystem::path> chosen;
     for (const std::filesystem::path& folder : folders) {

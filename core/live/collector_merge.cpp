@@ -50,7 +50,7 @@ StepAssembler::Taken CollectorMerge::add(Stream collector, ReducedStep part, std
     Collector& from = collectors_[collector];
     from.findings = std::move(findings);
     for (LiveAnomaly& finding : from.findings) {
-        // A collector of one replica does not name it.
+        // The stream of a collector of one replica does not name the replica.
         const bool one = from.replicas && from.replicas->first == from.replicas->last;
         if (one && finding.anomaly.rank && !finding.anomaly.replica) finding.anomaly.replica = from.replicas->first;
     }
@@ -66,7 +66,7 @@ StepAssembler::Taken CollectorMerge::add(Stream collector, ReducedStep part, std
         auto& there = open.step.replicas;
         const auto at = std::ranges::lower_bound(there, replica.replica, {}, &ReducedReplica::replica);
         if (at != there.end() && at->replica == replica.replica)
-            taken = StepAssembler::Taken::Bad; // the first is as good
+            taken = StepAssembler::Taken::Bad; // the one that came first is as good
         else
             there.insert(at, std::move(replica));
     }
@@ -103,7 +103,7 @@ void CollectorMerge::addMissing(ReducedStep& step) const {
     }
 }
 
-/// What concerns all replicas, each collector finds.
+/// Anomalies that concern all replicas are found by each collector.
 std::vector<Anomaly> CollectorMerge::findings() const {
     std::set<std::string> known;
     std::vector<Anomaly> found;

@@ -10,8 +10,8 @@
 
 namespace bubblescope::live {
 
-/// Puts together the steps of a whole job from the summaries of several collectors, each of which sees some replicas. A
-/// step closes when all replicas have come, or when its first has waited for twice the `patience`: the collectors
+/// Assembles the steps of a whole job from the summaries of several collectors, each of which sees some replicas. A
+/// step closes when all replicas have arrived, or when its first has waited for twice the `patience`: the collectors
 /// themselves wait once. Steps close in order.
 class CollectorMerge {
 public:
@@ -30,20 +30,20 @@ public:
     /// Its stream is closed.
     void close(Stream collector) { collectors_.erase(collector); }
 
-    /// Whether steps are merged at all: some collector reports the present run.
+    /// Whether steps are merged at all: some collector reports the current run.
     [[nodiscard]] bool isActive() const { return replicas_ > 0; }
-    /// Which replicas a collector reports; nothing if it is none.
+    /// The replicas that a collector reports; nothing if the stream is not a collector's.
     [[nodiscard]] std::optional<ReplicaRange> replicasOf(Stream collector) const;
     /// Whether no collector will report more steps.
     [[nodiscard]] bool isOver() const;
 
-    /// A collector's part of a step, and the anomalies that hold by its view. Yes, Late, or Bad where a replica came
-    /// before.
+    /// Adds a collector's part of a step, and the anomalies that hold according to it. Yes, Late, or Bad if a replica
+    /// was added before.
     StepAssembler::Taken add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings, TimeNs now);
 
     struct Merged {
-        ReducedStep step;           ///< with all replicas: those of which nothing came as incomplete ones
-        std::vector<Anomaly> found; ///< by any collector, what costs most first
+        ReducedStep step;           ///< with all replicas; missing ones as incomplete
+        std::vector<Anomaly> found; ///< by any collector, the most expensive first
     };
     [[nodiscard]] std::optional<Merged> close(TimeNs now);
 

@@ -22,18 +22,19 @@ using Args = std::vector<Arg>;
 constexpr std::string_view kBegin = "begin";
 constexpr std::string_view kRank = "rank";
 constexpr std::string_view kReplica = "replica";
-constexpr std::string_view kRanks = "ranks"; ///< of the replica before it, some at a time: texts must not get long
+constexpr std::string_view kRanks = "ranks"; ///< as a difference to the previous replica, some at a time: texts must
+                                             ///< stay short
 constexpr std::string_view kFinding = "finding";
 constexpr std::string_view kStep = "step";
 constexpr std::string_view kEnd = "end";
 constexpr std::string_view kEvidence = "evidence.";
-// Of what a hostile stream could make grow.
+// Bounds what a hostile stream could grow.
 constexpr std::size_t kMostRanks = std::size_t{1} << 16;
 constexpr std::size_t kMaxReplicas = std::size_t{1} << 16;
 constexpr std::size_t kMaxFindings = 1000;
 constexpr std::size_t kRanksTogether = 32;
 
-/// What collectors count for each other.
+/// The counts that collectors send to each other.
 auto numbersOf(auto& counts) {
     auto& [records, checks] = counts;
     return std::array{&records.slices,  &records.torn,   &records.damaged, &records.duplicates, &records.out_of_order,
@@ -54,7 +55,7 @@ class NumberReader {
 public:
     explicit NumberReader(std::string_view text) : text_(text) {}
     [[nodiscard]] bool atEnd() const { return text_.empty(); }
-    /// 0 where there is none, and then bad() holds.
+    /// 0 if there is none, and then bad() holds.
     std::int64_t next() {
         const auto number = takeNumber<std::int64_t>(text_);
         bad_ = bad_ || !number;
@@ -139,7 +140,7 @@ std::optional<LiveRank> rankOf(const perfetto::StreamEvent& event) {
     return rank;
 }
 
-/// Puts a replica of a step into it; false if it is damaged.
+/// Adds a replica to a step; false if it is damaged.
 bool addReplica(const perfetto::StreamEvent& event, SummaryStep& into) {
     ReducedReplica replica;
     replica.replica = smallNumber(event, "replica", -1);
@@ -187,7 +188,7 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
     Anomaly& anomaly = found.anomaly;
     const std::string_view kind = event.text("kind").value_or("");
     const auto known = std::ranges::find(anomalyKinds(), kind, &AnomalyKindInfo::name);
-    if (known == anomalyKinds().end()) return std::nullopt; // of a later version, perhaps
+    if (known == anomalyKinds().end()) return std::nullopt; // possibly of a later version
     anomaly.kind = known->kind;
     for (const Severity severity : {Severity::Notice, Severity::Warning, Severity::Serious}) {
         if (severityName(severity) == event.text("severity").value_or("")) anomaly.severity = severity;
@@ -218,7 +219,7 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
     return found;
 }
 
-/// The step, once all its parts have come.
+/// The step, once all its parts have arrived.
 SummaryStep finished(const perfetto::StreamEvent& event, SummaryStep step) {
     step.step.index = smallNumber(event, "step", -1);
     step.counts = countsOf(event);
@@ -239,7 +240,7 @@ SummaryStep finished(const perfetto::StreamEvent& event, SummaryStep step) {
     return step;
 }
 
-constexpr std::uint64_t kProcess = std::uint64_t{1} << 32; ///< the file has no other
+constexpr std::uint64_t kProcess = std::uint64_t{1} << 32; ///< the only process in the file
 constexpr std::uint64_t kTrack = kProcess + 1;
 
 } // namespace
@@ -355,7 +356,7 @@ void encodeRanks(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
 
 void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveAnomaly& found) {
     const Anomaly& anomaly = found.anomaly;
-    std::vector<std::string> names; // what args view must stay
+    std::vector<std::string> names; // keeps the strings that args view
     names.reserve(anomaly.evidence.size() + 1);
     Args args{{"kind", anomalyKindName(anomaly.kind)}, {"severity", severityName(anomaly.severity)}};
     const auto add = [&args](std::string_view name, const auto& id) {
@@ -434,7 +435,7 @@ Status SummaryWriter::beginFile(const LiveAnalyzer& analyzer, TimeNs now) {
     const RunStatement statement{*analyzer.info(), process_.host, process_.clock,
                                  process_.pid,     process_.pids, segment_};
     encodeSummary(*encoder_, kTrack, now, SummaryBegin{statement, first, last, run_});
-    // Who hears only of this file knows no states yet.
+    // Readers of this file alone do not know the states yet.
     for (const LiveRank& rank : analyzer.ranks()) {
         if (rank.replica >= first && rank.replica <= last && rank.state != RankState::Awaited)
             encodeSummary(*encoder_, kTrack, now, rank);
@@ -447,7 +448,7 @@ Status SummaryWriter::writeOut(const LiveAnalyzer& analyzer, TimeNs now) {
     if (limits_.segment_bytes == 0 || file_->length() < limits_.segment_bytes) return {};
     ++segment_;
     BUBBLESCOPE_TRY(beginFile(analyzer, now));
-    std::error_code ignored; // one that is gone already does no harm
+    std::error_code ignored; // it does no harm if it is gone already
     if (limits_.segments > 0 && segment_ >= limits_.segments)
         std::filesystem::remove(pathOf(analyzer, segment_ - limits_.segments), ignored);
     return {};

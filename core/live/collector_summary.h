@@ -14,11 +14,12 @@
 #include <variant>
 #include <vector>
 
-/// What a collector of some replicas writes for one of the whole job: a trace file of our own, so that it is followed,
-/// sent and resumed as those of ranks are. It holds instants of category "share" on one track: "begin" (args of a run's
-/// statement, first and last replica, and which of the collector's runs it is), for each step "replica" per replica
-/// with its "ranks" behind it, "finding" per anomaly that holds, and "step" when that was all; "rank" where a rank's
-/// state changed; and "end". Lists of numbers are texts with spaces between them, times in nanoseconds.
+/// What a collector of some replicas writes for a collector of the whole job: a trace file in the native format, so
+/// that it is followed, sent and resumed like those of ranks. It holds instants of category "share" on one track:
+/// "begin" (args of a run's statement, first and last replica, and the number of the collector's run), for each step
+/// one "replica" per replica followed by its "ranks", one "finding" per anomaly that holds, and finally "step"; "rank"
+/// when a rank's state changed; and "end". Lists of numbers are texts with spaces between them, times are in
+/// nanoseconds.
 namespace bubblescope::live {
 
 /// What a collector states at the beginning of each file.
@@ -29,7 +30,7 @@ struct SummaryBegin {
     int run = 0; ///< counted by the collector
 };
 
-/// What it counted since its last report. Without bytes and packets, which are its own matter.
+/// Counts since the collector's last report, without bytes and packets, which the receiver counts itself.
 struct SummaryCounts {
     LiveCounts records;
     CheckCounts checks;
@@ -46,7 +47,7 @@ struct SummaryEnd {
     SummaryCounts counts;
 };
 
-/// What was counted between two looks.
+/// The counts between two looks.
 [[nodiscard]] SummaryCounts difference(SummaryCounts later, const SummaryCounts& earlier);
 void add(SummaryCounts& to, const SummaryCounts& more);
 
@@ -59,18 +60,18 @@ namespace summary_names {
 inline constexpr std::string_view kCategory = "share";
 }
 
-/// Reads them; one per stream.
+/// Decodes reports; one reader per stream.
 class SummaryReader {
 public:
     enum class Took : std::uint8_t { Bad, Part, Whole };
-    /// Whole: `record` has the report. Part: it goes on. Bad: it is damaged.
+    /// Whole: `record` holds the report. Part: more follows. Bad: damaged.
     Took take(const perfetto::StreamEvent& event, SummaryRecord& record);
 
 private:
-    SummaryStep step_; ///< what came of it so far
+    SummaryStep step_; ///< the parts received so far
 };
 
-/// Encodes them, onto a track that `encoder` knows.
+/// Encodes a report onto a track that `encoder` knows.
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryBegin& begin);
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveRank& rank);
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryStep& step);
@@ -78,19 +79,19 @@ void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
 
 class LiveAnalyzer;
 
-/// Writes down what an analyzer that sees some replicas found in their steps, for a collector of the whole job: each
-/// step as its accounting per rank, and what was found. See share_records.h. One thread at a time.
+/// Writes the results of an analyzer that sees some replicas, for a collector of the whole job: the accounting of each
+/// step per rank, and the findings. One thread at a time.
 class SummaryWriter {
 public:
-    /// Files are made in `dir` once the run is known: "replicas<A>-<B>.pftrace" and so on, as full ones are followed by
-    /// others, of which the last few are kept.
+    /// Files are created in `dir` once the run is known: "replicas<A>-<B>.pftrace" and so on. When one is full the next
+    /// follows; only the last few are kept.
     SummaryWriter(std::filesystem::path dir, ProcessInfo process,
                   perfetto::SegmentLimits limits = {std::int64_t{16} << 20, 4})
         : dir_(std::move(dir)), process_(std::move(process)), limits_(limits) {}
 
-    /// What LiveAnalyzer::advance() gave. Error: Run, naming the file.
+    /// Takes the result of LiveAnalyzer::advance(). Error: Run, naming the file.
     [[nodiscard]] Status write(const LiveAnalyzer& analyzer, const std::vector<LiveEvent>& events, TimeNs now);
-    /// That nothing will follow.
+    /// States that nothing will follow.
     [[nodiscard]] Status end(const LiveAnalyzer& analyzer, TimeNs now);
 
 private:

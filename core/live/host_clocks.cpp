@@ -3,11 +3,11 @@
 namespace bubblescope::live {
 namespace {
 
-// Older ones would tie the clocks' present to what drifted away since.
+// Older ones would mix drift into the clocks' present relation.
 constexpr std::size_t kMaxPings = 4096;
 constexpr std::size_t kMaxClocks = 4096;
 
-// What NTP keeps hosts within, where nothing better is known.
+// The bound within which NTP keeps hosts, for lack of a better one.
 constexpr TimeNs kTimeOfDayBound{1'000'000};
 
 } // namespace

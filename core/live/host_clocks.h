@@ -12,29 +12,29 @@
 
 namespace bubblescope::live {
 
-/// How the clocks of a run's hosts compare while it runs: by the pings that its ranks exchange and, where there are
-/// none, by what each host took for the time of day. The first clock that is named is the reference.
+/// Relates the clocks of a run's hosts while it runs: by the pings that its ranks exchange and, without pings, by each
+/// host's time of day. The first clock added is the reference.
 ///
-/// A clock is named as in the files: equal names, equal clocks. One without a name is the reference itself.
+/// Clocks are named as in the files: equal names mean equal clocks. A clock without a name is the reference itself.
 class HostClocks {
 public:
     void addReading(const std::string& clock, TimeNs monotonic, TimeNs realtime);
-    /// Between ranks on these clocks.
+    /// Adds an exchange between ranks on these clocks.
     void addPing(const std::string& asker, const std::string& replier, const Ping& ping);
 
-    /// How this clock goes, by the reference; all 0 for the reference.
+    /// The relation of this clock to the reference; all 0 for the reference.
     [[nodiscard]] const ClockFit& fitOf(const std::string& clock);
     [[nodiscard]] std::size_t clocks() const { return order_.size(); }
-    /// How many exchanges the fits rest on.
+    /// The number of exchanges that the fits are based on.
     [[nodiscard]] std::size_t pings() const { return pings_.size(); }
 
-    /// Another run has begun, of so many places (a place is replica * pp + rank): which clock each uses is not known.
+    /// Another run has begun, with so many places (a place is replica * pp + rank): the clock of each is unknown.
     void setPlaces(std::size_t places, int pp);
     void setClock(std::size_t place, const std::string& clock) { clock_of_place_[place] = clock; }
-    /// Empty where it is not known, or there is no such place.
+    /// Empty if it is unknown, or there is no such place.
     [[nodiscard]] std::string clockAt(std::size_t place) const;
 
-    /// Puts steps on the reference clock, and reports how. `ranks` are the run's, by place.
+    /// Moves steps to the reference clock, and returns how. `ranks` are those of the run, by place.
     RunClocks align(std::vector<StepTimeline>& timelines, std::span<const LiveRank> ranks);
     void align(std::vector<CheckRecord>& checks);
 
@@ -47,7 +47,7 @@ private:
 
     std::map<std::string, int> numbers_;
     std::vector<TimeNs> order_; ///< by number: realtime minus monotonic, of the last reading
-    std::vector<bool> read_;    ///< whether there was one
+    std::vector<bool> read_;    ///< whether a reading exists
     std::deque<Ping> pings_;    ///< the last ones; asker and replier are numbers of clocks
     std::vector<ClockFit> fits_;
     bool solved_ = false;

@@ -22,7 +22,7 @@ bool isOver(RankState state) {
 
 } // namespace
 
-/// One stream, and what it stated of itself.
+/// One stream, and what it stated about itself.
 class LiveAnalyzer::Source : public RecordSink {
 public:
     Source(LiveAnalyzer& analyzer, Stream stream)
@@ -36,7 +36,7 @@ public:
     void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
     void onClocks(const perfetto::ClockReading& clocks) override {
         last_clocks = clocks;
-        if (process != nullptr) return; // its times are put on the wall clock where its files are read
+        if (process != nullptr) return; // its times are moved to the wall clock where its files are read
         if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
     }
     void onLost(const OwnHome& home, std::int64_t records) override {
@@ -79,7 +79,7 @@ public:
     std::optional<RunStatement> statement; ///< at its beginning
     std::optional<OwnHome> owner;          ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
-    RecordedProcess* process = nullptr; ///< that writes it, of a job that does not know Bubblescope
+    RecordedProcess* process = nullptr; ///< the writing process, of a recorded job
     bool ended = false;
     bool returned = false; ///< it was restarted, and has not sent an op since
     bool own_clock = false;
@@ -172,8 +172,8 @@ std::pair<int, int> LiveAnalyzer::replicas() const {
     return {options_.replicas.first, std::min(options_.replicas.last, info_->dp - 1)};
 }
 
-/// Null for the further ranks of a tensor-parallel group, for which the first stands, and for those that others look
-/// after.
+/// Null for the further ranks of a tensor-parallel group, which the first represents, and for those that other
+/// collectors report.
 LiveRank* LiveAnalyzer::rankOf(const OwnHome& home) {
     if (!info_ || home.tensor_rank != 0 || home.rank >= info_->pp || home.replica >= info_->dp) return nullptr;
     if (!options_.replicas.has(home.replica)) return nullptr;
@@ -202,7 +202,7 @@ void LiveAnalyzer::setHeard(LiveRank& rank) {
     setState(rank, RankState::Running);
 }
 
-/// What begins again with another run. Streams and what they counted stay.
+/// Resets what belongs to a run. Streams and their counts stay.
 void LiveAnalyzer::beginRun(const RunInfo& info) {
     info_ = info;
     assembler_ = std::make_unique<StepAssembler>(info, options_.assembly, options_.replicas);
@@ -243,7 +243,7 @@ void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
     if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
     if (!sameSizes(*info_, statement.info)) {
-        source.statement.reset(); // of another run, whose files lie with this one's
+        source.statement.reset(); // of another run, whose files lie in the same folder
         ++counts_.bad;
         return;
     }
@@ -268,7 +268,7 @@ void LiveAnalyzer::onOp(Source& source, const OwnHome& home, const FoundOp& op) 
     if (rank == nullptr) return;
     if (source.returned) {
         source.returned = false;
-        if (op.step <= assembler_->lastClosed()) { // closed steps begin again: another run
+        if (op.step <= assembler_->lastClosed()) { // closed steps come again: another run
             const RunInfo info = source.statement->info;
             beginRun(info);
             rank = rankOf(home);
@@ -308,7 +308,7 @@ void LiveAnalyzer::onCheck(const OwnHome& home, SeenCheck check) {
 void LiveAnalyzer::onPing(const Ping& ping) {
     const auto clockOf = [this](int rank) {
         if (!info_ || rank < 0) return std::string();
-        // Ranks of a run are numbered pp x dp x tp, the last one fastest.
+        // Ranks of a run are numbered pp x dp x tp, the last varying fastest.
         const int in_replicas = rank / std::max(1, info_->tp);
         return clocks_.clockAt(static_cast<std::size_t>(in_replicas % info_->dp * info_->pp + in_replicas / info_->dp));
     };
@@ -354,7 +354,7 @@ void LiveAnalyzer::onSummaryBegin(Source& source, const SummaryBegin& begin) {
         beginRun(info);
         merged_run_ = begin.run;
     } else if (other) {
-        ++counts_.bad; // of another run, whose files lie with this one's
+        ++counts_.bad; // of another run, whose files lie in the same folder
         return;
     }
     source.statement = begin.statement;
@@ -388,7 +388,7 @@ void LiveAnalyzer::onSummaryStep(Source& source, SummaryStep reported) {
         ++counts_.bad;
         return;
     }
-    if (reported.step.index <= merge_.lastClosed() && source.returned) return; // a collector that began again
+    if (reported.step.index <= merge_.lastClosed() && source.returned) return; // a collector that started again
     source.returned = false;
     for (const LiveRank& heard : reported.ranks) {
         LiveRank* const rank = rankOfSummary(source, heard);
@@ -410,7 +410,7 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
     if (run.steps.empty()) return;
     const RunInfo info = CapturedJob::infoOf(run);
     if (!StepAssembler::sizesCanBe(info)) return;
-    // More of the trace may show that it is another schedule, or has more ranks: then all steps are new.
+    // More of the trace may show another schedule or more ranks: then all steps are new.
     if (!info_ || !sameSizes(*info_, info)) {
         job_.restart();
         beginRun(info);
@@ -428,9 +428,9 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
     }
 }
 
-/// The ops of such ranks are recognised later, and all together: only the recording itself shows at once how they are.
+/// The ops of such ranks are recognised later, and all together: only the recording itself shows their state at once.
 void LiveAnalyzer::watchCaptured() {
-    const TimeNs patience = options_.assembly.patience / 2; // as of ranks that report their steps
+    const TimeNs patience = options_.assembly.patience / 2; // as for ranks that report their steps
     for (const auto& [place, process] : job_.byRank(info_->pp)) {
         const auto [in_pipeline, replica] = place;
         if (in_pipeline >= info_->pp || replica >= info_->dp) continue;
@@ -446,7 +446,7 @@ void LiveAnalyzer::watchCaptured() {
         setState(rank, state);
     }
     if (run_ended_ || !job_.isComplete()) return;
-    for (LiveRank& rank : ranks_) { // those whose processes are not known
+    for (LiveRank& rank : ranks_) { // those whose processes are unknown
         if (rank.state == RankState::Running) setState(rank, RankState::Ended);
     }
     run_ended_ = true;
@@ -483,7 +483,7 @@ void LiveAnalyzer::watchRanks(TimeNs now) {
         run_ended_ = true;
         report(LiveEvent::Kind::RunEnded, std::max(assembler_->lastClosed(), merge_.lastClosed()));
     }
-    // Half of the patience after which a step is given up, so that it is reported before.
+    // Half of the patience after which a step is given up, so that it is reported earlier.
     const auto since = assembler_->waitingSince();
     if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
@@ -523,7 +523,7 @@ void LiveAnalyzer::closeMerged(CollectorMerge::Merged merged) {
     keepStep(std::move(merged.step));
 }
 
-/// What is known of a step is kept as a sum, and reported.
+/// Keeps a step in reduced form, and reports it.
 void LiveAnalyzer::keepStep(ReducedStep reduced) {
     const auto [first, last] = replicas();
     for (const ReducedReplica& replica : reduced.replicas) {

@@ -25,24 +25,22 @@ struct LiveOptions {
     StepAssembler::Limits assembly;
     StepWindow::Limits window;
     Thresholds thresholds;
-    std::size_t history = 2000; ///< reduced steps that are kept
-    ReplicaRange replicas;      ///< that are analysed here; other collectors may report the others
-    /// CLOCK_MONOTONIC of this machine, as files name theirs: how long ops of such files took to be heard is measured.
-    /// Empty = not.
+    std::size_t history = 2000; ///< number of reduced steps to keep
+    ReplicaRange replicas;      ///< those analysed here; other collectors may report the others
+    /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock. Empty
+    /// = not measured.
     std::string own_clock;
 };
 
-/// Follows a run while it goes on. Takes the bytes of its ranks' files, as they come and in any pieces, and keeps what
-/// a live view shows. It knows neither files nor sockets nor the time of day, and its memory is bounded whatever comes:
+/// Follows a run while it is in progress. Takes the bytes of its ranks' files, in pieces of any size, and maintains the
+/// data of a live view. It uses neither files nor sockets nor the time of day, and its memory is bounded for any input:
 /// by the sizes that the run states, and the limits in its options.
 ///
-/// The work is that of its parts: a RecordStream for each file reads records, StepAssembler puts steps together (and
-/// CollectorMerge those that other collectors report, CapturedJob those that were recognised), StepWindow analyses each
-/// as `analyze` does, AnomalyLog knows which findings are new. This class keeps the ranks' states and connects the
-/// parts.
+/// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CollectorMerge those
+/// that other collectors report, CapturedJob those that were recognised), StepWindow analyses each as `analyze` does,
+/// AnomalyLog determines which findings are new. This class keeps the ranks' states and connects the parts.
 ///
-/// Times named `now` are of one clock that does not go back: CLOCK_MONOTONIC where latency is to be measured. One
-/// thread at a time.
+/// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
 class LiveAnalyzer final : public StreamTarget {
 public:
     explicit LiveAnalyzer(LiveOptions options = {});
@@ -61,25 +59,25 @@ public:
     void gone(Stream stream, const std::string& why) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
 
-    /// Whether some stream is of a job that does not know Bubblescope. Its ops are recognised in all files together, by
-    /// CapturedRun, which hands them in.
+    /// Whether some stream belongs to a recorded job. Its ops are recognised in all files together by CapturedRun,
+    /// which hands them in.
     [[nodiscard]] bool captured() const { return job_.isCaptured(); }
-    /// The steps of such a job as they were recognised by now. Those that were handed in before, by their
-    /// times, are passed over, and so is the last one unless the trace is `settled`: it may go on.
+    /// Takes the steps of such a job that are recognised so far. Steps handed in before, identified by their times, are
+    /// skipped, and so is the last one unless the trace is `settled`: it may be unfinished.
     void takeRun(const Run& run, bool settled);
-    /// Whether this stream is of such a job.
+    /// Whether this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
-    /// Whether all processes of such a job that were heard of have ended or are gone: what was recognised then is all.
+    /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
     [[nodiscard]] bool capturedOver() const { return job_.allOver(); }
 
-    /// Closes steps whose time has come and looks at them. What happened since the last call.
+    /// Closes and analyses the steps that are due. Returns the events since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
-    /// The first and the last that are analysed here. Not before the run began.
+    /// The first and the last replica analysed here. Not before the run began.
     [[nodiscard]] std::pair<int, int> replicas() const;
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
-    [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, the latest last
+    [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, oldest first
     [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const {
         return anomalies_.current();
     } ///< holding now, worst first
@@ -87,7 +85,7 @@ public:
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
     [[nodiscard]] const Latency& latency() const { return latency_; }
-    /// The last steps in full, for views that draw them; null before the first. It stays empty where other collectors
+    /// The last steps in full, for views that draw them; null before the first. It stays empty if other collectors
     /// report the steps.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
     [[nodiscard]] HostClocks& clocks() { return clocks_; }
@@ -95,7 +93,7 @@ public:
 private:
     class Source;
 
-    // What streams report.
+    // Reports of streams.
     void onRun(Source& source, const OwnHome& home, const RunStatement& statement);
     void onOp(Source& source, const OwnHome& home, const FoundOp& op);
     void onComm(Source& source, const OwnHome& home, const FoundComm& comm);
@@ -127,12 +125,12 @@ private:
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
-    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null where closed
+    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if closed
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;
     std::unique_ptr<StepWindow> window_;
     CollectorMerge merge_; ///< of steps that other collectors report
-    int merged_run_ = 0;   ///< which of theirs
+    int merged_run_ = 0;   ///< the number of their run
     CapturedJob job_;      ///< whose steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
@@ -141,7 +139,7 @@ private:
     std::vector<LiveRank> ranks_; ///< by place
     std::deque<LiveStep> steps_;
     CheckCounts checks_;
-    LiveCounts counts_; ///< without what open streams count
+    LiveCounts counts_; ///< without the counts of open streams
     Latency latency_;
     std::vector<LiveEvent> events_;
     TimeNs now_{0};

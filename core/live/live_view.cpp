@@ -8,7 +8,7 @@
 namespace bubblescope::live {
 namespace {
 
-/// Whether an anomaly is about one step, and not about what holds from then on.
+/// Whether an anomaly concerns one step, not everything from then on.
 bool isOfOneStep(AnomalyKind kind) {
     switch (kind) {
     case AnomalyKind::SlowOp:
@@ -24,7 +24,7 @@ bool isOfOneStep(AnomalyKind kind) {
 
 } // namespace
 
-// The step at which something is seen to have begun may move by a few between looks, and is left out.
+// The step at which a change is seen may move by a few between looks, and is left out.
 std::string identityOf(const Anomaly& anomaly) {
     const auto number = [](const auto& id) { return id ? id->value : -1; };
     return fmt::format("{}/{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank),

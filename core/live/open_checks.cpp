@@ -3,7 +3,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxMismatches = 100;       ///< named of one step
+constexpr std::size_t kMaxMismatches = 100;       ///< named per step
 constexpr std::size_t kMaxOpenSteps = 256;        ///< whose checks are counted
 constexpr std::size_t kMaxCheckRecords = 200'000; ///< of open steps, and as many late ones
 

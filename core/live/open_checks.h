@@ -11,25 +11,25 @@
 
 namespace bubblescope::live {
 
-/// Checks of aadiff until their steps close, by step. Bounded, whatever a stream sends.
+/// Checks of aadiff by step, until their steps close. Memory is bounded.
 class OpenChecks {
 public:
-    using Mismatch = std::pair<std::string, std::string>; ///< rank, and which check, with its verdict
+    using Mismatch = std::pair<std::string, std::string>; ///< rank, and the check with its verdict
     struct OfStep {
         CheckCounts counts;
         std::vector<Mismatch> mismatches;
         std::vector<CheckRecord> records;
     };
 
-    /// Counts of one check. False where its step has closed, or too many are open.
+    /// Counts one check. False if its step has closed, or too many are open.
     bool count(int step, const CheckCounts& seen, int last_closed);
     /// Only after count() returned true for the step.
     void addMismatch(int step, Mismatch mismatch);
     void keep(CheckRecord record, int last_closed);
 
-    /// What came of a step that closes.
+    /// Removes and returns the checks of a step that closes.
     [[nodiscard]] OfStep take(int step);
-    /// Records of steps that had closed before, since the last call: verdicts may come late.
+    /// Records of steps that had closed before, since the last call: verdicts may arrive late.
     [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
 
 private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxHomes = std::size_t{1} << 16;
 
-/// A step's number as records have it, within what an int holds.
+/// A step number from a record, clamped to the range of int.
 int stepNumber(std::int64_t step) {
     return static_cast<int>(std::clamp<std::int64_t>(step, -1, std::numeric_limits<int>::max()));
 }
@@ -76,7 +76,8 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
         for (const auto& [name, member] : std::span(perfetto::kCaptureCounts).subspan(perfetto::kFirstLoss)) {
             // Parts are removed on request.
             if (member == &perfetto::CaptureCounts::parts_removed) continue;
-            constexpr std::int64_t kMost = std::int64_t{1} << 56; // so that sums of what anybody may write stay numbers
+            constexpr std::int64_t kMost = std::int64_t{1} << 56; // bounds counts from untrusted input, so that sums do
+                                                                  // not overflow
             lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);
         }
         return sink_.onCaptureLosses(lost);

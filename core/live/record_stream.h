@@ -17,28 +17,28 @@ namespace bubblescope::live {
 struct RunStatement {
     RunInfo info;
     std::string host;
-    std::string clock; ///< equal names, equal clocks
+    std::string clock; ///< equal names mean equal clocks
     std::int64_t pid = 0;
-    std::string pids;        ///< the space that `pid` counts in
-    int segment = 0;         ///< above 0 where it goes on from a file that was full
-    std::string device = {}; ///< what names the hardware; may be empty
+    std::string pids;        ///< the PID namespace of `pid`
+    int segment = 0;         ///< above 0 if it continues a full file
+    std::string device = {}; ///< identifies the hardware; may be empty
 };
 
-/// What a trace of a job that does not know Bubblescope states at its beginning.
+/// What a recorded job's trace states at its beginning.
 struct CaptureStatement {
-    RunStatement writer; ///< but for the run, of which it does not know
+    RunStatement writer; ///< without the run, which is unknown
     std::string program;
     std::optional<int> rank; ///< as the job's launcher counts
-    int part = 0;            ///< of the process's trace
+    int part = 0;            ///< index in the process's trace
 };
 
 /// What a rank's file states at its end.
 struct StreamEnd {
-    std::int64_t records = 0; ///< slices that were written, over all segments
-    std::int64_t dropped = 0; ///< records that were not
+    std::int64_t records = 0; ///< slices written, over all segments
+    std::int64_t dropped = 0; ///< records that were dropped
 };
 
-/// What came of a check of aadiff, as it is counted and reported.
+/// The outcome of a check of aadiff, as it is counted and reported.
 struct SeenCheck {
     int step = 0;
     CheckOutcome outcome = CheckOutcome::Skipped;
@@ -46,13 +46,13 @@ struct SeenCheck {
     std::string name; ///< "F3.1 layer 5"
     TimeNs start{0};
     TimeNs end{0};
-    std::optional<CheckRecord> record; ///< all of it; nothing where fields are missing
+    std::optional<CheckRecord> record; ///< the complete record; nothing if fields are missing
 };
 
 struct SummaryRecord;
 class SummaryReader;
 
-/// Takes the records of one stream. Called from RecordStream::feed().
+/// Receives the records of one stream. Called from RecordStream::feed().
 class RecordSink {
 public:
     virtual ~RecordSink() = default;
@@ -65,21 +65,21 @@ public:
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
     virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
     virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
-    /// The stream is of a job that does not know Bubblescope: it has no records of ops.
+    /// The stream belongs to a recorded job: it has no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
-    /// So many of such a process's events were lost until now.
+    /// The number of such a process's events that were lost until now.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
-    /// What another collector reports of the replicas that it sees.
+    /// A report of another collector about the replicas that it sees.
     virtual void onSummary(SummaryRecord record) = 0;
-    /// An event of another program, or one that lacks fields.
+    /// An event of another program, or one with missing fields.
     virtual void onOther() = 0;
 };
 
-/// Turns the bytes of a trace file of our own, while it grows, into records.
+/// Decodes the bytes of a native trace file, while it grows, into records.
 class RecordStream {
 public:
-    /// `sink` must outlive this.
+    /// `sink` must outlive this object.
     explicit RecordStream(RecordSink& sink);
     ~RecordStream();
     RecordStream(const RecordStream&) = delete;
@@ -101,7 +101,7 @@ private:
 
     RecordSink& sink_;
     std::unordered_map<std::uint64_t, OwnHome> homes_; ///< by track
-    std::unique_ptr<SummaryReader> share_;             ///< null where the stream is a rank's
+    std::unique_ptr<SummaryReader> share_;             ///< null if the stream is a rank's
     perfetto::EventStream events_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace bubblescope::live {
 
-/// A folder for streams that arrive or wait to be sent, and that nobody needs afterwards. Errors: Run.
+/// A temporary folder for streams that arrive or wait to be sent. Errors: Run.
 [[nodiscard]] inline Result<TemporaryFolder> makeScratchFolder() {
     return TemporaryFolder::make(
         "bubblescope-steps",

@@ -24,10 +24,10 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
-constexpr int kReadsInTurn = 16; ///< of a file, before the others have theirs
+constexpr int kReadsInTurn = 16; ///< of a file, before the others get their turn
 constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
 constexpr int kDeepest = 3;
-constexpr std::int64_t kElsewhere = -1; ///< for the process of a file that cannot be watched
+constexpr std::int64_t kElsewhere = -1; ///< the process of a file that cannot be watched
 constexpr std::string_view kExtension = ".pftrace";
 
 Error systemError(std::string_view what) {
@@ -42,7 +42,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
     follower.changes_ = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     follower.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     if (!follower.events_.isOpen()) return systemError("files cannot be watched");
-    if (follower.changes_.isOpen()) { // else folders are listed every second
+    if (follower.changes_.isOpen()) { // otherwise folders are listed every second
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(follower.events_.get(), EPOLL_CTL_ADD, follower.changes_.get(), &event);
@@ -58,7 +58,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
     bool more = false;
-    const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not through
+    const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
     for (auto at = files_.begin(); at != files_.end(); ++at) {
         File& file = at->second;
         if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
@@ -143,7 +143,7 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
     }
     for (auto file = files_.begin(); file != files_.end();) {
         const bool keep = file->second.seen || (!file->second.finished && !readToEnd(file->second, target, now));
-        if (keep) { // what is removed, its descriptor still reads
+        if (keep) { // the open descriptor still reads a removed file
             ++file;
             continue;
         }
@@ -154,7 +154,7 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
 
 void SegmentFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return; // gone again
+    if (::stat(path.c_str(), &status) != 0) return; // removed again
     const auto [entry, is_new] = files_.try_emplace(placeOf(path));
     File& file = entry->second;
     file.seen = true;
@@ -203,7 +203,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
         struct stat status {};
         if (bytes != 0 || ::fstat(file.descriptor.get(), &status) != 0 || status.st_size >= file.offset)
             return Reached::End;
-        // Shorter than what was read of it. A writer that could not write all of a batch takes its part back.
+        // Shorter than what was read. A writer that could not write all of a batch truncates the incomplete part.
         const auto pending = static_cast<std::int64_t>(target.pending(file.stream));
         if (status.st_size >= file.offset - pending) {
             target.dropPending(file.stream);
@@ -216,7 +216,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
     return file.descriptor.isOpen() ? Reached::More : Reached::End;
 }
 
-/// Whether all of it has arrived.
+/// Whether all of it has been taken.
 bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     Reached reached = Reached::More;
     while (reached == Reached::More)
@@ -224,7 +224,7 @@ bool SegmentFollower::readToEnd(File& file, StreamTarget& target, TimeNs now) {
     return reached == Reached::End && target.isThrough(file.stream);
 }
 
-/// Where the writer is a process of this machine, the kernel reports its end.
+/// If the writer is a process of this machine, the kernel reports its exit.
 void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
     const auto statement = target.statementOf(file.stream);
     if (!statement || statement->pid <= 0) return;
@@ -245,7 +245,7 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
 
 void SegmentFollower::reportGone(StreamTarget& target, TimeNs now) {
     for (const std::int64_t pid : std::exchange(ended_, {})) {
-        // All that it wrote first: any of its files may state that it ended.
+        // Read everything that it wrote first: any of its files may state the end.
         for (auto& [place, file] : files_) {
             if (file.pid == pid && !file.finished) readToEnd(file, target, now);
         }

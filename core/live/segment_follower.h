@@ -16,22 +16,23 @@
 
 namespace bubblescope::live {
 
-/// Reads trace files in folders, and below them, while they are written, and feeds them to an analyzer or to a sender.
-/// Files may appear late, be replaced, go on in a next one, or be removed: what was written to them before is read.
-/// Writers never notice.
+/// Reads trace files in folders and their subfolders while they are written, and feeds them to an analyzer or to a
+/// sender. Files may appear late, be replaced, continue in a next one, or be removed: what was written to them before
+/// is still read. Writers are not affected.
 ///
-/// The kernel reports changes, and folders are listed every second besides, since other hosts write to shared file
-/// systems unseen. Where a file's process runs on this machine its end is noticed at once. One thread at a time.
+/// The kernel reports changes, and folders are also listed every second, since changes by other hosts on shared file
+/// systems are not reported. The exit of a file's process is noticed at once if it runs on this machine. One thread at
+/// a time.
 class SegmentFollower {
 public:
-    /// Folders that do not exist yet are waited for. Error: Run, in the system's words.
+    /// Folders may be created later. Error: Run, in the system's words.
     [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 
-    /// Reads what there is, a bounded part of it at a time; true if there is more at once. `now` as the target has it.
+    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock.
     bool read(StreamTarget& target, TimeNs now);
 
-    /// Becomes readable when read() may have something to do. It need not for files of other hosts: call that every
-    /// second at least.
+    /// Becomes readable when read() has something to do. Not so for files of other hosts: call read() at least every
+    /// second.
     [[nodiscard]] int descriptor() const { return events_.get(); }
 
     [[nodiscard]] std::size_t files() const { return files_.size(); }
@@ -39,9 +40,9 @@ public:
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
 private:
-    /// In this order files are read: a rank's one after the other.
+    /// Files are read in this order: those of a rank one after the other.
     struct Place {
-        std::filesystem::path rank; ///< what the names of its files begin with
+        std::filesystem::path rank; ///< the common beginning of its file names
         int segment = 0;
         std::filesystem::path path;
 
@@ -51,11 +52,11 @@ private:
         std::filesystem::path path;
         Descriptor descriptor;
         ino_t inode = 0;
-        std::int64_t offset = 0; ///< how far it was read
+        std::int64_t offset = 0; ///< read so far
         StreamTarget::Stream stream = 0;
         bool finished = false; ///< read to its end, and nothing will follow
-        bool seen = false;     ///< at the present look at the folders
-        std::int64_t pid = 0;  ///< whose end is waited for; 0 = not known yet, negative = nobody's
+        bool seen = false;     ///< in the current listing of the folders
+        std::int64_t pid = 0;  ///< the process whose exit is waited for; 0 = not known yet, negative = none
     };
 
     SegmentFollower() = default;
@@ -77,7 +78,7 @@ private:
     std::map<std::filesystem::path, int> watched_;
     std::map<Place, File> files_;
     std::map<std::int64_t, Descriptor> writers_; ///< by process id
-    std::vector<std::int64_t> ended_;            ///< processes that have ended, not yet reported
+    std::vector<std::int64_t> ended_;            ///< processes that have exited, not yet reported
     std::string own_clock_;
     std::string own_pids_;
     std::vector<char> buffer_;

@@ -27,7 +27,7 @@ auto identity(const FoundComm& comm) {
                       comm.start, comm.end);
 }
 
-/// Leaves each record once; how many went.
+/// Removes duplicate records; returns their number.
 template <class Record>
 std::int64_t dropDuplicates(std::vector<Record>& records) {
     const auto less = [](const Record& a, const Record& b) { return identity(a) < identity(b); };
@@ -170,7 +170,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         if (!own_.has(static_cast<int>(place) / info_.pp)) continue;
         Share& share = step.shares[place];
         closed.duplicates += dropDuplicates(share.ops) + dropDuplicates(share.comm);
-        // A rank that has ended within the step is not done with it, unless its ops are all there.
+        // A rank that has ended within the step is not done with it, unless all its ops are there.
         const bool whole = !share.ops.empty() && share.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
         found.ops.insert(found.ops.end(), share.ops.begin(), share.ops.end());

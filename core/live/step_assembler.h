@@ -20,66 +20,65 @@ struct ReplicaRange {
     [[nodiscard]] bool has(std::int64_t replica) const { return replica >= first && replica <= last; }
 };
 
-/// Whether they can be the same run's.
+/// Whether they can describe the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
-/// A step of which nothing more is waited for.
+/// A step for which nothing more is expected.
 struct ClosedStep {
     int index = 0;
-    /// One per replica that ran it whole, on the ranks' own clocks.
+    /// One per replica that ran it completely, on the ranks' own clocks.
     std::vector<StepTimeline> timelines;
-    std::vector<std::size_t> missing; ///< places whose records of the step did not all come
+    std::vector<std::size_t> missing; ///< places with incomplete records of the step
     std::string fault;                ///< why a replica is not among `timelines`; empty if all are
-    std::int64_t duplicates = 0;      ///< records that came twice
+    std::int64_t duplicates = 0;      ///< records received twice
 };
 
-/// Puts together the steps of a run from records that come rank by rank, in any order and with any delay, and
-/// decides when a step is complete. A place is a rank of a replica: replica * pp + rank.
+/// Assembles the steps of a run from records that arrive rank by rank, in any order and with any delay, and decides
+/// when a step is complete. A place is a rank of a replica: replica * pp + rank.
 ///
-/// A rank is done with a step when it has as many ops as the rank had in its last whole step, when it has begun a later
-/// one, or when it has ended. A step is closed when all ranks are done and `settle` has passed, in which transfers come
-/// that are recorded after their ops; when some are done and the rest have not come for `patience`; or when more than
-/// `open_steps` are open. Steps close in order. What comes for a closed step is late.
+/// A rank is done with a step when it has as many ops as in its last complete step, when it has begun a later one, or
+/// when it has ended. A step is closed when all ranks are done and `settle` has passed, since transfers may be recorded
+/// after their ops; when some are done and nothing has come from the rest for `patience`; or when more than
+/// `open_steps` are open. Steps close in order. Records of a closed step are late.
 class StepAssembler {
 public:
     struct Limits {
         TimeNs settle{std::chrono::milliseconds(100)};
-        TimeNs patience{std::chrono::seconds(10)}; ///< or twice the last step, where that is longer
+        TimeNs patience{std::chrono::seconds(10)}; ///< or twice the last step, whichever is longer
         std::size_t open_steps = 64;
     };
     enum class Taken : std::uint8_t {
         Yes,
-        OutOfOrder, ///< taken, after records of a later step of its rank
+        OutOfOrder, ///< accepted, after records of a later step of its rank
         Late,       ///< its step is closed
-        Bad,        ///< its numbers cannot be
+        Bad,        ///< with impossible numbers
     };
 
-    /// `info` must have valid sizes, see sizesCanBe().
-    /// Nothing is waited for of replicas that are not among `own`, and nothing taken.
+    /// `info` must have valid sizes, see sizesCanBe(). Replicas outside of `own` are neither expected nor accepted.
     StepAssembler(const RunInfo& info, Limits limits, ReplicaRange own = {});
 
     [[nodiscard]] static bool sizesCanBe(const RunInfo& info);
 
-    /// `now` counts on any clock that does not go back, the same in all calls.
+    /// `now` is on any monotonic clock, the same in all calls.
     Taken add(const FoundOp& op, TimeNs now);
     Taken add(const FoundComm& comm, TimeNs now);
-    /// Nothing more will come of this rank, or after all something may.
+    /// Whether nothing more is expected from this rank.
     void setEnded(std::size_t place, bool ended);
 
-    /// The next step that is to be closed at this time; nothing if there is none.
+    /// The next step that is due at this time; nothing if there is none.
     [[nodiscard]] std::optional<ClosedStep> close(TimeNs now);
 
     [[nodiscard]] std::size_t places() const { return latest_.size(); }
     [[nodiscard]] std::size_t placeOf(std::int64_t rank, std::int64_t replica) const {
         return static_cast<std::size_t>(replica * info_.pp + rank);
     }
-    /// The last step of which the rank sent an op, -1 for none.
+    /// The last step with an op of the rank, -1 for none.
     [[nodiscard]] int latest(std::size_t place) const { return latest_[place]; }
     [[nodiscard]] int lastClosed() const { return last_closed_; }
     [[nodiscard]] std::size_t open() const { return steps_.size(); }
-    /// When the ranks that are done with the oldest open step were; nothing where none is.
+    /// When the ranks that are done with the oldest open step became so; nothing if none is.
     [[nodiscard]] std::optional<TimeNs> waitingSince() const;
-    /// Whether the rank is done with the oldest open step, or none is open.
+    /// Whether the rank is done with the oldest open step, or no step is open.
     [[nodiscard]] bool doneWithOldest(std::size_t place) const;
 
 private:
@@ -105,7 +104,7 @@ private:
     std::map<int, OpenStep> steps_;
     std::vector<int> latest_; ///< by place
     std::vector<bool> ended_;
-    std::vector<std::size_t> usual_ops_; ///< of the last whole step; 0 before there is one
+    std::vector<std::size_t> usual_ops_; ///< of the last complete step; 0 before there is one
     std::int64_t most_slices_ = 1;       ///< of a sequence
     int last_closed_ = -1;
     TimeNs last_wall_{0};

@@ -13,7 +13,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxChecks = 400'000; ///< of all steps at hand
+constexpr std::size_t kMaxChecks = 400'000; ///< of all steps in the window
 
 ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagnosis) {
     ReducedReplica replica;
@@ -87,14 +87,14 @@ void StepWindow::addChecks(std::vector<CheckRecord> checks) {
 
 void StepWindow::takeChecks(std::vector<CheckRecord> checks) {
     if (checks.empty()) return;
-    // Bounds what a file may claim of the steps at hand.
+    // Bounds what a file may claim about the steps in the window.
     const std::size_t room = kMaxChecks - std::min(kMaxChecks, run_.checks.checks.size());
     checks.resize(std::min(checks.size(), room));
     std::ranges::move(checks, std::back_inserter(run_.checks.checks));
     run_.checks.sort();
 }
 
-/// How much of the bubbles of steps from there on was filled with checks.
+/// Adds how much of the bubbles was filled with checks, for the steps from there on.
 void StepWindow::countChecks(std::size_t from) {
     const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
     for (std::size_t step = 0; step < replays.size(); ++step) {
@@ -109,14 +109,14 @@ void StepWindow::setDevice(const CheckPlace& place, CheckedDevice device) {
     run_.checks.devices.insert_or_assign(place, std::move(device));
 }
 
-/// The first steps stay: without them nobody would know what was usual before something changed.
+/// The first steps stay: they are the reference for what changes later.
 void StepWindow::trim() {
     std::set<int> numbers;
     for (const StepTimeline& step : run_.steps)
         numbers.insert(step.index);
     if (numbers.size() <= limits_.first + limits_.last) return;
     const int goes = *std::next(numbers.begin(), static_cast<std::ptrdiff_t>(limits_.first));
-    // Replicas come together, so what goes is one stretch of all lists.
+    // Replicas are adjacent, so one range is removed from each list.
     const auto begin = std::ranges::find(run_.steps, goes, &StepTimeline::index) - run_.steps.begin();
     const auto count = std::ranges::count(run_.steps, goes, &StepTimeline::index);
     const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
@@ -128,7 +128,7 @@ void StepWindow::trim() {
 
 std::vector<Anomaly> StepWindow::findings() const {
     constexpr int kFewest = 3;
-    // What is told of a median of all steps is looked at again with every step: the first few are too few.
+    // Findings based on a median of all steps are reconsidered with every step while there are few.
     constexpr int kSteady = 8;
     const int steps = run_.steps.empty() ? 0 : run_.steps.back().index - run_.steps.front().index + 1;
     if (steps < kFewest) return {};

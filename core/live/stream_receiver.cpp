@@ -13,10 +13,10 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes in which a stream must state what it is
+constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes within which a stream must state what it is
 constexpr std::string_view kTraceExtension = ".pftrace";
 
-/// What others send decides on the name of a file here, but on no folder.
+/// Senders choose the name of a file here, but not its folder.
 std::string asFileName(std::string name) {
     std::ranges::replace_if(
         name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
@@ -25,7 +25,7 @@ std::string asFileName(std::string name) {
     return name.empty() || name.front() == '.' ? "_" + name : name;
 }
 
-/// "rank2.pid77" of "rank2.pid77.1".
+/// Returns "rank2.pid77" for "rank2.pid77.1".
 std::string withoutPart(const std::string& stem) {
     const std::size_t dot = stem.rfind('.');
     const bool numbered =
@@ -36,7 +36,7 @@ std::string withoutPart(const std::string& stem) {
 
 constexpr std::size_t kMaxPeers = 4096;
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
-constexpr std::size_t kBeforeGreeting = 4096; ///< bytes that a stranger may send
+constexpr std::size_t kBeforeGreeting = 4096; ///< bytes that an unauthenticated peer may send
 constexpr TimeNs kGreetWithin{std::chrono::seconds(10)};
 
 std::string_view takeLine(std::string_view& text) {
@@ -93,7 +93,7 @@ void KeptStreams::removeOld(const std::string& sender, const std::string& name, 
         parts_[{sender, (told.parent_path() / withoutPart(told.stem().string())).string()}];
     if (std::ranges::find(parts, path) == parts.end()) parts.push_back(path);
     if (parts.size() <= kParts) return;
-    std::error_code ignored; // somebody may have taken it away
+    std::error_code ignored; // someone may have removed it
     std::filesystem::remove(parts.front(), ignored);
     parts.pop_front();
 }
@@ -119,7 +119,7 @@ void StreamReceiver::accept(TimeNs now) {
         std::unique_ptr<net::TlsSession> tls;
         if (options_.tls) {
             auto begun = options_.tls->begin();
-            if (!begun.ok()) continue; // memory runs out; the sender tries again
+            if (!begun.ok()) continue; // out of memory; the sender tries again
             tls = std::move(begun).value();
         }
         epoll_event event{};
@@ -152,7 +152,7 @@ void StreamReceiver::finish(TimeNs longest) {
             if (!peer.link.over()) peer.link.turn([](const net::Frame&) {});
             return peer.link.over();
         });
-        constexpr int kMilliseconds = 10; // what waits to be sent wakes nobody
+        constexpr int kMilliseconds = 10; // queued data wakes nobody
         pollfd wait{events_.get(), POLLIN, 0};
         if (!peers_.empty()) ::poll(&wait, 1, kMilliseconds);
     }
@@ -189,7 +189,7 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
         peer.link.send(pong);
         break;
     }
-    case net::Frame::Kind::Pong: // what the sender measured
+    case net::Frame::Kind::Pong: // measured by the sender
         if (!peer.clock.empty() && !options_.clock.empty()) {
             const TimeNs back{static_cast<std::int64_t>(frame.offset)};
             analyzer.clocks().addPing(peer.clock, options_.clock,
@@ -222,7 +222,7 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     const auto key = peer.streams.find(stream);
     if (key == peer.streams.end()) return nullptr;
     const auto known = known_.find(key->second);
-    // A sender that connected again took its streams along; the old connection may not know yet that it is dead.
+    // A sender that reconnected took its streams along; the old connection may not have been detected as dead yet.
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 

@@ -19,34 +19,34 @@
 
 namespace bubblescope::live {
 
-/// Keeps in files what arrives of jobs that do not know Bubblescope. Their steps show in all of a job's traces
-/// together, so a collector must have these in a folder. As where they were recorded, of a trace in parts the oldest
-/// go. One thread at a time.
+/// Stores what arrives from recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
+/// collector needs them in a folder. As at the source, only the last parts of a trace are kept. One thread at a time.
 class KeptStreams {
 public:
-    /// The folder is made with the first file.
+    /// The folder is created with the first file.
     explicit KeptStreams(std::filesystem::path dir) : dir_(std::move(dir)) {}
 
     /// One stream's file.
     class File {
     public:
-        /// What came before it was known what the stream is; bounded, since a stream states that at its beginning.
+        /// Received before it was known what the stream is; bounded, since a stream states that at its beginning.
         std::string beginning;
-        bool unwanted = false; ///< it is of a run that records its steps itself
+        bool unwanted = false; ///< it belongs to a run that records its steps itself
         std::optional<perfetto::PacketFile> file;
     };
 
-    /// Bytes of a stream that `sender` sends under `name`. `captured`: whether it is of such a job, once that is known.
+    /// Takes bytes of a stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
+    /// that is known.
     void feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
               std::optional<bool> captured);
 
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// Why something could not be written, and is not kept; empty where all was.
+    /// Why something could not be written, and is lost; empty if everything was.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
 private:
-    static constexpr std::size_t kParts = 5; ///< of a process: as many as it may have, and the one that it writes
-    using Process = std::pair<std::string, std::string>; ///< sender, and the part of the name that its traces share
+    static constexpr std::size_t kParts = 5; ///< per process: the maximum number of parts, and the one being written
+    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
 
     [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
     [[nodiscard]] std::filesystem::path pathOf(const std::string& sender, const std::string& name) const;
@@ -57,8 +57,9 @@ private:
     std::string problem_;
 };
 
-/// Takes the streams of senders and feeds them to an analyzer, each byte once: a sender that connects again is told how
-/// far its streams arrived. A connection without the token gets no answer but the refusal. One thread at a time.
+/// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects gets the
+/// offset up to which its streams arrived. A connection without the token gets no answer but the refusal. One thread at
+/// a time.
 class StreamReceiver {
 public:
     struct Options {
@@ -66,27 +67,27 @@ public:
         std::string token; ///< not empty
         std::string clock; ///< of this machine's CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
-        /// Where the streams of jobs that do not know Bubblescope are kept, see KeptStreams; empty = nowhere.
+        /// Folder for the streams of recorded jobs, see KeptStreams; empty = they are not kept.
         std::filesystem::path keep{};
     };
     /// Error: Run, naming the address; Usage, without a token.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
-    /// Takes and sends what goes at once. `now` is CLOCK_MONOTONIC.
+    /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
     void turn(LiveAnalyzer& analyzer, TimeNs now);
 
-    /// Sends what waits, ends all connections, and waits until the senders have noticed, but no longer than
-    /// this. The last call to make.
+    /// Sends what is queued, ends all connections, and waits until the senders have noticed, for at most `longest`. The
+    /// last call to make.
     void finish(TimeNs longest);
 
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the port that was taken
+    [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
     [[nodiscard]] std::int64_t refused() const { return refused_; }
-    /// Why streams that were to be kept are not; empty where all are.
+    /// Why streams could not be stored; empty if all were.
     [[nodiscard]] std::string keepProblem() const { return kept_ ? kept_->problem() : std::string(); }
-    [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes that came twice, and were passed over
+    [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
 
 private:
     struct Known {

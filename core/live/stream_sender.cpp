@@ -11,14 +11,14 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states who writes it
-constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others have theirs
-constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes that wait for the network
+constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states its writer
+constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others get their turn
+constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
 constexpr std::size_t kPiece = std::size_t{1} << 18;     ///< of one message
 constexpr int kPingBurst = 8;
 
-/// Where the whole packets at the beginning of the bytes end. What is no packet goes along with what follows it: the
-/// collector finds the next one.
+/// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet go along with what follows
+/// them: the collector resynchronises.
 std::size_t endOfPackets(std::string_view bytes) {
     std::size_t end = 0;
     std::string_view body;
@@ -37,7 +37,7 @@ std::size_t endOfPackets(std::string_view bytes) {
 
 } // namespace
 
-/// One file. Its beginning is read here too, for who writes it.
+/// One file. Its beginning is decoded here too, to learn its writer.
 struct StreamSender::Source final : public RecordSink {
     explicit Source(std::string path) : name(std::move(path)) { begin(); }
 
@@ -58,7 +58,7 @@ struct StreamSender::Source final : public RecordSink {
     void onDigest() override {}
     void onPing(const Ping&) override {}
     void onClocks(const perfetto::ClockReading& clocks) override {
-        // Of two files of one name: told apart by when the host began to write them.
+        // Distinguishes two files of one name by when the host began to write them.
         if (generation == 0) generation = static_cast<std::uint64_t>(clocks.realtime.count()) | 1U;
     }
     void onLost(const OwnHome&, std::int64_t) override {}
@@ -76,14 +76,14 @@ struct StreamSender::Source final : public RecordSink {
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
     bool ended = false;  ///< the file states so
-    bool gone = false;   ///< its writer has ended
+    bool gone = false;   ///< its writer has exited
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
-    std::uint64_t read = 0;  ///< how far the stream was looked into here
-    std::uint64_t sent = 0;  ///< offset of the first byte that was not
+    std::uint64_t read = 0;  ///< how far the stream was decoded here
+    std::uint64_t sent = 0;  ///< offset of the first byte not sent
     std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
-    std::string unsplit;     ///< bytes from `sent` on that are no whole packet
+    std::string unsplit;     ///< bytes from `sent` on that are not a complete packet
     std::optional<std::int64_t> rewind;
     std::string why_gone; ///< to be sent
 };
@@ -108,7 +108,7 @@ Status StreamSender::turn(TimeNs now) {
     return refused_ ? Status(*refused_) : Status();
 }
 
-/// Begins to connect, or goes on with it.
+/// Connects, or continues to.
 void StreamSender::connect(TimeNs now) {
     if (!connector_) {
         if (now < retry_at_) return;
@@ -173,7 +173,7 @@ void StreamSender::openThere(std::size_t stream) {
         link_->send(frame);
         source->opened = true;
     }
-    // Its end is reported after all that it wrote, and not at all for a file that states it itself.
+    // The exit is reported after everything the process wrote, and not for a file that states the end itself.
     if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
     frame.text = std::exchange(source->why_gone, {});
@@ -214,7 +214,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         if (source != nullptr && frame.offset <= source->sent) source->acked = std::max(source->acked, frame.offset);
         break;
     case net::Frame::Kind::Pong: {
-        net::Frame measured = frame; // which the collector keeps, since it compares clocks
+        net::Frame measured = frame; // for the collector, which compares clocks
         measured.kind = net::Frame::Kind::Pong;
         measured.offset = static_cast<std::uint64_t>(now.count());
         link_->send(measured);
@@ -226,7 +226,7 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
 }
 
 StreamSender::Stream StreamSender::open(const std::string& name) {
-    sources_.push_back(std::make_unique<Source>(name)); // numbers are not given out twice: the other end knows them
+    sources_.push_back(std::make_unique<Source>(name)); // numbers are not reused: the other end knows them
     return sources_.size() - 1;
 }
 
@@ -234,7 +234,7 @@ void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
     Source& source = *sources_[stream];
     const std::uint64_t offset = source.sent + source.unsplit.size();
     const std::uint64_t behind = offset + bytes.size();
-    if (behind > source.read) { // what is read again was looked into already
+    if (behind > source.read) { // bytes that are read again were decoded already
         source.records->feed(bytes.substr(static_cast<std::size_t>(source.read > offset ? source.read - offset : 0)));
         source.read = behind;
     }

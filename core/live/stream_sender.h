@@ -11,9 +11,9 @@
 
 namespace bubblescope::live {
 
-/// Sends the files of a run to a collector. Nothing is held here but what is under way: after a broken connection the
-/// collector reports how far each stream arrived, and its file is read again from there. Who writes the files never
-/// notices. One thread at a time.
+/// Sends the files of a run to a collector. Buffers only what is in transit: after a broken connection the collector
+/// reports how far each stream arrived, and its file is read again from there. Writers of the files are not affected.
+/// One thread at a time.
 class StreamSender final : public StreamTarget {
 public:
     struct Options {
@@ -24,22 +24,22 @@ public:
         std::optional<net::TlsSettings> tls;
         TimeNs retry{std::chrono::seconds(1)};
         TimeNs ping{std::chrono::seconds(60)};
-        bool only_own = false; ///< pass over files of other machines, which send them themselves
+        bool only_own = false; ///< skip files of other machines, which send them themselves
     };
     explicit StreamSender(Options options);
     ~StreamSender() override;
 
-    /// Connects where it is not, sends and hears what goes at once. `now` is CLOCK_MONOTONIC. Error: Run or Input,
-    /// where trying again would not help: the collector refused.
+    /// Connects if necessary, sends and receives what is possible at once. `now` is CLOCK_MONOTONIC. Error: Run or
+    /// Input, if trying again would not help: the collector refused.
     [[nodiscard]] Status turn(TimeNs now);
 
-    /// To be waited for: readable, or writable too where that is wanted; negative while there is no connection.
+    /// To be polled for reading, and for writing too if requested; negative while there is no connection.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] bool wantsToWrite() const { return connector_ || (link_ && link_->waiting() > 0); }
     [[nodiscard]] bool connected() const { return welcome_; }
     [[nodiscard]] const std::string& problem() const { return problem_; } ///< of the last connection
-    /// Whether all that was fed has arrived, and every stream has ended or its writer has ended. It stays so when the
-    /// collector, which knows as well, then closes the connection.
+    /// Whether everything fed has arrived, and every stream has ended or its writer has exited. It stays so when the
+    /// collector then closes the connection.
     [[nodiscard]] bool done() const;
 
     [[nodiscard]] Stream open(const std::string& name) override;
@@ -67,7 +67,7 @@ private:
     void ping(TimeNs now);
 
     Options options_;
-    std::optional<net::Connector> connector_; ///< while a connection is under way
+    std::optional<net::Connector> connector_; ///< while connecting
     std::optional<net::Link> link_;
     bool welcome_ = false;
     bool done_ = false; ///< when the connection ended

@@ -7,16 +7,16 @@
 
 namespace bubblescope::net {
 
-/// Where to listen or to connect to.
+/// An address to listen on or to connect to.
 struct Address {
-    std::string host; ///< "127.0.0.1" unless given
-    int port = 0;     ///< 0 = one that is free, for listening
+    std::string host; ///< "127.0.0.1" by default
+    int port = 0;     ///< 0 = any free port, for listening
 
     [[nodiscard]] std::string text() const; ///< "host:port"
 };
 
-/// "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT"; without a host the loopback, so that nobody outside is served unless
-/// told so. Errors: Usage.
+/// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback, so that nothing is exposed
+/// unless asked for. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
 } // namespace bubblescope::net

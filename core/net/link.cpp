@@ -44,7 +44,7 @@ void Link::sendSome() {
 }
 
 void Link::readSome(const std::function<void(const Frame&)>& take) {
-    constexpr int kReadsInTurn = 16; // then others have theirs
+    constexpr int kReadsInTurn = 16; // then other links get their turn
     std::array<char, 1 << 16> buffer;
     std::string said;
     for (int i = 0; i < kReadsInTurn && !over_; ++i) {

@@ -18,13 +18,13 @@ namespace bubblescope::net {
 namespace {
 
 using asio::ip::tcp;
-using Context = std::shared_ptr<asio::io_context>; ///< shared by a listener and what it accepted
+using Context = std::shared_ptr<asio::io_context>; ///< shared by a listener and the sockets it accepted
 
 void setOption(int descriptor, int level, int option, int value) {
-    ::setsockopt(descriptor, level, option, &value, sizeof value); // what cannot be set is done without
+    ::setsockopt(descriptor, level, option, &value, sizeof value); // an option that cannot be set is not essential
 }
 
-/// Asio leaves descriptors open in programs that this process starts.
+/// Asio lets child processes inherit descriptors.
 template <class AsioSocket>
 void prepare(AsioSocket& socket) {
     std::error_code ignored;
@@ -32,13 +32,13 @@ void prepare(AsioSocket& socket) {
     socket.non_blocking(true, ignored);
 }
 
-/// Asio's category of system errors is not the standard's, and so equals none of std::errc.
+/// Asio's category of system errors is not the standard one, so its codes equal none of std::errc.
 std::error_code standard(const std::error_code& code) {
     return code.category() == asio::error::get_system_category() ? std::error_code(code.value(), std::system_category())
                                                                  : code;
 }
 
-/// getaddrinfo()'s words for what Asio makes of its errors.
+/// getaddrinfo()'s message for an Asio error.
 std::string lookUpFailure(const std::error_code& code) {
     if (code == asio::error::host_not_found || code == asio::error::no_data) return ::gai_strerror(EAI_NONAME);
     if (code == asio::error::host_not_found_try_again) return ::gai_strerror(EAI_AGAIN);
@@ -52,7 +52,7 @@ Error addressError(const Address& address, std::string_view what, std::string_vi
     return error;
 }
 
-/// Runs handlers until `done`, or the deadline, which is not reached where it returns true.
+/// Runs handlers until `done` or the deadline; false if the deadline passed first.
 bool runUntil(asio::io_context& context, const bool& done, const Deadline& deadline) {
     while (!done) {
         context.restart();
@@ -69,7 +69,7 @@ bool runUntil(asio::io_context& context, const bool& done, const Deadline& deadl
     return true;
 }
 
-/// Waits until the socket can be used as asked; false at the deadline.
+/// Waits until the socket is readable or writable, as requested; false at the deadline.
 template <class AsioSocket>
 bool waitFor(asio::io_context& context, AsioSocket& socket, asio::socket_base::wait_type type, const Deadline& deadline,
              std::error_code& failed) {
@@ -84,7 +84,7 @@ bool waitFor(asio::io_context& context, AsioSocket& socket, asio::socket_base::w
     }
     std::error_code ignored;
     socket.cancel(ignored);
-    runUntil(context, done, {}); // the handler holds what is here
+    runUntil(context, done, {}); // the handler refers to local variables
     failed.clear();
     return false;
 }
@@ -178,7 +178,7 @@ struct Listener::State {
 
 namespace {
 
-/// Not open where that cannot be.
+/// A listener that is not open if listening fails.
 std::unique_ptr<Listener::State> listenAt(const tcp::endpoint& endpoint, bool both_families, std::error_code& failed) {
     try {
         auto context = std::make_shared<asio::io_context>();
@@ -196,7 +196,7 @@ std::unique_ptr<Listener::State> listenAt(const tcp::endpoint& endpoint, bool bo
         if (acceptor.bind(endpoint, failed)) return fails();
         if (acceptor.listen(asio::socket_base::max_listen_connections, failed)) return fails();
         return state;
-    } catch (const std::system_error& e) { // descriptors have run out
+    } catch (const std::system_error& e) { // out of descriptors
         failed = e.code();
         return nullptr;
     }
@@ -281,7 +281,7 @@ Socket Listener::accept(Deadline deadline, std::error_code& failed) {
 
 // ---- Connector ------------------------------------------------------------------------------------------
 
-/// Handlers hold it weakly: giving up is to let it go.
+/// Handlers hold it by weak pointers: destroying it cancels the connection.
 struct Connector::State : std::enable_shared_from_this<Connector::State> {
     explicit State(Clock::duration longest)
         : context(std::make_shared<asio::io_context>()), resolver(*context), socket(*context), timer(*context),
@@ -325,7 +325,7 @@ struct Connector::State : std::enable_shared_from_this<Connector::State> {
             });
             socket.async_connect(endpoint, [weak = weak_from_this(), number](const std::error_code& outcome) {
                 const auto self = weak.lock();
-                if (!self || self->next != number || self->settled) return; // its time was over
+                if (!self || self->next != number || self->settled) return; // the attempt timed out
                 if (!outcome) return self->settle();
                 self->why = outcome.message();
                 self->tryNext();

@@ -12,14 +12,14 @@
 #include <string_view>
 #include <system_error>
 
-/// TCP, over Asio, which stays out of this header. Nothing here throws, and only calls that are said to wait do so.
+/// TCP over Asio, which is not exposed by this header. Nothing here throws, and only calls documented to wait do so.
 ///
-/// Each object is used by one thread at a time. A listener and the sockets that it accepted share an event loop: of
-/// their calls that wait, there may be one at a time.
+/// Each object is used by one thread at a time. A listener and the sockets it accepted share an event loop: only one of
+/// their waiting calls may be active at a time.
 namespace bubblescope::net {
 
 using Clock = std::chrono::steady_clock;
-/// Nothing: waits for ever, which ends when the other end is gone.
+/// Nothing: wait without limit, until the other end is gone.
 using Deadline = std::optional<Clock::time_point>;
 
 /// A TCP connection; closed by the destructor.
@@ -35,14 +35,14 @@ public:
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
     void close() { *this = Socket(); }
-    /// For poll(2) and its like; −1 where it is not open.
+    /// For poll(2) and the like; −1 if not open.
     [[nodiscard]] int descriptor() const;
 
-    /// How far a call that does not wait came.
+    /// The progress of a call that does not wait.
     struct Progress {
-        std::size_t bytes = 0; ///< 0: nothing can be transferred at present
+        std::size_t bytes = 0; ///< 0: nothing can be transferred now
         bool over = false;     ///< the connection has ended
-        std::error_code why{}; ///< of the end; none where the other end closed it
+        std::error_code why{}; ///< reason of the end; none if the other end closed the connection
     };
     [[nodiscard]] Progress readSome(char* data, std::size_t bytes);
     [[nodiscard]] Progress writeSome(std::string_view data);
@@ -52,16 +52,16 @@ public:
     [[nodiscard]] Outcome read(char* data, std::size_t bytes, Deadline deadline);
     [[nodiscard]] Outcome write(std::string_view data, Deadline deadline);
 
-    /// Nothing more is written. False where the connection has ended.
+    /// Shuts down writing. False if the connection has ended.
     bool endWriting();
-    /// Has the system notice within a minute that the other host is gone.
+    /// Makes the system notice within a minute when the other host is gone.
     void watchPeer();
 
 private:
     std::unique_ptr<State> state_;
 };
 
-/// Accepts connections, which carry small messages without delay.
+/// Accepts connections, configured for small messages without delay.
 class Listener {
 public:
     struct State;
@@ -72,19 +72,19 @@ public:
     Listener& operator=(Listener&& other) noexcept;
     ~Listener();
 
-    /// At the first of the host's addresses that can be had; `address.port` becomes the real one. Error: Run, naming
-    /// the address.
+    /// Listens on the first usable address of the host; sets `address.port` to the actual port. Error: Run, naming the
+    /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// On the loopback, or on all of the host's addresses, of IPv6 and IPv4 where there are both. Not open, with the
-    /// reason in `failed`, where that cannot be.
+    /// Listens on the loopback or on all addresses of the host, IPv6 and IPv4 where both exist. Not open on failure;
+    /// `failed` has the reason.
     [[nodiscard]] static Listener open(int port, bool loopback, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
     [[nodiscard]] int descriptor() const;
 
-    /// The next connection; not open where there is none at present.
+    /// The next connection; not open if none is pending.
     [[nodiscard]] Socket accept();
-    /// Waits for the next one; not open at the deadline, and where none can be accepted, for which `failed` has the
+    /// Waits for the next connection. Not open at the deadline, or when none can be accepted; `failed` then has the
     /// reason.
     [[nodiscard]] Socket accept(Deadline deadline, std::error_code& failed);
 
@@ -92,8 +92,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A connection under way: resolves the host's name and tries its addresses one after the other, each for as long as
-/// `attempt` at most. Destroying it gives up; a look-up of a name that is under way is waited for then.
+/// A connection being established: resolves the host's name and tries its addresses one after another, each for at most
+/// `attempt`. Destroying it cancels the connection, but waits for a name lookup in progress.
 class Connector {
 public:
     explicit Connector(const Address& address, Clock::duration attempt = std::chrono::seconds(10));
@@ -102,18 +102,18 @@ public:
     ~Connector();
 
     enum class Stage : std::uint8_t { UnderWay, Connected, Failed };
-    /// Goes on without waiting.
+    /// Makes progress without waiting.
     [[nodiscard]] Stage turn();
-    /// Waits until it is settled, or the deadline.
+    /// Waits until it is settled or the deadline passes.
     [[nodiscard]] Stage wait(Deadline deadline);
 
-    /// Once, when it is connected.
+    /// The socket. Call once, when connected.
     [[nodiscard]] Socket take();
-    /// Of a failure, or of the last attempt so far: in the system's words.
+    /// The reason of the failure, or of the last failed attempt so far, in the system's words.
     [[nodiscard]] const std::string& why() const;
-    /// Whether the failure is that the name of the host is not known.
+    /// Whether it failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;
-    /// Of the attempt under way, writable when that is settled; −1 while a name is looked up.
+    /// The descriptor of the current attempt, which becomes writable when that is settled; −1 during a name lookup.
     [[nodiscard]] int descriptor() const;
 
 private:

@@ -29,7 +29,7 @@ public:
     explicit OpenSslSession(SSL* session) : session_(session, &::SSL_free) {
         in_ = ::BIO_new(::BIO_s_mem());
         out_ = ::BIO_new(::BIO_s_mem());
-        ::SSL_set_bio(session, in_, out_); // which owns them from here on
+        ::SSL_set_bio(session, in_, out_); // which takes ownership
     }
 
     Status receive(std::string_view bytes, std::string& said) override {
@@ -122,14 +122,14 @@ Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
     if (host_.empty()) {
         ::SSL_set_accept_state(session);
     } else {
-        // A certificate names hosts or addresses; which of them this is shows when it is read.
+        // A certificate names hosts or addresses; check which of them `host_` is.
         if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(session), host_.c_str()) != 1) {
             ::ERR_clear_error();
             if (::SSL_set1_host(session, host_.c_str()) != 1 || ::SSL_set_tlsext_host_name(session, host_.c_str()) != 1)
                 return tlsError("the host's name cannot be checked");
         }
         ::SSL_set_connect_state(session);
-        [[maybe_unused]] const int begun = ::SSL_do_handshake(session); // makes the first bytes to send
+        [[maybe_unused]] const int begun = ::SSL_do_handshake(session); // produces the first bytes to send
         ::ERR_clear_error();
     }
     return std::unique_ptr<TlsSession>(std::move(opened));

@@ -8,34 +8,34 @@
 
 namespace bubblescope::net {
 
-/// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Knows no socket.
+/// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Does no I/O.
 class TlsSession {
 public:
     virtual ~TlsSession() = default;
-    /// Bytes that came from the other end; the text in them is appended to `said`. Error: Input, when the connection
+    /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input, when the connection
     /// cannot be trusted or is damaged.
     [[nodiscard]] virtual Status receive(std::string_view bytes, std::string& said) = 0;
-    /// Text to send. Kept until the two ends have agreed on keys.
+    /// Encrypts text to send. It is queued until the handshake is complete.
     [[nodiscard]] virtual Status say(std::string_view text) = 0;
     /// Bytes for the other end since the last call.
     [[nodiscard]] virtual std::string takeBytes() = 0;
 };
 
-/// What sessions of one side have in common.
+/// Settings shared by the sessions of one side.
 class TlsSettings {
 public:
-    /// Who listens: shows this certificate (PEM, with those above it), whose key this is. Errors: Input, naming the
-    /// file; Usage, in a build without OpenSSL.
+    /// For the listening side: presents this certificate (PEM, with its chain) with this private key. Errors: Input,
+    /// naming the file; Usage, in a build without OpenSSL.
     [[nodiscard]] static Result<TlsSettings> forListening(const std::string& certificate, const std::string& key);
-    /// Who connects: trusts what these certificates (PEM) vouch for and no others, and `host` must be the name in the
-    /// certificate that is shown.
+    /// For the connecting side: trusts certificates signed by these (PEM) and no others, and requires `host` to be the
+    /// name in the presented certificate.
     [[nodiscard]] static Result<TlsSettings> forConnecting(const std::string& trusted, const std::string& host);
 
     [[nodiscard]] Result<std::unique_ptr<TlsSession>> begin() const;
 
 private:
     std::shared_ptr<void> context_;
-    std::string host_; ///< empty for who listens
+    std::string host_; ///< empty on the listening side
 };
 
 } // namespace bubblescope::net

@@ -8,7 +8,7 @@
 #include <semaphore>
 #include <thread>
 
-// The thread sanitizer does not see what oneTBB, which is not compiled with it, does to order accesses.
+// oneTBB is not instrumented, so the thread sanitizer does not see its synchronization.
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define BUBBLESCOPE_OWN_THREADS
@@ -30,8 +30,8 @@ std::size_t coreCount() {
     return std::max(1U, std::thread::hardware_concurrency());
 }
 
-/// Calls what it is given on other threads, about in that order. There are as many of them as cores, beside those that
-/// take results: they may sleep until a result is there.
+/// Calls functions on other threads, approximately in the order of submission. There is one thread per core, not
+/// counting those that wait for results.
 class Threads {
 public:
     /// Never destroyed: work may run until the process ends.
@@ -57,7 +57,7 @@ private:
         work();
     }
 
-    // Work is kept here and not by oneTBB, whose memory leak checkers do not see.
+    // Work is queued here and not in oneTBB, whose memory leak checkers do not see.
     std::mutex mutex_;
     std::deque<std::function<void()>> waiting_;
 
@@ -115,12 +115,12 @@ bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work
     return !stopped;
 }
 
-/// Run once, by the first thread that begins it.
+/// Runs once, on the first thread that begins it.
 class TaskQueue::Task {
 public:
     explicit Task(std::function<void()> work) : work_(std::move(work)) {}
 
-    /// Runs it unless a thread has begun it or nobody wants it any more.
+    /// Runs unless some thread has begun it or it was cancelled.
     void runIfNotBegun() {
         std::function<void()> work;
         {
@@ -142,14 +142,14 @@ public:
         ended_.notify_all();
     }
 
-    /// Runs it here unless a thread has begun it, and then waits for that. Throws what the work threw.
+    /// Runs it here unless a thread has begun it, and otherwise waits for that thread. Rethrows what the work threw.
     void finish() {
         runIfNotBegun();
         wait();
         if (failure_) std::rethrow_exception(failure_);
     }
 
-    /// Will not begin any more. It may run, see wait().
+    /// Prevents it from beginning. It may be running already, see wait().
     void cancel() {
         std::function<void()> unused;
         const std::lock_guard lock(mutex_);

@@ -12,12 +12,13 @@
 
 namespace bubblescope {
 
-// Work on all cores. The threads are oneTBB's: started once and shared by the whole program. Everything here may be
-// nested, and nothing waits for work that no thread has begun: whoever needs a result computes it if nobody does.
+// Work on all cores. The threads are those of oneTBB: started once and shared by the whole program. Everything here may
+// be nested, and nothing waits for work that no thread has begun: whoever needs a result computes it if no other thread
+// does.
 
 namespace detail {
 
-/// Tasks that other threads run as they are free, begun about in the order in which they were added.
+/// Tasks that other threads run when they are free, begun approximately in the order in which they were added.
 class TaskQueue {
 public:
     TaskQueue() = default;
@@ -43,8 +44,8 @@ private:
 } // namespace detail
 
 /// Calls `work(i)` for each i below `count` on all cores, the calling thread included, and returns when all calls have
-/// ended. They begin in ascending order, so put the longest first. If `work` returns bool, false stops it: no further
-/// calls begin, and this returns false. An exception of `work` stops it likewise and is rethrown here.
+/// ended. They begin in ascending order, so put the longest first. If `work` returns bool, false stops the loop: no
+/// further calls begin, and this returns false. An exception stops it likewise and is rethrown here.
 template <class Work>
 auto parallelFor(std::size_t count, const Work& work) {
     if constexpr (std::is_void_v<std::invoke_result_t<const Work&, std::size_t>>) {
@@ -57,9 +58,8 @@ auto parallelFor(std::size_t count, const Work& work) {
     }
 }
 
-/// Results that other threads compute ahead of the one that takes them in order. How many are computed ahead is for
-/// that thread to decide, which owns this object. Destruction drops the tasks that have not begun and waits for the
-/// others.
+/// Results that other threads compute ahead of the one that takes them in order. That thread owns this object and
+/// decides how many are computed ahead. Destruction drops the tasks that have not begun and waits for the others.
 template <class Result>
 class OrderedTasks {
 public:
@@ -69,7 +69,7 @@ public:
         auto& slot = results_.emplace_back(std::make_shared<std::optional<Result>>());
         tasks_.add([slot, make = std::move(make)]() mutable { slot->emplace(make()); });
     }
-    /// Removes the oldest task and returns its result, or throws what it threw. There must be one.
+    /// Removes the oldest task and returns its result, or rethrows its exception. There must be a task.
     [[nodiscard]] Result take() {
         const std::shared_ptr<std::optional<Result>> slot = std::move(results_.front());
         results_.pop_front();
@@ -85,25 +85,26 @@ public:
 
 private:
     std::deque<std::shared_ptr<std::optional<Result>>> results_;
-    detail::TaskQueue tasks_; ///< last: what runs may refer to the results
+    detail::TaskQueue tasks_; ///< last, since running tasks refer to the results
 };
 
-/// Fills a batch, whose memory is that of an earlier one; false if there is no more, and then the batch is not used.
+/// Fills a batch, whose memory may be reused from an earlier one; returns false if there is no more, and then the batch
+/// is not used.
 template <class Batch>
 using BatchMaker = std::function<bool(Batch&)>;
 
-/// Makes batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first batch
-/// of each maker, then the second of each, and so on until the maker whose turn it is has no more; `use` returns false
-/// to stop. A maker is called from one thread at a time, different makers side by side. Returns when all have ended.
-/// Rethrows what `use` threw, and what a maker threw when its turn comes.
+/// Produces batches on other threads, a few ahead, while the calling thread passes them to `use(batch)`: the first
+/// batch of each maker, then the second of each, and so on until the maker whose turn it is has no more; `use` returns
+/// false to stop. Each maker is called from one thread at a time, different makers in parallel. Returns when all have
+/// ended. Rethrows what `use` threw, and what a maker threw when its turn comes.
 template <class Batch, class Use>
 void prefetched(const std::vector<BatchMaker<Batch>>& makers, const Use& use) {
-    // Batches of one maker that are made in one go: while one round is used, the next is made.
+    // Batches of one maker per round: while one round is used, the next is produced.
     constexpr std::size_t kBatches = 4;
     struct Round {
         std::vector<Batch> batches;
         std::size_t count = 0;
-        std::exception_ptr failure; ///< of the batch behind them
+        std::exception_ptr failure; ///< of the batch after them
 
         [[nodiscard]] bool last() const { return count < kBatches; }
         void fill(const BatchMaker<Batch>& make) {

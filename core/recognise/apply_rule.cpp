@@ -10,8 +10,8 @@
 namespace bubblescope {
 namespace {
 
-/// The ranges that the profiler mirrored on the device: of each file and name one for each time that it was there on
-/// the host, over all streams.
+/// The ranges that the profiler mirrored on the device: for each file and name one per occurrence on the host, over all
+/// streams.
 class MirroredRanges {
 public:
     explicit MirroredRanges(const std::vector<RuleMatch>& matches) {
@@ -61,7 +61,7 @@ public:
             if (op && !match.on_device) on_host.insert(match.file);
         }
         for (const RuleMatch& match : matches_) {
-            // Where the host was recorded, what is mirrored says when, not what.
+            // If the host was recorded, mirrored ranges add times only, not ops.
             if (match.on_device && on_host.contains(match.file)) continue;
             if (match.transfer)
                 addTransfer(match);
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    /// One op or transfer of a step, whichever step that is.
+    /// One op or transfer of a step, whatever the step.
     using Which = std::tuple<std::int64_t, std::int64_t, std::uint64_t, int, std::int64_t, std::int64_t, std::int64_t>;
     using Arrival = std::tuple<std::int64_t, std::int64_t, std::int64_t, Payload, std::int64_t, std::int64_t>;
 
@@ -104,7 +104,7 @@ private:
         const int what =
             match.kind ? static_cast<int>(*match.kind)
                        : 8 + 4 * static_cast<int>(spelling(match).kind) + static_cast<int>(spelling(match).payload);
-        // On a device an op is there once on every stream that it used.
+        // On a device an op occurs once on every stream that it used.
         const Which which{match.home, match.replica, match.on_device ? match.row() : 0, what, match.microbatch,
                           match.part, match.sequence};
         return seen_[which]++;
@@ -124,12 +124,12 @@ private:
         comm.sequence = match.sequence;
         comm.start = match.start;
         comm.end = match.end;
-        // The slice names its own stage; a receive's is the consumer, a send's lies before it.
+        // The slice names its own stage; `stage` is the consumer's: of a receive the same, of a send the next one.
         const std::int64_t stage = rule_.tellsStages() ? match.part : placeOf(match.home);
         const std::int64_t ahead = transfer.payload == Payload::Activation ? 1 : -1;
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
         if (transfer.kind == CommKind::Receive) {
-            // The scope only posts the receive; gloo's own annotation lasts until the data are there.
+            // The scope only posts the receive; gloo's own annotation lasts until the data has arrived.
             if (const auto posted = receivePostedIn(marks_[match.file], comm.start, comm.end)) {
                 comm.end = std::max(comm.end, posted->end);
                 arrivals_[arrivalOf(match, *step, transfer.payload)] = posted->end;
@@ -190,7 +190,7 @@ private:
         return true;
     }
 
-    /// From the first to the last of an op's ranges on the streams of a device.
+    /// An op from the first to the last of its ranges on the streams of a device.
     void addOnDevice(const FoundOp& op) {
         const Which which{op.home, op.replica, 0, static_cast<int>(op.kind), op.microbatch, op.part, op.sequence};
         const auto [known, is_new] = on_device_.try_emplace({op.step, which}, found_.ops.size());
@@ -200,7 +200,7 @@ private:
         same.end = std::max(same.end, op.end);
     }
 
-    /// On a CPU with gloo an op's range contains the wait for its input: it is cut off and recorded as a wait.
+    /// On a CPU with gloo an op's range contains the wait for its input: it is removed and recorded as a wait.
     void cutWait(FoundOp& op, const RuleMatch& match) {
         const bool forward = op.kind == OpKind::Forward;
         const ProfilerMarks& marks = marks_[match.file];
@@ -223,7 +223,7 @@ private:
     }
 
     void finish() {
-        // With one chunk a rank, the order of transfers is that of the micro-batches.
+        // With one chunk per rank, the order of transfers is that of the micro-batches.
         const bool chunks_untold = found_.parts == Parts::Chunks && several_parts_;
         if (!chunks_untold || found_.comm.empty()) return;
         log_.add("unassigned-transfer", files_.front().path.string(),
@@ -247,7 +247,7 @@ private:
     std::map<std::pair<std::int64_t, Which>, std::size_t> on_device_;
     std::map<std::pair<std::uint32_t, StringId>, std::size_t> occurrences_;
     std::map<Arrival, TimeNs> arrivals_;
-    const RuleMatch* pair_ = nullptr; ///< the range whose first half was last
+    const RuleMatch* pair_ = nullptr; ///< the previous range, if it was the first half of a pair
     std::optional<std::int64_t> pair_step_;
 };
 

@@ -25,7 +25,7 @@ public:
         slot |= bit(op.kind);
     }
 
-    /// What is wrong with the step, nothing if it is complete.
+    /// Why the step is incomplete; nothing if it is complete.
     [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
         if (fault_) return fault_;
         int units = 0;
@@ -51,7 +51,7 @@ private:
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
     }
-    /// Calls visit(rank, forward op) for all that a micro-batch has to run on a route, until that says true.
+    /// Calls visit(rank, forward op) for everything that a micro-batch has to run on a route, until that returns true.
     template <class Visit>
     bool anyOf(Microbatch microbatch, int route, Visit visit) const {
         for (int r = 0; r < layout_.pp; ++r) {
@@ -114,7 +114,7 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
-/// The rank at the other end of a transfer, of a collective its own; nothing for stages that do not exist.
+/// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int apart = routes(layout.placement);
     const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// How the trace's own numbering maps to ranks, stages and chunks.
+/// How the trace's numbering maps to ranks, stages and chunks.
 struct Layout {
     int pp = 1;
     int microbatches = 1;
@@ -23,23 +23,22 @@ struct Layout {
     [[nodiscard]] Location locate(const FoundOp& op, Parts parts) const;
 };
 
-/// Infers p, m, v and the placement. `where` names the input. Errors: Input, when ranks or stages are
-/// missing or a stage ran on several ranks (replicas of a data-parallel run loaded together).
+/// Infers p, m, v and the placement. `where` names the input. Errors: Input, if ranks or stages are missing or a stage
+/// ran on several ranks (replicas of a data-parallel run loaded together).
 [[nodiscard]] Result<Layout> inferLayout(const FoundOps& found, const std::string& where);
 
-/// The complete steps, in order. A step is complete when every sequence slice of every micro-batch has on every
-/// chunk of its pipeline exactly one forward and either one whole backward or one backward for the input and
-/// one for the weights (no backward at all where the whole trace has none); others are counted in the log and
-/// left out. Of two pipelines each micro-batch takes one, or both where each numbers its own from 0. Two ops of
-/// a rank never overlap in the result, the halves of a pair aside: a later one is cut, and counted.
-/// Errors: Input when no step is complete.
+/// The complete steps, in order. A step is complete if every sequence slice of every micro-batch has on every chunk of
+/// its pipeline exactly one forward and either one whole backward or one backward for the input and one for the weights
+/// (no backward at all if the whole trace has none); others are counted in the log and omitted. Of two pipelines each
+/// micro-batch takes one, or both if each numbers its own from 0. Two ops of a rank never overlap in the result, except
+/// the halves of a pair: the later one is shortened, and counted. Errors: Input if no step is complete.
 [[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 
-/// Where several ranks ran the same stages (data parallelism), tells the replicas of the pipeline apart: the k-th of
-/// a stage's ranks belongs to replica k, and its ops count as those of the same place in replica 0. Ops whose rule
-/// names the replica are left as they are. `where` names the input. Errors: Input where the ranks do not divide into
-/// equal pipelines.
+/// If several ranks ran the same stages (data parallelism), assigns them to replicas of the pipeline: the k-th of a
+/// stage's ranks belongs to replica k, and its ops count as those of the same place in replica 0. Ops whose rule names
+/// the replica are left unchanged. `where` names the input. Errors: Input if the ranks do not divide into equal
+/// pipelines.
 [[nodiscard]] Status splitReplicas(FoundOps& found, const std::string& where);
 
 } // namespace bubblescope

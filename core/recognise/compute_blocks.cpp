@@ -8,21 +8,21 @@
 namespace bubblescope {
 namespace {
 
-// A block below this fraction of its kind's usual work is none.
+// A block below this fraction of its kind's usual work is ignored.
 constexpr int kSmallest = 20;
 
 bool computes(Deed deed) {
     return deed == Deed::Forward || deed == Deed::Backward;
 }
 
-/// Blocks in the making; `linked` counts the operators whose gradients were taken.
+/// Blocks under construction; `linked` counts the operators whose gradients were taken.
 struct Draft {
     ComputeBlock block;
     int linked = 0;
 };
 
 void extend(Draft& draft, const HostEvent& event, TimeNs links_end) {
-    // What comes before the first operator with a gradient is no part of the forward: the optimizer of the step before,
+    // Work before the first operator with a gradient is not part of the forward: the optimizer of the previous step,
     // masks, buffers.
     const bool leads = event.at <= links_end && event.deed == Deed::Forward && draft.linked == 0;
     if (leads || draft.block.busy.count() == 0) {
@@ -45,7 +45,7 @@ std::uint64_t callNumber(const HostEvent& event) {
     return event.call ^ (peer << 8 | direction) * kSpread;
 }
 
-/// The work that three of four blocks of a kind do not exceed: small ones are many at times, but not that many.
+/// The work that three of four blocks of a kind do not exceed: small blocks may be many, but not that many.
 TimeNs usualWork(const std::vector<Draft>& drafts, bool backward) {
     std::vector<TimeNs> work;
     for (const Draft& draft : drafts) {
@@ -113,7 +113,7 @@ RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank) {
     RankBlocks out;
     out.rank = rank;
     out.on_device = events.on_device;
-    // Forwards behind the last that has its backward in the trace may have theirs behind the trace's end.
+    // Forwards after the last one with its backward in the trace may have theirs after the trace's end.
     const TimeNs links_end = events.links.empty() ? TimeNs::min() : events.links.back().forward;
     std::vector<Draft> drafts;
     bool transfer = false;

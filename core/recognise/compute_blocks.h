@@ -10,8 +10,7 @@
 
 namespace bubblescope {
 
-/// What a rank computed between two transfers: one forward or one backward, or both halves of neither (a block is of
-/// one kind).
+/// What a rank computed between two transfers: one forward or one backward, or part of one (a block is of one kind).
 struct ComputeBlock {
     bool backward = false;
     TimeNs host_start{0};
@@ -19,29 +18,29 @@ struct ComputeBlock {
     GpuWork::Span work;
     TimeNs device_idle{0};              ///< see TimelineOp
     TimeNs busy{0};                     ///< sum of its events' work
-    bool transfer_before = false;       ///< since the block before it, or the optimizer
-    int sends_before = 0;               ///< of those transfers, sends that say that they are
-    std::optional<std::size_t> forward; ///< of a backward: the block of its forward, where autograd's flows tell
-    std::size_t calls_before = 0;       ///< how many of RankBlocks::calls came before it
+    bool transfer_before = false;       ///< since the previous block, or the optimizer
+    int sends_before = 0;               ///< of those transfers, the ones marked as sends
+    std::optional<std::size_t> forward; ///< of a backward: the block of its forward, if autograd's flows show it
+    std::size_t calls_before = 0;       ///< the number of RankBlocks::calls before it
 };
 
 /// A rank's trace as blocks.
 struct RankBlocks {
     std::int64_t rank = 0;
     std::vector<ComputeBlock> blocks; ///< in the host's order
-    std::vector<HostEvent> transfers; ///< whose direction is known
+    std::vector<HostEvent> transfers; ///< with known direction
     std::vector<std::uint64_t> calls; ///< the sequence of communication calls, a number for each different one
     bool on_device = false;
 };
 
-/// Cuts a rank's events into blocks. Blocks that take next to no time beside the others (buffers made, results put
-/// away) are no ops and are left out; so are forwards without a gradient where the trace tells.
+/// Divides a rank's events into blocks. Blocks that take next to no time compared to the others (creating buffers,
+/// storing results) are not ops and are omitted; so are forwards without a gradient if the trace shows that.
 [[nodiscard]] RankBlocks computeBlocks(const HostEvents& events, std::int64_t rank);
 
 /// "FFBFBB": the kinds of some blocks.
 [[nodiscard]] std::string letters(std::span<const ComputeBlock> blocks);
 
-/// How alike a sequence is to itself `lag` later: 1 where it repeats, about 0 where it agrees by chance only. It is the
+/// The similarity of a sequence to itself `lag` later: 1 if it repeats, about 0 if it agrees by chance only. It is the
 /// autocorrelation of the indicators of its different values.
 [[nodiscard]] double autocorrelation(std::span<const std::uint64_t> sequence, std::size_t lag);
 

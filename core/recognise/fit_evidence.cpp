@@ -13,7 +13,7 @@ namespace {
 /// Kernels that need no input may start a little before it arrives; as a fraction of a usual op.
 constexpr int kEarly = 20;
 
-/// A fraction that is whole where there is nothing to judge.
+/// A fraction that is 1 if there is nothing to count.
 struct Fraction {
     double good = 0;
     double all = 0;
@@ -44,9 +44,9 @@ bool sends(const OpGraph& graph, OpIndex op) {
     return to >= 0 && graph.rank(to) != graph.rank(op);
 }
 
-/// The first stage receives no activation and sends no gradient, the last the other way round: in places nothing should
-/// be transferred. A trace that lacks the pipeline's first or last rank fails here. With inner stages on the end ranks
-/// transfers of those may lie there, so that only the very beginning is sure.
+/// The first stage receives no activation and sends no gradient, the last the other way round: at these places nothing
+/// should be transferred. A trace without the pipeline's first or last rank fails here. If the end ranks also hold
+/// inner stages, their transfers may be there, so that only the very beginning is certain.
 double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int vpp) {
     const int last_rank = graph.rankCount() - 1;
     double worst = 1;
@@ -67,7 +67,7 @@ double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int 
     return worst;
 }
 
-using Assignment = std::vector<std::vector<std::size_t>>; ///< by rank; empty where numbers of ops differ
+using Assignment = std::vector<std::vector<std::size_t>>; ///< by rank; empty if numbers of ops differ
 
 Assignment assign(const CutStep& step, const Schedule& schedule) {
     Assignment blocks;
@@ -91,13 +91,13 @@ void countLinks(const CutStep& step, const Schedule& schedule, const Assignment&
     }
 }
 
-/// How far a rank's clock may be ahead of another's, as the transfers between them allow.
+/// How far a rank's clock may be ahead of another's, bounded by the transfers between them.
 struct Offsets {
     std::int64_t least = INT64_MIN;
     std::int64_t most = INT64_MAX;
 };
 
-/// Clocks of different hosts differ, but not from one op to the next: one shift must do for all transfers of a step.
+/// Clocks of different hosts differ, but not from one op to the next: one shift must fit all transfers of a step.
 void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     std::map<std::pair<std::int32_t, std::int32_t>, Offsets> pairs;
     std::vector<std::int64_t> lasts;
@@ -128,12 +128,12 @@ void countCausality(const CutStep& step, const OpGraph& graph, const Assignment&
     const auto middle = lasts.begin() + static_cast<std::ptrdiff_t>(lasts.size() / 2);
     std::nth_element(lasts.begin(), middle, lasts.end());
     for (const auto& [ranks, offsets] : pairs) {
-        if (offsets.least == INT64_MIN || offsets.most == INT64_MAX) continue; // any shift would do
+        if (offsets.least == INT64_MIN || offsets.most == INT64_MAX) continue; // no transfer constrains the shift
         fraction.add(offsets.least <= offsets.most + *middle / kEarly);
     }
 }
 
-/// A send follows the op that made its payload, at once or, where several go together, with the next op's.
+/// A send follows the op that made its payload, at once or, if several are batched, with the next op's.
 void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         int expected = 0;
@@ -179,7 +179,7 @@ ScheduleFit judge(const ObservedPipeline& observed, Schedule schedule) {
     fit.links = links.value();
     fit.causality = causality.value();
     fit.calls = calls.value();
-    // In a loop the last rank hands over to the first, as often as there are chunks behind the first.
+    // In a loop the last rank sends to the first, as often as there are chunks after the first.
     const bool closes = schedule.placement == Placement::Loop && schedule.vpp > 1;
     if (observed.ring && *observed.ring != closes) fit.calls = 0;
     fit.confidence = fit.order * fit.ends * fit.links * fit.causality * fit.calls;

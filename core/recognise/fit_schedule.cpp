@@ -11,14 +11,14 @@
 namespace bubblescope {
 namespace {
 
-/// With more chunks a rank than this, the ops of a step are taken for micro-batches.
+/// With more chunks per rank than this, the ops of a step are taken for micro-batches.
 constexpr int kMaxChunks = 64;
-/// Fits this close to the best are as good.
+/// Fits this close to the best are considered equal.
 constexpr double kAsGood = 0.95;
-/// What an order of the trace's own, which no family has, is worth at most.
+/// Maximum confidence of an order that no family has.
 constexpr double kUnknownOrder = 0.5;
-/// What a group of another size than p is worth where peers are not told: an interleaved order of p ranks looks so when
-/// the files of one are missing.
+/// Factor for a group size other than p if peers are unknown: an interleaved order of p ranks looks like that if the
+/// files of one are missing.
 constexpr double kUnusualGroup = 0.75;
 /// Below this nothing is explained.
 constexpr double kLeast = 0.5;
@@ -28,7 +28,7 @@ std::size_t countForwards(std::span<const ComputeBlock> blocks) {
         std::count_if(blocks.begin(), blocks.end(), [](const ComputeBlock& block) { return !block.backward; }));
 }
 
-/// Forwards of a rank in a step, as most ranks and steps have; 0 where most lack backwards for them.
+/// A rank's forwards per step in most ranks and steps; 0 if most have no backwards for them.
 int usualForwards(const ObservedPipeline& observed) {
     std::map<std::pair<std::size_t, std::size_t>, int> counts;
     for (const CutStep& step : observed.steps) {
@@ -51,7 +51,7 @@ bool wholeBackwards(const Schedule& schedule) {
     });
 }
 
-/// Schedules of a family are made in full only if a short one is of the kind looked for.
+/// Schedules of a family are generated in full only if a short one is of the right kind.
 bool worthMaking(ScheduleSpec spec) {
     spec.microbatches = std::min(spec.microbatches, 2 * spec.pp);
     const auto small = makeSchedule(spec);
@@ -113,8 +113,8 @@ std::string titleOf(const Schedule& schedule) {
                        schedule.microbatches, schedule.vpp);
 }
 
-/// The order seen most often on each rank, with one stage on each and micro-batches in turn: what any schedule of
-/// single stages does.
+/// The most frequent order on each rank, with one stage on each and micro-batches in turn: what any schedule of single
+/// stages does.
 std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwards) {
     Schedule schedule;
     schedule.name = "custom";
@@ -138,7 +138,7 @@ std::optional<Schedule> orderAsSeen(const ObservedPipeline& observed, int forwar
     return schedule;
 }
 
-/// The sizes that a user left open are those that fit best.
+/// Sizes that a user left open are those that fit best.
 std::optional<ScheduleFit> fitFamily(const ObservedPipeline& observed, ScheduleSpec family, int forwards) {
     std::optional<ScheduleFit> best;
     family.pp = observed.pp;
@@ -176,7 +176,7 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
         fits.push_back(judge(observed, std::move(made).value()));
         if (spec.group_size > 0 && !observed.ring) fits.back().confidence *= kUnusualGroup;
     }
-    // Of equals the first stays in front: fewer chunks, plainer families.
+    // Of equals the first stays first: fewer chunks, plainer families.
     std::stable_sort(fits.begin(), fits.end(),
                      [](const ScheduleFit& a, const ScheduleFit& b) { return a.confidence > b.confidence; });
     if (!fits.empty() && fits.front().confidence >= kLeast) {

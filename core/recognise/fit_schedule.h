@@ -13,34 +13,35 @@ namespace bubblescope {
 /// A schedule that may explain what unannotated ranks did, and how well it does.
 struct ScheduleFit {
     Schedule schedule;
-    double confidence = 0; ///< product of the fractions below, divided by the number of other orders that do as well
-    double order = 0;      ///< fraction of the steps' ranks whose forwards and backwards come in the schedule's order
-    double ends = 1;       ///< of the places where the first and last stage should transfer nothing, those where
-                           ///< nothing was; of the worse of the two
-    double links = 1;      ///< fraction of autograd's flows that tie ops of one micro-batch and stage
-    double causality = 1;  ///< fraction of the pairs of ranks on whose clocks, shifted as may be, no op starts before
+    double confidence = 0; ///< product of the fractions below, divided by the number of other orders that fit as well
+    double order = 0;      ///< fraction of the steps' ranks whose forwards and backwards are in the schedule's order
+    double ends = 1;       ///< of the places where the first and last stage should transfer nothing, the fraction where
+                           ///< nothing was; the worse of the two
+    double links = 1;      ///< fraction of autograd's flows that connect ops of one micro-batch and stage
+    double causality = 1;  ///< fraction of the pairs of ranks in which, after the best clock shift, no op starts before
                            ///< its input was made
-    double calls = 1;      ///< fraction of the ops by which as many sends were made as should be, one more or less
+    double calls = 1;      ///< fraction of the ops with the expected number of sends, one more or less
     std::vector<std::string> alternatives; ///< other schedules, of another order, that explain the trace as well
 };
 
-/// What was observed of one pipeline, replicas together.
+/// The observations of one pipeline, all replicas together.
 struct ObservedPipeline {
     int pp = 1;
     std::vector<CutStep> steps;
     bool sends_told = false; ///< transfers say which of them are sends
-    /// Whether the first and the last rank exchange data, where transfers tell their peers and there are more than two.
+    /// Whether the first and the last rank exchange data, if transfers name their peers and there are more than two
+    /// ranks.
     std::optional<bool> ring;
 };
 
-/// The schedule of the registry that explains the steps best, nothing if none of one forward and one backward per
-/// micro-batch and chunk does for at least half of them. If several do equally well the plainest is taken and the
-/// others are named. Where `options` names a schedule or family, it alone is judged, and only the number of its ops
+/// The schedule of the registry that explains the steps best; nothing if none with one forward and one backward per
+/// micro-batch and chunk explains at least half of them. If several do equally well the plainest is taken and the
+/// others are listed. If `options` names a schedule or family, only that is considered, and only the number of its ops
 /// must agree.
 [[nodiscard]] std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options);
 
-/// Which block of a step's rank is which op of the rank's list: the k-th forward block the k-th forward, and so the
-/// backwards. One block number an op; empty where their numbers differ.
+/// Which block of a step's rank is which op of the rank's list: the k-th forward block is the k-th forward, and
+/// likewise for backwards. One block number per op; empty if their numbers differ.
 [[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
 
 /// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit but the alternatives.

@@ -44,7 +44,7 @@ struct FoundComm {
 /// What `part` counts.
 enum class Parts {
     Chunks,   ///< a rank's local parts; homes are pipeline ranks 0 … p−1
-    Stages,   ///< global; who holds which tells ranks and chunks
+    Stages,   ///< global; the assignment of stages to homes determines ranks and chunks
     OneAHome, ///< every home holds one stage; homes in ascending order are the ranks
 };
 

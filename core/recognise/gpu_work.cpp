@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-// As Kineto names them today, for accelerators of every make, and in 2021, and as Paddle does.
+// Kineto's names, today's for accelerators of every make and those of 2021, and Paddle's.
 constexpr std::array<std::string_view, 11> kLaunchCategories{
     "cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime",        "xpu_runtime",       "xpu_driver",
     "glow_runtime", "CudaRuntime", "Runtime",     "privateuse1_runtime", "privateuse1_driver"};
@@ -39,7 +39,8 @@ WorkKind workKind(const Trace& trace, SliceId slice) {
         return WorkKind::Copy;
     const std::string_view name = trace.name(slice);
     if (!movesBetweenRanks(name)) return WorkKind::Compute;
-    // An all-to-all runs under the name of a send and receive, and RCCL has one name for all: the metadata knows.
+    // An all-to-all runs under the name of a send and receive, and RCCL has one name for everything: the metadata is
+    // exact.
     if (const auto call = trace.textArg(trace.sliceArgs()[slice], "Collective name"); call && !call->empty()) {
         const bool point_to_point = *call == "send" || *call == "recv" || call->find("isend") != std::string::npos;
         return point_to_point ? WorkKind::PointToPoint : WorkKind::Collective;
@@ -56,7 +57,7 @@ struct Started {
 
 void add(Started& known, const Started& more) {
     const bool same = known.kind == more.kind;
-    if (!same && known.kind <= more.kind) return; // compute before copies, those before transfers
+    if (!same && known.kind <= more.kind) return; // compute takes precedence over copies, those over transfers
     if (!same) {
         known = more;
         return;
@@ -82,15 +83,15 @@ std::optional<std::int64_t> correlationOf(const Trace& trace, SliceId slice) {
 
 using NumberOf = std::optional<std::int64_t> (*)(const Trace&, SliceId);
 
-/// Ties work on devices to what started it on the host, by a number that both carry.
+/// Relates work on devices to the call that started it on the host, by a number that both carry.
 class Ties {
 public:
     using Launches = std::map<std::uint64_t, std::vector<GpuWork::Launch>>; ///< by process
 
     Ties(const Trace& trace, NumberOf number_of, const JobControl& control)
-        : trace_(trace), number_of_(number_of), stop_(control, 1U << 12) {} // a round may parse args
+        : trace_(trace), number_of_(number_of), stop_(control, 1U << 12) {} // an iteration may parse args
 
-    /// The device's side, of processes for which `wanted` says so. One launch of a CUDA graph starts many kernels.
+    /// The device's side, for processes that `wanted` accepts. One launch of a CUDA graph starts many kernels.
     template <class Wanted>
     void readDevice(const Wanted& wanted) {
         const std::vector<StringId> categories = known(trace_, kDeviceCategories);
@@ -163,7 +164,7 @@ GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
     by_correlation.readDevice([](std::uint64_t) { return true; });
     Ties::Launches launches = by_correlation.launches(kLaunchCategories);
 
-    // Where launches were not recorded, operators tell as well, if less exactly.
+    // If launches were not recorded, operators serve instead, less exactly.
     Ties by_operator(trace, externalIdOf, control);
     by_operator.readDevice([&](std::uint64_t process) {
         const auto tied = launches.find(process);
@@ -206,7 +207,7 @@ std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_
         work->end = std::max(work->end, launch->work.end);
     }
     if (!work) return std::nullopt;
-    std::ranges::sort(on_device, {}, &Span::start); // streams run side by side
+    std::ranges::sort(on_device, {}, &Span::start); // streams run in parallel
     TimeNs covered = work->start;
     for (const Span& span : on_device) {
         const TimeNs begin = std::min(span.start, work->end);

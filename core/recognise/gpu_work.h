@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// What a kernel or copy on the device is to a pipeline.
+/// The role of a kernel or copy on the device in a pipeline.
 enum class WorkKind : std::uint8_t {
     Compute,
     Copy,         ///< within the device, or to and from the host
@@ -20,11 +20,10 @@ enum class WorkKind : std::uint8_t {
     PointToPoint, ///< a send, a receive, or several of both in one kernel
 };
 
-/// Which work on a device was launched when by the host, by the correlation ids that CUPTI and its likes record. Where
-/// calls that launch were not recorded (most of a process's work has none), the operator counts as the launch that has
-/// the kernels' external id.
-/// Transfers between ranks (kernels of NCCL and RCCL) are kept apart: they last as long as they wait. The device in one
-/// of them is not idle, though.
+/// Which work on a device was launched when by the host, by the correlation ids that CUPTI and similar libraries
+/// record. If the launching calls were not recorded (most of a process's work has none), the operator with the kernels'
+/// external id counts as the launch. Transfers between ranks (kernels of NCCL and RCCL) are kept separate, since they
+/// last as long as they wait; the device is not idle during them, though.
 class GpuWork {
 public:
     struct Span {
@@ -34,42 +33,43 @@ public:
     struct Work {
         TimeNs start{0};
         TimeNs end{0};
-        TimeNs idle{0}; ///< in between, with nothing on the device that was launched there
+        TimeNs idle{0}; ///< in between, with no work on the device from this launch interval
     };
     struct Launch {
         std::uint64_t process = 0; ///< of one file
         TimeNs time{0};            ///< of the call on the host
         TrackId thread = 0;        ///< that called
         WorkKind kind = WorkKind::Compute;
-        SliceId first = kNoId; ///< of what it started on the device; a launch of a graph starts many kernels
-        Span work;             ///< with several kinds in one launch, of those that compute
+        SliceId first = kNoId; ///< first slice of what it started on the device; a launch of a graph starts many
+                               ///< kernels
+        Span work;             ///< if one launch started several kinds, of those that compute
     };
 
-    /// Looks at slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
-    /// gpu_memcpy, …). Cheap for traces that have none; else it parses the args of each once, so make one for a trace.
-    /// Where the job is stopped it knows less.
+    /// Reads slices whose category is that of a launch (cuda_runtime, cuda_driver, …) or of device work (kernel,
+    /// gpu_memcpy, …). Cheap for traces without such slices; otherwise it parses the args of each once, so construct it
+    /// once per trace. If the job is stopped it is incomplete.
     explicit GpuWork(const Trace& trace, const JobControl& control);
 
-    /// From the first start to the last end of what a process launched in [from, to], transfers between ranks aside.
+    /// From the first start to the last end of what a process launched in [from, to], without transfers between ranks.
     /// Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several. Nothing if it
     /// launched nothing.
     [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
                                                  TimeNs to) const;
-    /// All launches of a process that left work on the device, by time.
+    /// All launches of a process that started work on the device, by time.
     [[nodiscard]] std::span<const Launch> launches(std::uint32_t file, std::int64_t process) const;
 
-    /// The number under which a track's process goes here.
+    /// The number of a track's process in this class.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
-    /// A process of a file, as Launch::process has it.
+    /// A process of a file, as in Launch::process.
     [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);
 
 private:
     [[nodiscard]] std::vector<Launch>::const_iterator firstFrom(std::uint64_t process, TimeNs time) const;
 
-    std::vector<Launch> launches_; ///< by process, then time; those with work only
+    std::vector<Launch> launches_; ///< by process, then time; only those with work
 };
 
-/// True for names of kernels by which NCCL and RCCL move data between ranks.
+/// Whether NCCL and RCCL use a kernel of this name to move data between ranks.
 [[nodiscard]] bool movesBetweenRanks(std::string_view kernel);
 
 } // namespace bubblescope

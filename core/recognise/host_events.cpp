@@ -16,7 +16,7 @@
 namespace bubblescope {
 namespace {
 
-/// What the name of a slice of the host tells.
+/// What the name of a host slice means.
 enum class Role { None, Operator, Autograd, Optimizer, Transfer, CommParams, NamedTransfer, Arrival };
 
 Role roleOf(std::string_view category, std::string_view name) {
@@ -53,14 +53,14 @@ std::optional<std::int64_t> wholeNumber(std::string_view text) {
     return text.empty() ? number : std::nullopt;
 }
 
-/// Peers are counted within their group, or globally: who writes does not say which.
+/// Peers are counted within their group, or globally: the writer does not state which.
 std::int64_t globalRank(std::int64_t peer, std::int64_t own, const std::vector<std::string>& group) {
     if (peer < 0 || static_cast<std::size_t>(peer) >= group.size()) return peer;
     const auto member = wholeNumber(group[static_cast<std::size_t>(peer)]);
     return member && *member != own ? *member : peer;
 }
 
-/// FNV-1a: names are told apart by it, in every file alike.
+/// FNV-1a: identifies names, in every file alike.
 std::uint64_t numberOf(std::string_view name) {
     std::uint64_t number = 0xcbf29ce484222325U;
     for (const char c : name)
@@ -155,7 +155,7 @@ private:
             takes_part_.insert(thread);
             break;
         case Role::CommParams: addParams(slice); return;
-        case Role::NamedTransfer: // "nccl:send 0->1", where ranks count within a group that is not told
+        case Role::NamedTransfer: // "nccl:send 0->1", where ranks count within an unnamed group
             (void)addTransfer(2, slice, trace_.name(slice).starts_with("nccl:send"));
             return;
         case Role::Arrival: arrivals_.push_back({trace_.start(slice), trace_.end(slice)}); return;
@@ -164,7 +164,7 @@ private:
         if (trace_.category(slice) != "user_annotation") operators_[thread].push_back(slice);
     }
 
-    /// One transfer may be told in several ways; each keeps to itself.
+    /// One transfer may be recorded in several ways; each way is kept separately.
     HostEvent& addTransfer(std::size_t way, SliceId slice, bool send) {
         HostEvent event;
         event.deed = Deed::Transfer;
@@ -185,7 +185,7 @@ private:
     void addParams(SliceId slice) {
         const ArgSetId args = trace_.sliceArgs()[slice];
         const std::string call = trace_.textArg(args, "Collective name").value_or("");
-        if (call != "send" && call != "recv") return; // collectives are told by their kernels
+        if (call != "send" && call != "recv") return; // collectives are recognised by their kernels
         HostEvent& event = addTransfer(1, slice, call == "send");
         const auto peer = trace_.intArg(args, call == "send" ? "Dst Rank" : "Src Rank");
         const auto group = listItems(trace_.textArg(args, "Process Group Ranks").value_or(""));
@@ -198,8 +198,8 @@ private:
         if (way != transfers_.end()) out_.events.insert(out_.events.end(), way->begin(), way->end());
     }
 
-    /// When the data moved: with gloo a receive's annotation begins in its call and lasts until they are there; with
-    /// NCCL the kernel does it that the call starts, or, of several calls in a group, the one behind the last.
+    /// When the data moved: with gloo a receive's annotation begins in its call and lasts until the data has arrived;
+    /// with NCCL it is the kernel that the call starts or, for several calls in a group, the one after the last.
     void timeTransfers() {
         const auto from = [](auto& spans, TimeNs time) {
             return std::lower_bound(spans.begin(), spans.end(), time,
@@ -264,7 +264,7 @@ private:
                 if (trace_.start(slice) < end) continue;
                 end = trace_.end(slice);
                 const Role role = roleOf(trace_.category(slice), trace_.name(slice));
-                if (role == Role::Transfer) continue; // is there already
+                if (role == Role::Transfer) continue; // recorded already
                 HostEvent event;
                 event.at = trace_.start(slice);
                 event.host_end = trace_.end(slice);
@@ -286,7 +286,7 @@ private:
             const std::string_view category = trace_.category(point.slice);
             return category == "cpu_op" || category == "Operator";
         };
-        // Ids of other kinds of flows may be the same: their ends lie elsewhere.
+        // Flows of other kinds may have equal ids: their ends lie elsewhere.
         const FlowPoint* from = nullptr;
         for (const FlowPoint& point : points) {
             if (stop_.requested()) return;
@@ -301,7 +301,7 @@ private:
                   [](const AutogradLink& a, const AutogradLink& b) { return a.forward < b.forward; });
     }
 
-    /// The event that an operator of the forward is, or that it launched first.
+    /// The event of a forward operator, or the first that it launched.
     void markLinked(TimeNs start, TimeNs end) {
         const auto event = std::find_if(
             std::lower_bound(out_.events.begin(), out_.events.end(), start - longest_,
@@ -321,7 +321,7 @@ private:
     std::vector<GpuWork::Span> arrivals_; ///< of receives with gloo
     std::set<std::int64_t> takes_part_;
     std::map<std::int64_t, std::vector<SliceId>> operators_;
-    std::array<std::vector<HostEvent>, 3> transfers_; ///< as told by operators, their parameters, annotations
+    std::array<std::vector<HostEvent>, 3> transfers_; ///< as recorded by operators, their parameters, annotations
     StopCheck stop_;
     TimeNs longest_{0}; ///< forward call
     HostEvents out_;

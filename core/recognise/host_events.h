@@ -10,22 +10,23 @@
 
 namespace bubblescope {
 
-/// What a rank's host asked for, without any annotation of a pipeline.
+/// What a rank's host did, without any annotation of a pipeline.
 enum class Deed : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collective };
 
 struct HostEvent {
     Deed deed = Deed::Forward;
     TimeNs at{0};           ///< on the host
     TimeNs host_end{0};     ///< of the call
-    GpuWork::Span work;     ///< on the device; on a CPU the host's own
-    bool linked = false;    ///< a forward whose gradients autograd took later: no optimizer, no buffers made
-    std::uint64_t call = 0; ///< of a transfer or collective: a number of its name, in all files the same
-    // Of a transfer, where they are known.
+    GpuWork::Span work;     ///< on the device; on a CPU, on the host itself
+    bool linked = false;    ///< a forward whose gradients autograd took later: neither optimizer nor creation of
+                            ///< buffers
+    std::uint64_t call = 0; ///< of a transfer or collective: a hash of its name, the same in all files
+    // Of a transfer, if known.
     std::optional<CommKind> direction;
     std::optional<std::int64_t> peer; ///< global rank
 };
 
-/// A forward and its backward, tied by the profiler: the times of both on the host.
+/// A forward and its backward, related by the profiler: the times of both on the host.
 struct AutogradLink {
     TimeNs forward{0};
     TimeNs backward{0};
@@ -33,13 +34,13 @@ struct AutogradLink {
 
 struct HostEvents {
     std::vector<HostEvent> events;   ///< by `at`
-    std::vector<AutogradLink> links; ///< by `forward`; none where the trace has no flows between forward and backward
+    std::vector<AutogradLink> links; ///< by `forward`; empty if the trace has no flows between forward and backward
     bool on_device = false;          ///< times are those of a device
 };
 
-/// The events of one file: kernels by their launches, or where the host computes itself its outermost operators. A
-/// backward is what runs under autograd; without operators in the trace, what another thread launches than the one that
-/// does the transfers. `own_rank` is the global rank that wrote the file.
+/// The events of one file: kernels by their launches or, if the host itself computes, its outermost operators. A
+/// backward is what runs under autograd; in a trace without operators, what is launched by a thread other than the one
+/// that does the transfers. `own_rank` is the global rank that wrote the file.
 [[nodiscard]] HostEvents hostEvents(const Trace& trace, std::uint32_t file, std::int64_t own_rank, const GpuWork& gpu,
                                     const JobControl& control);
 

@@ -18,7 +18,7 @@ namespace {
 using Marks = std::vector<Mark>;
 using RanksBlocks = std::map<std::int64_t, RankBlocks>; ///< by global rank
 
-/// A rank may have a file for each recorded window.
+/// A rank may have one file per recorded window.
 void append(RankBlocks& blocks, RankBlocks&& more) {
     const std::size_t before = blocks.blocks.size();
     const std::size_t calls = blocks.calls.size();
@@ -49,8 +49,8 @@ RanksBlocks blocksByRank(std::vector<RankBlocks> files) {
 
 using Groups = std::vector<std::vector<std::int64_t>>; ///< pipelines as global ranks, first stage's first
 
-/// A pipeline for each place on the other axes. Ranks that differ in tensor or context place alone do the same at the
-/// same time: the first of them stands for all.
+/// One pipeline for each place on the other axes. Ranks that differ in tensor or context place alone do the same at the
+/// same time: the first of them represents all.
 Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     std::map<int, std::map<int, std::int64_t>> pipelines;
     for (const auto& [rank, unused] : ranks) {
@@ -67,7 +67,7 @@ Groups groupsByPlace(const RanksBlocks& ranks, const RankPlaces& places) {
     return groups;
 }
 
-/// Ranks that talk to each other, in ascending order. Where peers are not told all ranks are one group.
+/// Ranks that communicate with each other, in ascending order. If peers are unknown all ranks are one group.
 Groups groupsByPeer(const RanksBlocks& ranks) {
     std::map<std::int64_t, std::int64_t> head; // union-find
     for (const auto& [rank, unused] : ranks)
@@ -124,7 +124,7 @@ std::optional<bool> closesRing(const RanksBlocks& ranks, const std::vector<std::
     return closes;
 }
 
-/// The blocks of a step as ops; nothing for ranks whose numbers of blocks are not those of the schedule.
+/// The blocks of a step as ops; nothing for ranks whose numbers of blocks differ from those of the schedule.
 void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std::int64_t& unpaired) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto assigned = assignBlocks(step.ranks[r], schedule.ranks[r]);
@@ -147,7 +147,7 @@ void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std:
     }
 }
 
-/// `observed.steps` has those of a pipeline one behind the other.
+/// `observed.steps` has those of one pipeline after another.
 void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, const Groups& groups,
                   const Schedule& schedule, FoundOps& found, std::int64_t& unmatched) {
     const std::span<const CutStep> steps(observed.steps);
@@ -167,7 +167,7 @@ void addTransfers(const ObservedPipeline& observed, const RanksBlocks& ranks, co
 }
 
 std::map<std::int64_t, Marks> marksByRank(std::span<const TraceFile> files, const std::vector<ProfilerMarks>& marks) {
-    DiagnosticLog unused; // no pipeline, no news
+    DiagnosticLog unused; // no diagnostics for what is not a pipeline
     const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
     std::map<std::int64_t, Marks> by_rank;
     for (std::size_t file = 0; file < files.size(); ++file) {
@@ -265,7 +265,7 @@ Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> fil
         if (replica == 0) step_evidence = cuts.evidence;
         for (CutStep& step : cuts.steps) {
             step.replica = static_cast<std::int64_t>(replica);
-            if (step.ranks.size() != group.size()) continue; // some rank has no such step
+            if (step.ranks.size() != group.size()) continue; // some rank does not have such a step
             observed.steps.push_back(std::move(step));
         }
     }

@@ -17,31 +17,30 @@
 namespace bubblescope {
 
 struct Inference {
-    FoundOps found; ///< without ops where nothing explains the trace
+    FoundOps found; ///< without ops if nothing explains the trace
     Explanation explanation;
-    std::string why_not; ///< for people; empty where the trace shows no sign of a pipeline
+    std::string why_not; ///< for people; empty if the trace shows no sign of a pipeline
 };
 
 /// Finds the pipeline in a trace that names no op: ranks compute blocks between sends and receives, and the schedule
-/// whose order, transfers and dependencies explain those of all steps says which block is which op. A schedule or
-/// family in `options` takes the place of the registry's. `places` tells pipelines apart where it is known; else the
-/// peers of transfers do.
+/// whose order, transfers and dependencies explain all steps determines which block is which op. A schedule or family
+/// in `options` replaces the registry's. Pipelines are separated by `places` if known, else by the peers of transfers.
 /// `file_blocks` and `file_marks` have one entry for each of the trace's `files`.
 [[nodiscard]] Inference inferOps(std::span<const TraceFile> files, std::vector<RankBlocks> file_blocks,
                                  const std::vector<ProfilerMarks>& file_marks, const LoadOptions& options,
                                  const std::optional<RankPlaces>& places, DiagnosticLog& log);
 
-/// The blocks of files that both computed and transferred something: only they can be part of a pipeline. None of the
+/// The blocks of files that both computed and transferred something: only they can be part of a pipeline. Empty for the
 /// others.
 [[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition);
 
-/// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send lies
-/// behind the op that makes its payload, and a receive before the op that takes it; to and from each peer they keep the
-/// order of those ops, as message passing does. Where a rank has not as many of them in a step as its ops need, none of
-/// that kind and peer is taken, and `unmatched` counts them.
+/// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send comes
+/// after the op that makes its payload, and a receive before the op that takes it; to and from each peer they keep the
+/// order of those ops, as message passing does. If a rank has fewer of them in a step than its ops need, none of that
+/// kind and peer is assigned, and `unmatched` counts them.
 ///
 /// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
-/// Found transfers are numbered as the ops of inferOps() are: `home` is the pipeline rank.
+/// Transfers are numbered like the ops of inferOps(): `home` is the pipeline rank.
 [[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps,
                                                     std::span<const RankBlocks* const> ranks,
                                                     std::span<const std::int64_t> group, const Schedule& schedule,

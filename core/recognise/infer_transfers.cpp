@@ -11,14 +11,14 @@
 namespace bubblescope {
 namespace {
 
-/// A payload that crosses between ranks, as one of its two ends sees it.
+/// A payload that crosses between ranks, as seen by one of its two ends.
 struct Message {
-    OpIndex op = kNoOp;       ///< that makes it, or takes it
-    OpIndex consumer = kNoOp; ///< that takes it
+    OpIndex op = kNoOp;       ///< the op that makes or takes it
+    OpIndex consumer = kNoOp; ///< the op that takes it
     Rank peer;
 };
 
-/// When the calls of a step may be made on a rank.
+/// The interval in which the calls of a step may be made on a rank.
 struct Window {
     TimeNs from = TimeNs::min();
     TimeNs to = TimeNs::max();
@@ -35,7 +35,7 @@ public:
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const auto& blocks = step.ranks[r];
             const std::vector<std::size_t> assigned = assignBlocks(blocks, schedule_.ranks[r]);
-            if (assigned.empty()) continue; // its ops are left out as well
+            if (assigned.empty()) continue; // its ops are omitted as well
             Window sends{blocks.front().host_start, TimeNs::max()};
             if (after != nullptr && !after->ranks[r].empty()) sends.to = after->ranks[r].front().host_start;
             Window receives{TimeNs::min(), blocks.back().host_end};
@@ -70,7 +70,7 @@ private:
 
     void match(const CutStep& step, Rank rank, CommKind kind, const Window& window,
                const std::vector<std::size_t>& assigned) {
-        // By peer where calls tell theirs; else all in one order.
+        // By peer if calls name theirs; else all in one order.
         std::map<std::optional<std::int64_t>, std::vector<const HostEvent*>> calls;
         bool told = true;
         for (const HostEvent& call : ranks_[rank.index()]->transfers) {

@@ -11,7 +11,7 @@
 namespace bubblescope {
 namespace {
 
-// More is a damaged number rather than a pipeline; the bound keeps a bad file from filling the memory.
+// More is a damaged number, not a pipeline; the bound keeps a bad file from exhausting the memory.
 constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 26;
 
@@ -121,7 +121,7 @@ Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, c
     return {};
 }
 
-// What the file says of its run also tells what is missing from it.
+// What the file states about its run also shows what is missing from it.
 Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) {
     if (info.pp > layout.pp) {
         return missingRanks(where, fmt::format("the run had {} ranks, but only {} have ops", info.pp, layout.pp));
@@ -167,7 +167,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
 namespace {
 
 struct Place {
-    std::int64_t home = 0; ///< the one of replica 0
+    std::int64_t home = 0; ///< that of replica 0
     std::int64_t replica = 0;
 };
 

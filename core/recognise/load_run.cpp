@@ -24,7 +24,7 @@ std::string nameInput(const std::vector<std::filesystem::path>& paths) {
     return paths.size() <= 1 ? first : fmt::format("{} and {} more", first, paths.size() - 1);
 }
 
-/// "cpu_op 5000, user_annotation 180": the commonest categories.
+/// "cpu_op 5000, user_annotation 180": the most frequent categories.
 std::string categorySummary(const std::vector<CategoryCounts>& files) {
     constexpr std::size_t kShown = 6;
     CategoryCounts counts;
@@ -66,7 +66,7 @@ Result<FoundOps> nothingRecognised(PartitionedTrace& trace, const std::string& w
 
 void describeInput(const PartitionedTrace& trace, Run& run) {
     for (const TraceFile& file : trace.files()) {
-        if (file.format.empty()) continue; // could not be used
+        if (file.format.empty()) continue; // unusable
         run.files.push_back(file.path);
         if (run.format.empty()) run.format = file.format;
     }
@@ -75,7 +75,7 @@ void describeInput(const PartitionedTrace& trace, Run& run) {
 }
 
 /// Homes that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
-/// differ in tensor or context place alone run the same ops at the same time: the first stands for all.
+/// differ in tensor or context place alone run the same ops at the same time: the first represents all.
 void placeHomes(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
     std::set<std::int64_t> others;
     const auto other = [&](const auto& item) {
@@ -106,7 +106,7 @@ bool holdsOps(const FoundOps& found) {
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
-/// By our own marks, the user's rules, the built-in ones, else by inference.
+/// By our own marks, the user's rules, the built-in ones, or else by inference.
 Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = trace.files();
@@ -138,7 +138,7 @@ Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, 
     return std::move(inferred.found);
 }
 
-/// Steps whose order is not the first one's.
+/// Steps whose order differs from the first one's.
 std::int64_t countOthers(const Run& run, const Schedule& observed, DiagnosticLog& log) {
     std::int64_t others = 0;
     for (const StepTimeline& step : run.steps) {
@@ -150,7 +150,7 @@ std::int64_t countOthers(const Run& run, const Schedule& observed, DiagnosticLog
     return others;
 }
 
-/// What the user says was run, of the observed sizes where they are left open; nothing if nothing is said.
+/// The schedule that the user stated, with the observed sizes where they are left open; nothing if none is stated.
 Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
                                               const std::string& where) {
     std::optional<Schedule> given = options.schedule;
@@ -162,7 +162,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
         BUBBLESCOPE_ASSIGN(given, makeSchedule(spec));
     }
     const auto sizes = [](const Schedule& schedule) {
-        // With one chunk a rank the placements are the same.
+        // With one chunk per rank the placements are the same.
         return std::tuple(schedule.pp, schedule.microbatches, schedule.vpp,
                           schedule.vpp == 1 ? Placement::Loop : schedule.placement);
     };
@@ -174,7 +174,7 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
                       "correct the sizes, or leave the schedule out and see what is found");
 }
 
-/// Observed order against the given schedule, or against all known ones.
+/// Compares the observed order with the given schedule, or with all known ones.
 Status nameSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
     Schedule observed = executedOrder(run.steps.front());
     const std::int64_t others = countOthers(run, observed, log);
@@ -206,7 +206,7 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
     return {};
 }
 
-/// Of the pipeline that was found: records of ranks and chunks that it has not are counted and left out.
+/// For the pipeline that was found: records of ranks and chunks that it does not have are counted and omitted.
 Result<CheckLog> readChecks(PartitionedTrace& trace, const Layout& layout, const std::string& where,
                             DiagnosticLog& log) {
     BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, trace.extract(kNativeChecks));
@@ -238,7 +238,7 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& co
     describeInput(*trace, run);
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(*trace, options, where, run, log));
     run.info = found.info;
-    trace->local().forgetGpu(); // this process has the most to hold from here on
+    trace->local().forgetGpu(); // this process needs the most memory from here on
     if (control.stopRequested()) return cancelledError();
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));

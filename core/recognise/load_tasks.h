@@ -19,7 +19,7 @@ namespace bubblescope {
 inline constexpr Extractor<NativeMarks> kNativeMarks{"native marks", withoutQuery<extractNativeMarks>};
 
 struct RuleQuery {
-    std::size_t rule = 0; ///< number of TracePartition::rule()
+    std::size_t rule = 0; ///< index, as for TracePartition::rule()
 };
 /// What a rule's names match.
 inline constexpr Extractor<RuleFinds, RuleQuery> kRuleFinds{
@@ -29,7 +29,7 @@ inline constexpr Extractor<RuleFinds, RuleQuery> kRuleFinds{
 
 inline constexpr Extractor<ProfilerMarks> kProfilerMarks{"profiler marks", withoutQuery<extractProfilerMarks>};
 
-/// The blocks of files that both computed and transferred something; none of the others.
+/// The blocks of files that both computed and transferred something; empty for the others.
 inline constexpr Extractor<RankBlocks> kComputeBlocks{"compute blocks", withoutQuery<extractComputeBlocks>};
 
 inline constexpr Extractor<NativeChecks> kNativeChecks{"native checks", withoutQuery<extractNativeChecks>};
@@ -39,7 +39,7 @@ using CategoryCounts = std::map<std::string, std::size_t>;
 [[nodiscard]] Result<std::vector<CategoryCounts>> extractCategories(TracePartition& partition);
 inline constexpr Extractor<CategoryCounts> kCategories{"categories", withoutQuery<extractCategories>};
 
-/// All that processes are asked while a run is loaded.
+/// All tasks that processes run while a run is loaded.
 [[nodiscard]] PartitionTasks loadTasks();
 
 template <class Wire>

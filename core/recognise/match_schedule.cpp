@@ -17,7 +17,7 @@ OrderComparison compareOrders(const Schedule& expected, const Schedule& observed
         out.common += index;
         if (at_wanted == wanted.end() && at_seen == seen.end()) continue;
         if (out.departure && out.departure->index <= index) continue;
-        // An order that merely ends early departs at the last op the other still has.
+        // An order that merely ends early departs at the other's next op.
         const Op expected_op = at_wanted != wanted.end() ? *at_wanted : Op{};
         const Op observed_op = at_seen != seen.end() ? *at_seen : Op{};
         out.departure = Departure{Rank{r}, index, expected_op, observed_op};
@@ -33,7 +33,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
             slices = std::max(slices, op.sequence + 1);
     }
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        // With one chunk a rank the placements are the same.
+        // With one chunk per rank the placements are the same.
         if (family.placement != observed.placement && observed.vpp > 1) continue;
         const auto add = [&](std::string_view flavor) {
             ScheduleSpec spec{std::string(family.name), std::string(flavor), observed.pp, observed.microbatches,
@@ -45,7 +45,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
         for (const std::string_view flavor : family.flavors)
             add(flavor);
     }
-    // Where several families have the same order, what the run calls itself is the better name.
+    // If several families have the same order, the name that the run states is preferred.
     std::stable_partition(specs.begin(), specs.end(), [&observed](const ScheduleSpec& spec) {
         return spec.name == observed.name && (observed.flavor.empty() || spec.flavor == observed.flavor);
     });
@@ -54,7 +54,7 @@ std::vector<ScheduleSpec> specsLike(const Schedule& observed) {
 
 namespace {
 
-/// Micro-batches that rank 0 puts through its first chunk before it turns to the next.
+/// Micro-batches that rank 0 runs through its first chunk before the next chunk.
 int firstGroup(const Schedule& observed) {
     int group = 0;
     for (const Op& op : observed.ranks.front()) {
@@ -65,8 +65,8 @@ int firstGroup(const Schedule& observed) {
     return 0;
 }
 
-/// Memory limits that may have led to a peak, likely ones first: orders need not reach theirs, and those that make
-/// room by weight gradients may hold more forwards than that.
+/// Memory limits that may have led to a peak, likely ones first: orders need not reach theirs, and those that free
+/// memory by weight gradients may hold more forwards than that.
 std::vector<int> likelyLimits(int peak) {
     constexpr int kAround = 8;
     std::vector<int> limits{peak};
@@ -77,10 +77,10 @@ std::vector<int> likelyLimits(int peak) {
     return limits;
 }
 
-/// Above this, orders of families that the run does not name are tried at the likeliest memory limit alone.
+/// Above this, orders of families that the run does not name are tried at the most likely memory limit only.
 constexpr std::size_t kFewOps = 20'000;
 
-/// Which kinds of backward an order has, and whether ops overlap: families differ in it, whatever their parameters.
+/// Which kinds of backward an order has, and whether ops overlap: families differ in that, whatever their parameters.
 int backwardsOf(const Schedule& schedule) {
     int kinds = 0;
     for (const auto& ops : schedule.ranks) {
@@ -90,7 +90,7 @@ int backwardsOf(const Schedule& schedule) {
     return kinds;
 }
 
-/// Keeps what is found while specs are tried one by one.
+/// Keeps the result while specs are tried one by one.
 class Search {
 public:
     Search(const Schedule& observed, const std::optional<CostModel>& costs)
@@ -106,11 +106,11 @@ public:
         return false;
     }
 
-    /// The likely ones again, with what the order shows of its other parameters.
+    /// Tries the likely ones again, with other parameters inferred from the order.
     bool amongParametrised() {
         limits_ = likelyLimits(std::ranges::max(peakActivations(observed_)));
         const int group = firstGroup(observed_);
-        // All families that look at times split the backward.
+        // All families that depend on times split the backward.
         const bool timed = costs_ && std::min({costs_->times.forward, costs_->times.input_grad,
                                                costs_->times.weight_grad}) > TimeNs{0};
         for (ScheduleSpec spec : likely_) {
@@ -142,7 +142,7 @@ private:
             spec.memory_limit = limits_[i];
             const auto made = tryOne(spec);
             changes = changes || !made || !unlimited || made->ranks != unlimited->ranks;
-            if (i == 1 && !changes) return; // the family does not look at limits
+            if (i == 1 && !changes) return; // the family ignores limits
         }
     }
 

@@ -10,28 +10,29 @@
 
 namespace bubblescope {
 
-/// A name for an observed order.
+/// The result of matching an observed order.
 struct ScheduleMatch {
     Schedule schedule;                  ///< the family's, or the observed one named "custom"
-    std::optional<Departure> departure; ///< from the closest family, when none is equal
+    std::optional<Departure> departure; ///< from the closest family, if none is equal
     std::string closest;
-    std::optional<Schedule> closest_order; ///< that family's, when none is equal
+    std::optional<Schedule> closest_order; ///< that family's, if none is equal
 };
 
-/// Every family and flavor at p, m, v and the placement of a schedule, and as many sequence slices as its ops have;
-/// what the schedule names itself comes first. Whether a family has an order of these sizes shows when it is made.
+/// Every family and flavor at p, m, v and the placement of a schedule, and with as many sequence slices as its ops
+/// have; the one that the schedule names comes first. Whether a family has an order of these sizes shows when it is
+/// generated.
 [[nodiscard]] std::vector<ScheduleSpec> specsLike(const Schedule& schedule);
 
-/// How far two orders of equal size agree from the start of each rank on, and where they first part.
+/// How far two orders of equal size agree from the start of each rank, and where they first differ.
 struct OrderComparison {
     std::size_t common = 0;             ///< ops, over all ranks
     std::optional<Departure> departure; ///< the earliest in the ranks' lists
 };
 [[nodiscard]] OrderComparison compareOrders(const Schedule& expected, const Schedule& observed);
 
-/// Compares with every registry family and flavor at the order's p, m, v, first with what the observed schedule
-/// names itself. Families whose order depends on more are tried at their defaults, then with what was observed:
-/// op times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
+/// Compares with every registry family and flavor at the order's p, m, v, starting with the one that the observed
+/// schedule names. Families whose order depends on more are tried at their defaults, then with what was observed: op
+/// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {});
 
 } // namespace bubblescope

@@ -97,7 +97,7 @@ std::optional<Found> placeByName(const TraceFile& file) {
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
         for (std::size_t at = name.find(kMeshAxisNames[axis]); at != std::string::npos;
              at = name.find(kMeshAxisNames[axis], at + 1)) {
-            if (at > 0 && std::isalnum(static_cast<unsigned char>(name[at - 1])) != 0) continue; // the end of a word
+            if (at > 0 && std::isalnum(static_cast<unsigned char>(name[at - 1])) != 0) continue; // inside a word
             std::string_view rest = std::string_view(name).substr(at + 2);
             const auto skip = [&rest] {
                 while (!rest.empty() && (rest.front() == '_' || rest.front() == '-' || rest.front() == '='))
@@ -115,7 +115,7 @@ std::optional<Found> placeByName(const TraceFile& file) {
     return pipeline ? std::optional(found) : std::nullopt;
 }
 
-/// Names may tell sizes as well: "pp4" in all of them is no place. Places begin at 0, and no two ranks share one.
+/// Names may contain sizes as well: "pp4" in all of them is not a place. Places begin at 0, and no two ranks share one.
 bool arePlaces(const RankPlaces& places) {
     std::set<int> stages;
     std::set<std::array<int, kMeshAxisNames.size()>> distinct;
@@ -183,7 +183,7 @@ Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, c
     bool names = true;
     for (std::size_t file = 0; file < files.size(); ++file) {
         const TraceFile& of = files[file];
-        if (of.format.empty()) continue; // could not be used
+        if (of.format.empty()) continue; // unusable
         const std::int64_t rank = rank_of_file[file];
         if (mesh) {
             const auto place = mesh->placeOf(rank);

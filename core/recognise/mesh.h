@@ -14,7 +14,7 @@
 
 namespace bubblescope {
 
-/// The ways in which a job spreads over its ranks. Expert parallelism shares ranks with the others.
+/// The axes of a job's parallelism. Expert parallelism shares ranks with the others.
 enum class MeshAxis : std::uint8_t { Pipeline, Data, Context, Tensor, Expert };
 inline constexpr std::array<std::string_view, 5> kMeshAxisNames{"pp", "dp", "cp", "tp", "ep"};
 
@@ -36,21 +36,21 @@ struct Mesh {
     [[nodiscard]] std::optional<MeshNumbers> placeOf(std::int64_t rank) const;
 };
 
-/// From sizes such as "pp=4,dp=2,tp=2" (an axis left out has size 1) and an order: "torchtitan" (pp slowest, then dp,
-/// cp, tp; the default), "megatron" (tp-cp-ep-dp-pp), or any such list, fastest first, as Megatron's --order takes it.
-/// Error: Usage.
+/// Parses sizes such as "pp=4,dp=2,tp=2" (an omitted axis has size 1) and an order: "torchtitan" (pp slowest, then dp,
+/// cp, tp; the default), "megatron" (tp-cp-ep-dp-pp), or any such list, fastest first, in the syntax of Megatron's
+/// --order. Error: Usage.
 [[nodiscard]] Result<Mesh> parseMesh(std::string_view sizes, std::string_view order);
 
-/// Where the ranks of a trace's files are in their mesh.
+/// The places of a trace's ranks in their mesh.
 struct RankPlaces {
     std::string source; ///< "mesh" (the user's), "process groups" (of the files), "file names"
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::map<std::int64_t, MeshNumbers> ranks; ///< by global rank
 };
 
-/// By the user's mesh, else by what all files say of their process groups, else by names of all files such as
-/// "trace_pp1_dp0.json". Nothing where none of these tells the pipeline rank. Error: Input when the mesh is too small
-/// for a rank.
+/// By the user's mesh, else by the process groups that all files state, else by names of all files such as
+/// "trace_pp1_dp0.json". Nothing if none of these gives the pipeline rank. Error: Input if the mesh is too small for a
+/// rank.
 [[nodiscard]] Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files,
                                                            const std::optional<Mesh>& mesh);
 

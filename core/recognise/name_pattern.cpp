@@ -9,10 +9,10 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kLongest = 1000; // matching goes as deep as a pattern is long
+constexpr std::size_t kLongest = 1000; // matching recurses as deep as a pattern is long
 
-/// Where branches of a match have failed before: what follows depends on the place in the pattern and the place in the
-/// name alone, so no such pair is tried twice, however many ways lead to it.
+/// Memoizes failed branches of a match: the rest depends on the position in the pattern and the position in the name
+/// alone, so no such pair is tried twice.
 class DeadEnds {
 public:
     explicit DeadEnds(std::size_t name_length) : places_(name_length + 1) {}
@@ -29,7 +29,7 @@ public:
 
 private:
     std::size_t places_;
-    std::vector<bool> failed_; ///< by piece and length of the rest of the name; grows with the first failure
+    std::vector<bool> failed_; ///< by piece and length of the rest of the name; allocated at the first failure
 };
 
 } // namespace

@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// Takes the number that `text` begins with off it; nothing (and `text` as it was) if it begins with none.
+/// Removes the number at the beginning of `text` and returns it; nothing, and `text` unchanged, if there is none.
 [[nodiscard]] inline std::optional<std::int64_t> takeNumber(std::string_view& text) {
     std::string_view rest = text;
     const auto number = takeNumber<std::int64_t>(rest);
@@ -22,14 +22,14 @@ namespace bubblescope {
     return number;
 }
 
-/// Takes `word` off the beginning of `text`; false if it begins otherwise.
+/// Removes `word` from the beginning of `text`; false if it begins otherwise.
 [[nodiscard]] inline bool takeWord(std::string_view& text, std::string_view word) {
     if (!text.starts_with(word)) return false;
     text.remove_prefix(word.size());
     return true;
 }
 
-/// What a name, an arg or a thread's name can tell of an op.
+/// What a name, an arg or a thread's name can state about an op.
 enum class RuleField : std::uint8_t {
     Kind,
     MicrobatchId,
@@ -45,7 +45,7 @@ inline constexpr std::array<std::string_view, 9> kRuleFieldNames{"kind", "microb
                                                                  "rank", "replica",    "sequence", "tensor_rank"};
 [[nodiscard]] std::optional<RuleField> ruleFieldFrom(std::string_view name);
 
-/// What a pattern took off a name. Of a pair of ops the second one's fields come second.
+/// The fields that a pattern extracted from a name. For a pair of ops the second one's fields come second.
 struct NameParts {
     std::array<std::array<std::optional<std::int64_t>, 2>, kRuleFieldNames.size()> numbers;
     std::string_view kind; ///< the word in the place of {kind}
@@ -55,17 +55,17 @@ struct NameParts {
     }
 };
 
-/// How a name is spelled: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} a word of letters and
-/// underscores), [part] may be missing, * is any text, \ takes the next character as it is. It matches whole names, in
-/// time that grows with the pattern's length times the name's.
+/// A pattern for names: "fwd mb{microbatch}[ chunk{chunk}]*". {field} is a number ({kind} a word of letters and
+/// underscores), [part] is optional, * is any text, \ quotes the next character. It matches whole names, in time
+/// proportional to the pattern's length times the name's.
 class NamePattern {
 public:
-    /// Error: Input, naming what is wrong at which character; `where` is the error's place.
+    /// Error: Input, with the problem and the position of the character; `where` is the error's place.
     [[nodiscard]] static Result<NamePattern> parse(std::string_view text, const std::string& where);
 
     [[nodiscard]] std::optional<NameParts> match(std::string_view name) const;
     [[nodiscard]] const std::string& text() const { return text_; }
-    /// How often a field stands in it.
+    /// How often a field occurs in it.
     [[nodiscard]] std::size_t count(RuleField field) const;
 
 private:
@@ -75,7 +75,7 @@ private:
         std::string text;
         RuleField field = RuleField::Kind;
         std::size_t of = 0;   ///< which of a pair's ops
-        std::size_t skip = 0; ///< of Maybe: the piece behind its end
+        std::size_t skip = 0; ///< of Maybe: the piece after its end
     };
     class Matcher;
 

@@ -11,18 +11,18 @@
 #include <string_view>
 #include <utility>
 
-/// What native files record (core/timeline/trace_names.h), read from named values, whoever holds them: a loaded trace,
-/// or a stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
+/// What native files record (core/timeline/trace_names.h), read from named values of any source: a loaded trace, or a
+/// stream that is still being written. `Args` has integer(name) and text(name), which return optionals.
 namespace bubblescope {
 
-/// The rank that a track belongs to, by the name of its process.
+/// The rank that owns a track, by the name of its process.
 struct OwnHome {
     std::int64_t rank = 0;
     std::int64_t replica = 0;
     std::int64_t tensor_rank = 0;
 };
 
-/// Of "rank R of replica D, tensor rank T"; nothing for other names.
+/// Parses "rank R of replica D, tensor rank T"; nothing for other names.
 [[nodiscard]] std::optional<OwnHome> ownHome(std::string_view process);
 
 [[nodiscard]] inline std::optional<CommKind> nativeCommKind(std::string_view category) {
@@ -54,7 +54,7 @@ template <class Args>
     return info;
 }
 
-/// Without home and replica. Nothing where a field that every op has is missing.
+/// Without home and replica. Nothing if a required field is missing.
 template <class Args>
 [[nodiscard]] std::optional<FoundOp> nativeOp(const Args& args, TimeNs start, TimeNs end) {
     const auto kind = args.text("kind");
@@ -94,18 +94,18 @@ template <class Args>
     return comm;
 }
 
-/// What counts steps, ops, layers and places; no run counts further.
+/// Upper bound of numbers of steps, ops, layers and places.
 inline constexpr std::int64_t kMaxOwnCount = std::int64_t{1} << 30;
 
 [[nodiscard]] inline bool placeCanBe(const OwnHome& place) {
     return place.rank < kMaxOwnCount && place.replica < kMaxOwnCount && place.tensor_rank < kMaxOwnCount;
 }
 
-/// The args of one record, with what is wrong in them.
+/// Reads the args of one record, and remembers what is wrong with them.
 template <class Args>
 class NativeRecordReader {
 public:
-    /// `args` is copied: it refers to what it reads.
+    /// `args` is copied: it only refers to its data.
     explicit NativeRecordReader(Args args) : args_(std::move(args)) {}
 
     template <class To = int>
@@ -139,7 +139,7 @@ public:
     [[nodiscard]] bool has(std::string_view name) const { return args_.integer(name) || args_.text(name); }
     [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const { return args_.integer(name); }
 
-    /// The first arg that was missing or not of its kind; empty if none was.
+    /// The first arg that was missing or of the wrong type; empty if none was.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
@@ -173,7 +173,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const OwnHome& place, bool o
     record.layer = in.count("layer");
 }
 
-/// Of no use where the reader found something wrong.
+/// Unusable if the reader found something wrong.
 template <class Args>
 [[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const OwnHome& place, TimeNs start, TimeNs end) {
     CheckRecord check;

@@ -18,7 +18,7 @@
 
 namespace bubblescope {
 
-/// One set of args of a loaded trace, for what reads named values (native_args.h). The trace must outlive it.
+/// One set of args of a loaded trace, with the interface that native_args.h needs. The trace must outlive it.
 struct TraceArgs {
     const Trace& trace;
     ArgSetId args;

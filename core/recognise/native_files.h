@@ -17,8 +17,8 @@ namespace bubblescope {
 
 struct OwnHome;
 
-/// The rank that a track of a native file (one that Bubblescope wrote) belongs to: by the name of its process, else by
-/// its file's rank.
+/// The rank that owns a track of a native file (one that Bubblescope wrote): by the name of its process, else by its
+/// file's rank.
 [[nodiscard]] std::optional<OwnHome> ownHome(const Trace& trace, const Track& track);
 
 /// What a native file records.
@@ -30,27 +30,27 @@ struct NativeMarks {
     std::vector<Statement> statements; ///< of the run that made the file, by time
     std::vector<FoundOp> ops;
     std::vector<FoundComm> comm;
-    /// Rank, replica and tensor rank of those that share the stages of others, and are left out: the first of a
-    /// tensor-parallel group stands for it.
+    /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
+    /// tensor-parallel group represents it.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
 };
 [[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition);
 
-/// The ops of a trace's native files; none where there are no such files. `marks` has one entry for each of `files`.
+/// The ops of a trace's native files; empty if there are no such files. `marks` has one entry for each of `files`.
 [[nodiscard]] FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files,
                                         DiagnosticLog& log);
 
-/// The checks and digests that a native file holds, spelled as timeline/trace_names.h says.
+/// The checks and digests in a native file, in the form that timeline/trace_names.h specifies.
 struct NativeChecks {
     std::vector<CheckRecord> checks;
     std::vector<DigestRecord> digests;
-    std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< where the file says on what it was written
-    std::vector<Diagnostic> problems;                          ///< "bad-check": records that could not be used
+    std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< if the file states the hardware
+    std::vector<Diagnostic> problems;                          ///< "bad-check": unusable records
 };
 
 [[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(TracePartition& partition);
 
-/// Those of a whole trace. What is wrong with them goes to `log`.
+/// Those of a whole trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
 template <class Wire>

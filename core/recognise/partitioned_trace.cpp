@@ -99,7 +99,7 @@ void logAll(std::vector<Diagnostic> problems, DiagnosticLog& log) {
         log.add(std::move(entry.kind), std::move(entry.where), std::move(entry.message), entry.count);
 }
 
-/// Opening a file costs something too, and keeps empty ones apart.
+/// Opening a file costs something too, and separates empty ones.
 std::uint64_t costOf(const InputFile& file) {
     return file.bytes + 4096;
 }

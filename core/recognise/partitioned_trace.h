@@ -20,9 +20,9 @@
 
 namespace bubblescope {
 
-/// Cuts files, in their order, into one range for each process, so that the largest range has as few bytes as possible.
-/// Process i takes files [result[i], result[i + 1]). Standard input belongs to the first process, so with it among the
-/// files that one takes all of them.
+/// Divides files, in their order, into one range per process, so that the largest range has as few bytes as possible.
+/// Process i takes files [result[i], result[i + 1]). Standard input belongs to the first process, which then takes all
+/// files.
 [[nodiscard]] std::vector<std::size_t> partitionFiles(std::span<const InputFile> files, std::size_t processes);
 
 /// The partitions' values in one list.
@@ -35,14 +35,13 @@ template <class Value>
     return all;
 }
 
-/// A trace whose files are spread over processes, one partition in each; or all of it in this process. Made on the
+/// A trace whose files are distributed over processes, one partition in each, or all in this process. Lives on the
 /// coordinator's root.
 class PartitionedTrace {
 public:
-    /// Reads files, and every trace file below folders, as readTraces() does; what is wrong with them goes to `log`.
-    /// Several processes take neighbouring files of about as many bytes each. `coordinator` is null for this process
-    /// alone; it, `user_rules` and `control` must outlive the result. Errors: as readTraces(), and Run where a process
-    /// fails.
+    /// Reads files, and every trace file below folders, as readTraces() does; problems go to `log`. Several processes
+    /// take neighbouring files of about as many bytes each. `coordinator` is null for this process alone; it,
+    /// `user_rules` and `control` must outlive the result. Errors: those of readTraces(), and Run if a process fails.
     [[nodiscard]] static Result<std::shared_ptr<PartitionedTrace>> read(const std::vector<std::filesystem::path>& paths,
                                                                         JobControl& control,
                                                                         std::span<const RecognitionRule> user_rules,
@@ -54,11 +53,11 @@ public:
     /// The partition in this process.
     [[nodiscard]] TracePartition& local() { return local_; }
 
-    /// The answers of all processes, in the order of their files. Errors: Cancelled, and Run where a process fails.
+    /// The answers of all processes, in the order of their files. Errors: Cancelled, and Run if a process fails.
     template <class Answer, class Query>
     [[nodiscard]] Result<std::vector<Answer>> run(const PartitionTask<Answer, Query>& task, const Query& query = {});
 
-    /// One value for each of files(). Errors: as run().
+    /// One value for each of files(). Errors: those of run().
     template <class Value, class Query>
     [[nodiscard]] Result<std::vector<Value>> extract(const Extractor<Value, Query>& extractor, const Query& query = {});
 
@@ -73,7 +72,7 @@ private:
     TimeNs span_{0};
 };
 
-/// The same for a loaded run: the answers of all processes; none where its slices are gone.
+/// The same for a loaded run: the answers of all processes; empty if its slices are gone.
 template <class Answer, class Query = NoQuery>
 [[nodiscard]] Result<std::vector<Answer>> runTask(const Run& run, const PartitionTask<Answer, Query>& task,
                                                   const Query& query = {}) {
@@ -86,7 +85,7 @@ template <class Answer, class Query = NoQuery>
     return answers;
 }
 
-/// One value for each of Run::inputs(); none where its slices are gone.
+/// One value for each of Run::inputs(); empty if its slices are gone.
 template <class Value, class Query = NoQuery>
 [[nodiscard]] Result<std::vector<Value>> extract(const Run& run, const Extractor<Value, Query>& extractor,
                                                  const Query& query = {}) {
@@ -94,7 +93,7 @@ template <class Value, class Query = NoQuery>
     return joined(std::move(partitions));
 }
 
-/// The tasks that a process can be asked to do, by name.
+/// The tasks that a process can be asked to run, by name.
 class PartitionTasks {
 public:
     PartitionTasks(); ///< with those of PartitionedTrace::read()
@@ -103,7 +102,7 @@ public:
     void add(const Task&... tasks) {
         (addOne(tasks), ...);
     }
-    /// Does the task that PartitionedTrace::run() requested. Errors: those of the task, and Run for unknown requests.
+    /// Runs the task that PartitionedTrace::run() requested. Errors: those of the task, and Run for unknown requests.
     [[nodiscard]] Result<std::string> handle(TracePartition& partition, std::string_view request) const;
 
 private:
@@ -125,7 +124,7 @@ private:
     std::map<std::string, Handler, std::less<>> handlers_;
 };
 
-/// On the coordinator's other processes: holds a partition and does tasks until dismissed. Errors: Run, when the team
+/// On the coordinator's other processes: holds a partition and runs tasks until dismissed. Errors: Run, if the team
 /// fails.
 [[nodiscard]] Status servePartition(ProcessTeam& team, std::span<const RecognitionRule> user_rules,
                                     const PartitionTasks& tasks);

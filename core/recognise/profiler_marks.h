@@ -28,13 +28,13 @@ struct ProfilerMarks {
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition);
 
-/// The step that a time lies in, nothing between steps.
+/// The step that contains a time, nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);
 
-/// The last of the receives posted in [from, to] to end.
+/// Of the receives posted in [from, to], the last to end.
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
 
-/// The global rank of each file. Those that do not say which wrote them are numbered in their order.
+/// The global rank of each file. Files that do not state it are numbered in their order.
 [[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log);
 
 } // namespace bubblescope

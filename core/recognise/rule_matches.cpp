@@ -14,17 +14,17 @@
 namespace bubblescope {
 namespace {
 
-/// Which of a rule's names a text is spelled as.
+/// Which of a rule's names a text matches.
 struct Spelled {
     const RecognitionRule::OpSpelling* op = nullptr;
-    std::optional<std::uint32_t> transfer; ///< number of RecognitionRule::transfers
+    std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     NameParts parts;
 };
 
-/// What thread and process tell.
+/// What the names of thread and process state.
 struct RulePlace {
     bool used = false;
-    bool told = false; ///< the rank, by a name
+    bool told = false; ///< the rank is given by a name
     std::int64_t home = 0;
     std::int64_t replica = 0;
 };
@@ -150,7 +150,7 @@ private:
         case RankSource::File: return partition_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
-        case RankSource::Processes: // numbered when all are known
+        case RankSource::Processes: // numbered after all are known
         case RankSource::Names: break;
         }
         return 0;
@@ -208,15 +208,15 @@ private:
     const RecognitionRule& rule_;
     TracePartition& partition_;
     const Trace& trace_;
-    std::vector<std::int32_t> number_; ///< by name: its spelling
+    std::vector<std::int32_t> number_; ///< by name: index of its spelling
     std::vector<Spelled> spellings_;
-    std::unordered_map<StringId, std::uint32_t> name_; ///< number in RuleFinds::names of the file
+    std::unordered_map<StringId, std::uint32_t> name_; ///< index in RuleFinds::names of the file
     std::uint32_t names_of_ = 0;                       ///< that file
     std::set<StringId> wanted_;
     StringId mirrored_ = 0;
     StopCheck stop_;
     std::vector<RuleFinds> files_;
-    RuleFinds* found_ = nullptr; ///< of the file that is read
+    RuleFinds* found_ = nullptr; ///< of the current file
 };
 
 bool hasOps(const RuleFinds& found) {
@@ -224,7 +224,8 @@ bool hasOps(const RuleFinds& found) {
                                [](const RuleMatch& match) { return match.kind && *match.kind != OpKind::Optimizer; });
 }
 
-/// Processes in ascending order are the pipeline's ranks, unless their files know better. Whether that was a guess.
+/// Processes in ascending order are the pipeline's ranks, unless their files state them. Returns whether that was a
+/// guess.
 bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
     std::map<Process, std::int64_t> homes;
@@ -243,7 +244,7 @@ bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile>
     return guessed;
 }
 
-/// Moves a file's matches behind `all`, with names numbered for all files.
+/// Appends a file's matches to `all`, with names renumbered for all files.
 void appendMatches(RuleFinds&& file, RuleMatches& all) {
     std::vector<StringId> names;
     for (const std::string& name : file.names)
@@ -282,7 +283,7 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
     const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
 
     const std::string where = files.front().path.string();
-    (void)ranksOfFiles(files, log); // tells if they are not known
+    (void)ranksOfFiles(files, log); // reports unknown ranks
     if (unlabelled > 0) {
         log.add("unlabelled-op", where, say("slices named like ops that lack their micro-batch or step are left out"),
                 unlabelled);

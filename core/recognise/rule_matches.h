@@ -17,26 +17,26 @@ namespace bubblescope {
 
 class TracePartition;
 
-/// A slice that a rule's names match, with what they, the args and its thread tell. A pair is two of them.
+/// A slice that a rule's names match, with the fields from its name, args and thread. A pair is two of them.
 struct RuleMatch {
-    std::uint32_t file = 0; ///< among all of the trace
+    std::uint32_t file = 0; ///< index in the whole trace
     TrackId track = 0;      ///< within its partition
     SliceId slice = 0;      ///< within its partition; the halves of a pair share it
-    std::uint32_t name = 0; ///< its text: number in RuleFinds::names, or in RuleMatches::names
+    std::uint32_t name = 0; ///< its text: index in RuleFinds::names, or in RuleMatches::names
     TimeNs start{0};
     TimeNs end{0};
     std::int64_t pid = 0;   ///< of its track
     bool on_device = false; ///< the range that the profiler mirrored there
     std::int64_t home = 0;
     std::int64_t replica = 0;
-    std::optional<std::int64_t> step;      ///< where the rule tells it
+    std::optional<std::int64_t> step;      ///< if the rule has it
     std::optional<OpKind> kind;            ///< of an op; nothing for a transfer
-    std::optional<std::uint32_t> transfer; ///< number in RecognitionRule::transfers
+    std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     std::int64_t microbatch = 0;
     std::int64_t part = 0; ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
-    std::optional<GpuWork::Work> device; ///< of an op's range on the host: what it launched
+    std::optional<GpuWork::Work> device; ///< of an op's range on the host: the work that it launched
 
     [[nodiscard]] std::uint64_t row() const { return std::uint64_t{file} << 32 | track; }
     [[nodiscard]] bool isPairWith(const RuleMatch& other) const { return row() == other.row() && slice == other.slice; }
@@ -46,25 +46,25 @@ struct RuleMatch {
 struct RuleFinds {
     std::vector<RuleMatch> matches;      ///< by track, then start
     std::vector<std::string> names;      ///< of the slices
-    std::int64_t unlabelled = 0;         ///< that lack what the rule needs to know; left out
-    std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group; left out
+    std::int64_t unlabelled = 0;         ///< without fields that the rule requires; omitted
+    std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group; omitted
 };
 [[nodiscard]] std::vector<RuleFinds> extractRuleFinds(const RecognitionRule& rule, TracePartition& partition);
 
 /// What a rule matches in a whole trace.
 struct RuleMatches {
-    std::vector<RuleMatch> matches; ///< by start; none where none is an op
+    std::vector<RuleMatch> matches; ///< by start; empty if none is an op
     StringPool names;
 };
-/// `finds` has one entry for each of `files`. Slices that were left out are counted in the log: of a tensor-parallel
-/// group the first rank stands for all.
+/// `finds` has one entry for each of `files`. Omitted slices are counted in the log: the first rank of a
+/// tensor-parallel group represents all.
 [[nodiscard]] RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds,
                                          std::span<const TraceFile> files, DiagnosticLog& log);
 
-/// The ops and transfers that a rule's matches stand for; none for no matches. An op takes the time of the device work
-/// launched in its range; without that, of the range that the profiler mirrored on the device; else the host's own,
-/// less the wait for its input. Its step is what its name or args say, else the profiler's step, else how often the
-/// same op was there before. `marks` has one entry a file.
+/// The ops and transfers of a rule's matches; empty if there are none. An op takes the time of the device work launched
+/// in its range; without that, of the range that the profiler mirrored on the device; else the host's own, less the
+/// wait for its input. Its step is given by its name or args, else by the profiler's step, else by how often the same
+/// op occurred before. `marks` has one entry per file.
 [[nodiscard]] FoundOps applyRule(const RecognitionRule& rule, const RuleMatches& matches,
                                  const std::vector<ProfilerMarks>& marks, std::span<const TraceFile> files,
                                  DiagnosticLog& log);

@@ -13,10 +13,11 @@
 
 namespace bubblescope {
 
-// Tried from top to bottom; the first that finds an op is right. The form is told in resources/manual/recognition.md.
-// Sources: Megatron-LM's traces as MegatronApp records them; torch.distributed.pipelining and its dumps of schedules;
-// ByteDance's timelines of StragglerAnalysis; PaddlePaddle's job log, its Chrome form (forward_3), paddle.profiler
-// (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble runtime and our own NVTX ranges.
+// Tried from top to bottom; the first that finds an op is used. The format is described in
+// resources/manual/recognition.md. Sources: Megatron-LM's traces as MegatronApp records them;
+// torch.distributed.pipelining and its dumps of schedules; ByteDance's timelines of StragglerAnalysis; PaddlePaddle's
+// job log, its Chrome form (forward_3), paddle.profiler (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble
+// runtime and our own NVTX ranges.
 constexpr std::string_view kBuiltinRules = R"json({"rules": [
 {"name": "Megatron forward/backward", "format": "megatron",
  "ops": [{"name": "forward", "kind": "F"}, {"name": "backward", "kind": "B"}],
@@ -92,7 +93,7 @@ constexpr std::array<std::pair<std::string_view, RankSource>, 5> kRankSources{{{
                                                                                {"thread", RankSource::Thread},
                                                                                {"names", RankSource::Names}}};
 
-/// Text that has to be there unless it may be empty.
+/// A required text field, which may be absent only if it may be empty.
 Result<std::string> textField(const Json& object, const std::string& key, const InputPlace& place, bool needed) {
     const auto found = object.find(key);
     if (found == object.end()) {
@@ -205,7 +206,7 @@ Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& ru
     return {};
 }
 
-/// What a rule must tell of every op.
+/// Checks that a rule determines every field of an op.
 Status checkComplete(const RecognitionRule& rule, const InputPlace& place) {
     const auto arg = [&rule](RuleField field) { return !rule.args[static_cast<std::size_t>(field)].empty(); };
     for (std::size_t i = 0; i < rule.ops.size(); ++i) {

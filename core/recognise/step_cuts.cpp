@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-/// FALCON (Greyhound) takes the first lag from which on a job's communication is that alike for an iteration.
+/// FALCON (Greyhound) takes the first lag with at least this similarity of a job's communication for an iteration.
 constexpr double kRepeats = 0.95;
 
 /// Blocks [first, end) of a rank.
@@ -30,7 +30,7 @@ std::vector<ComputeBlock> cut(const RankBlocks& rank, Range range) {
     return blocks;
 }
 
-/// What follows the last backward scales gradients or updates weights: no forward lacks its backward.
+/// Work after the last backward scales gradients or updates weights: every forward has its backward.
 Range withoutTail(const RankBlocks& rank, Range range) {
     std::size_t end = range.end;
     while (end > range.first && !rank.blocks[end - 1].backward)
@@ -62,7 +62,7 @@ StepCuts byMarks(std::span<const RankBlocks> ranks, std::span<const std::vector<
 }
 
 /// Passes of a rank: from one block before which nothing is in flight to the next such block. A trace may begin and end
-/// within a step, whose part is no pass.
+/// within a step, whose part is not a pass.
 std::vector<Range> passesOf(const RankBlocks& rank) {
     std::vector<int> before; // forwards in flight before each block, and at the end
     int level = 0;
@@ -82,7 +82,7 @@ std::vector<Range> passesOf(const RankBlocks& rank) {
     return passes;
 }
 
-/// The first number of passes after which a rank's calls come again.
+/// The smallest number of passes after which a rank's calls repeat.
 std::pair<std::size_t, double> repetition(const RankBlocks& rank, const std::vector<Range>& passes) {
     double best = -1;
     std::size_t lag_of_best = 0;

@@ -5,7 +5,7 @@
 namespace bubblescope {
 namespace {
 
-/// The number behind a word, as in "PP rank 3, TP rank 0, compute".
+/// The number after a word, as in "PP rank 3, TP rank 0, compute".
 std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view word) {
     std::size_t at = text.find(word);
     if (at == std::string_view::npos) return std::nullopt;

@@ -16,12 +16,12 @@
 
 namespace bubblescope {
 
-/// The raw slices of some neighbouring files of a trace: those that one process holds. A single process holds the one
-/// partition with all files. Files are numbered as in the whole trace, times count from the whole trace's origin.
-/// One thread at a time.
+/// The raw slices of some neighbouring files of a trace, held by one process. A single process holds one partition with
+/// all files. Files are numbered as in the whole trace, times count from the whole trace's origin. One thread at a
+/// time.
 class TracePartition {
 public:
-    /// An empty partition, filled by read() and finish(). `number` is its place among all partitions. `user_rules` come
+    /// An empty partition, filled by read() and finish(). `number` is its index among all partitions. `user_rules` come
     /// before the built-in ones; they and `control` must outlive the partition.
     TracePartition(std::size_t number, std::span<const RecognitionRule> user_rules, JobControl& control)
         : number_(number), user_rules_(user_rules), control_(&control) {}
@@ -32,21 +32,21 @@ public:
         std::vector<FileOutcome> files;
         std::vector<TraceFile> read; ///< the same files
         TraceExtent extent;
-        std::vector<Diagnostic> problems; ///< of putting their times on their clocks
+        std::vector<Diagnostic> problems; ///< of applying the files' clock offsets
     };
-    /// Reads files of which the first is number `first_file` of the trace. Error: Cancelled.
+    /// Reads files of which the first has index `first_file` in the trace. Error: Cancelled.
     [[nodiscard]] Result<ReadOutcome> read(std::span<const InputFile> files, std::uint32_t first_file);
-    /// Puts what was read in order. `extent` is that of all partitions. Error: Cancelled.
+    /// Sorts what was read. `extent` is that of all partitions. Error: Cancelled.
     [[nodiscard]] Result<std::vector<Diagnostic>> finish(const TraceExtent& extent);
 
     [[nodiscard]] std::size_t number() const { return number_; }
-    /// Long extractions check it now and then; when it requests a stop, their values may be anything.
+    /// Long extractions check it now and then; if it requests a stop, their values may be anything.
     [[nodiscard]] const JobControl& control() const;
     [[nodiscard]] const Trace& trace() const { return *trace_; }
     [[nodiscard]] std::shared_ptr<const Trace> sharedTrace() const { return trace_; }
     [[nodiscard]] std::size_t fileCount() const { return trace_->files().size(); }
     [[nodiscard]] std::uint32_t firstFile() const { return first_file_; }
-    /// The number of a track's file in the whole trace.
+    /// The index of a track's file in the whole trace.
     [[nodiscard]] std::uint32_t fileOf(const Track& track) const { return first_file_ + track.file; }
     /// The global rank of the partition's i-th file; files that do not state it are numbered in their order.
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
@@ -74,7 +74,7 @@ struct NoQuery {};
 template <class Wire>
 void fields(Wire&, NoQuery&) {}
 
-/// Work that every process does on its partition of a trace. Query and answer travel between processes, so both need
+/// Work that every process does on its partition of a trace. Query and answer are sent between processes, so both need
 /// fields() (core/base/wire.h).
 template <class AnswerType, class QueryType = NoQuery>
 struct PartitionTask {
@@ -91,8 +91,9 @@ auto withoutQuery(TracePartition& partition, const NoQuery&) -> decltype(Functio
     return Function(partition);
 }
 
-/// Reads raw slices: makes one value for each file of the partition, in their order. A value depends on nothing but its
-/// file and the query, so a trace has the same values however its files are spread over processes. Analyses merge them.
+/// Reads raw slices: produces one value for each file of the partition, in their order. A value depends only on its
+/// file and the query, so a trace has the same values however its files are distributed over processes. Analyses merge
+/// them.
 template <class Value, class Query = NoQuery>
 using Extractor = PartitionTask<std::vector<Value>, Query>;
 

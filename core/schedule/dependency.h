@@ -10,23 +10,23 @@
 
 namespace bubblescope {
 
-/// Position of an op in an OpGraph: ops are numbered through, rank after rank, in execution order.
+/// Position of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
 using OpIndex = std::int32_t;
 inline constexpr OpIndex kNoOp = -1;      ///< the op needs no such producer
-inline constexpr OpIndex kMissingOp = -2; ///< the op needs one, and the schedule does not hold it
+inline constexpr OpIndex kMissingOp = -2; ///< the op needs one that the schedule does not hold
 
 /// Limits the memory that a damaged file can ask for.
 inline constexpr int kMaxSequenceSlices = 4096;
 
-/// The ops that an op waits for, besides the one before it on its rank.
+/// The ops that an op waits for, besides the previous one on its rank.
 struct Producers {
     OpIndex stage = kNoOp; ///< F(s) for F(s+1), B or I (s+1) for B or I (s): data from the neighbouring stage
     OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): data that the same stage kept
 };
 
-/// The data dependencies of one step's ops. Memory: about 32 bytes an op, plus 3 ints for each
-/// micro-batch, sequence slice and stage. Built in linear time from any schedule, valid or not: ops that are out of
-/// range count in their rank's order only; of duplicates the first counts. Immutable after construction.
+/// The data dependencies of one step's ops. Memory: about 32 bytes per op, plus 3 ints for each micro-batch, sequence
+/// slice and stage. Built in linear time from any schedule, valid or not: ops that are out of range count in their
+/// rank's order only; of duplicates the first counts. Immutable after construction.
 class OpGraph {
 public:
     explicit OpGraph(const Schedule& schedule);
@@ -39,19 +39,19 @@ public:
     [[nodiscard]] const Producers& producers(OpIndex index) const { return producers_[at(index)]; }
     [[nodiscard]] OpIndex firstOf(Rank rank) const { return rank_begin_[rank.index()]; }
     [[nodiscard]] OpIndex endOf(Rank rank) const { return rank_begin_[rank.index() + 1]; }
-    /// The op of the neighbouring stage that has this one as Producers::stage; kNoOp where there is none.
+    /// The op of the neighbouring stage that has this one as Producers::stage; kNoOp if there is none.
     [[nodiscard]] OpIndex consumer(OpIndex index) const;
     /// True if the op's input comes from another rank.
     [[nodiscard]] bool receives(OpIndex index) const {
         const OpIndex producer = producers(index).stage;
         return producer >= 0 && rank(producer) != rank(index);
     }
-    /// The op before it on its rank, kNoOp for the first.
+    /// The previous op on its rank, kNoOp for the first.
     [[nodiscard]] OpIndex previous(OpIndex index) const { return index == firstOf(rank(index)) ? kNoOp : index - 1; }
 
     /// The other half of an overlapped pair, which starts and ends with it; kNoOp for all other ops.
     [[nodiscard]] OpIndex partner(OpIndex index) const { return partners_.empty() ? kNoOp : partners_[at(index)]; }
-    /// Slices of a micro-batch's sequence, 1 where it is not split.
+    /// Slices of a micro-batch's sequence, 1 if it is not split.
     [[nodiscard]] int sequenceSlices() const { return slices_; }
 
     /// The F, the input gradient (B or I) or the W of a micro-batch, sequence slice and stage; kMissingOp if there is
@@ -84,7 +84,7 @@ private:
     std::vector<OpIndex> rank_begin_;
     std::vector<OpIndex> table_; ///< slot -> op
     std::vector<Producers> producers_;
-    std::vector<OpIndex> partners_; ///< empty where nothing overlaps
+    std::vector<OpIndex> partners_; ///< empty if nothing overlaps
     std::vector<Stage> stages_;     ///< rank · v + chunk -> stage
     std::array<std::int64_t, 5> kind_count_{};
     bool regular_ = true; ///< no op is out of range, a duplicate, a lone half of a pair, or a W without its I
@@ -98,9 +98,9 @@ template <class Visit>
 [[nodiscard]] std::vector<OpIndex> visitInOrder(const OpGraph& graph, Visit visit) {
     struct RankState {
         OpIndex head = 0;          ///< the op to run next; all before it have run
-        OpIndex waits_for = kNoOp; ///< the op of another rank that it is stopped at
+        OpIndex waits_for = kNoOp; ///< the op of another rank that blocks it
         int next_waiter = -1;      ///< next in the list of ranks that wait for the same rank
-        int first_waiter = -1;     ///< of the ranks that wait for this one
+        int first_waiter = -1;     ///< first of the ranks that wait for this one
     };
     std::vector<RankState> ranks(static_cast<std::size_t>(graph.rankCount()));
     std::vector<int> runnable;

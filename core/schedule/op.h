@@ -39,7 +39,7 @@ struct Op {
     OpKind kind = OpKind::Forward;
     Microbatch microbatch;
     Chunk chunk;
-    std::int32_t sequence = 0; ///< which slice of the sequence, where micro-batches are split along it
+    std::int32_t sequence = 0; ///< slice of the sequence, if micro-batches are split along it
     bool overlapped = false;   ///< half of a pair that runs as one op; its other half is next to it in the list
 
     friend constexpr auto operator<=>(const Op&, const Op&) = default;
@@ -52,17 +52,17 @@ struct Op {
 /// for any other text.
 [[nodiscard]] std::optional<Op> parseOpName(std::string_view text);
 
-/// How an op is serialised: see core/base/wire.h.
+/// Serialization, see core/base/wire.h.
 template <class Wire>
 void fields(Wire& wire, Op& value) {
     auto& [kind, microbatch, chunk, sequence, overlapped] = value;
-    // A byte off the wire that is neither 0 nor 1 must never become a bool.
+    // A received byte that is neither 0 nor 1 must never become a bool.
     auto pair = static_cast<std::uint8_t>(overlapped ? 1 : 0);
     wire(kind, microbatch, chunk, sequence, pair);
     overlapped = pair != 0;
 }
 
-/// Whether a schedule may hold it; an op received from another process may not be.
+/// Whether a schedule may hold it; an op received from another process may be invalid.
 [[nodiscard]] constexpr bool isSane(const Op& op) {
     return op.kind <= OpKind::Optimizer && op.microbatch.value >= 0 && op.chunk.value >= 0 && op.sequence >= 0;
 }

@@ -22,7 +22,7 @@ enum class Placement : std::uint8_t {
     Bidirectional,
 };
 
-/// How many pipelines share the ranks. The neighbours of a stage in its pipeline are this far apart in number.
+/// How many pipelines share the ranks. The stage numbers of neighbours in a pipeline differ by this.
 [[nodiscard]] constexpr int routes(Placement placement) {
     return placement == Placement::Bidirectional ? 2 : 1;
 }
@@ -43,7 +43,7 @@ struct Location {
 /// A Schedule may be invalid (it may come from a file): validate() checks it.
 struct Schedule {
     std::string name;     ///< family, as in the registry; "custom" if it belongs to none
-    std::string flavor;   ///< whose order it is; empty where the family has only one order
+    std::string flavor;   ///< whose order it is; empty if the family has only one order
     int pp = 1;           ///< p, pipeline ranks
     int microbatches = 1; ///< m
     int vpp = 1;          ///< v, chunks per rank
@@ -57,7 +57,7 @@ struct Schedule {
     [[nodiscard]] std::size_t opCount() const;
 };
 
-/// What people call an order: "interleaved (megatron)".
+/// The display name of an order: "interleaved (megatron)".
 [[nodiscard]] std::string orderName(std::string_view family, std::string_view flavor);
 [[nodiscard]] std::string orderName(const Schedule& schedule);
 /// "p = 4, m = 8, v = 2"

@@ -34,7 +34,8 @@ public:
     bool takeCell(std::string_view cell, std::size_t row, std::size_t column);
     void takeOp(const Op& op, std::int32_t stage, std::size_t row, std::size_t column);
 
-    /// Errors: Input, with line and column, for the first cell that is missing, double, misplaced or of no op.
+    /// Errors: Input, with line and column, for the first cell that is missing, duplicate, misplaced or belongs to no
+    /// op.
     [[nodiscard]] Status check(const std::string& where) const;
 
 private:
@@ -54,7 +55,7 @@ private:
     [[nodiscard]] Status checkCells(const Places& ops, bool send, const std::string& where) const;
     [[nodiscard]] Status checkOp(const Places& ops, const Key& key, const std::string& where) const;
 
-    std::vector<std::pair<Key, Place>> ops_; ///< sorted by key only where the file has such cells
+    std::vector<std::pair<Key, Place>> ops_; ///< sorted by key only if the file has such cells
     Places sends_;
     Places receives_;
 };
@@ -133,7 +134,7 @@ Status CsvTransfers::checkCells(const Places& ops, bool send, const std::string&
 
 Status CsvTransfers::check(const std::string& where) const {
     if (sends_.empty() && receives_.empty()) return {};
-    const Places ops(ops_.begin(), ops_.end()); // of duplicates the first
+    const Places ops(ops_.begin(), ops_.end()); // the first of duplicates
     BUBBLESCOPE_TRY(checkCells(ops, true, where));
     BUBBLESCOPE_TRY(checkCells(ops, false, where));
     for (const auto& [key, place] : ops)
@@ -218,7 +219,7 @@ Result<std::vector<StageOp>> parseLine(std::string_view line, std::size_t rank, 
     return ops;
 }
 
-/// Whether every stage that a rank names is one that the placement gives it, in a pipeline of pp ranks.
+/// Whether every stage that a rank names is assigned to it by the placement, in a pipeline of pp ranks.
 bool fits(Placement placement, int pp, const std::vector<std::vector<StageOp>>& ranks) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         for (const StageOp& op : ranks[r]) {

@@ -10,24 +10,24 @@
 namespace bubblescope {
 
 /// The command line's schedule document: {"schedule","flavor","pp","microbatches","vpp","placement",
-/// "ranks":[[["F",microbatch,chunk],…],…]}, one list per rank in execution order, one rank a line. Where the
-/// sequence is split an entry ends with the slice's number; half of an overlapped pair ends with "o".
+/// "ranks":[[["F",microbatch,chunk],…],…]}, one list per rank in execution order, one rank per line. If the sequence is
+/// split an entry ends with the slice's number; half of an overlapped pair ends with "o".
 [[nodiscard]] std::string scheduleToJson(const Schedule& schedule);
 
-/// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may
-/// be left out where the lists give them. Whether the order can run is not checked: see validate().
+/// Reads such a document. Errors (Input) name `where` and the JSON path of the entry at fault. Sizes may be omitted if
+/// the lists imply them. Whether the order can run is not checked: see validate().
 [[nodiscard]] Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where);
 
 /// PyTorch's schedule files: one line per rank, cells "<stage><F|B|I|W><micro-batch>" in execution order,
-/// "(<cell>;<cell>)OVERLAP_F_B" for an overlapped pair. Optimizer ops have no cell and are left out, a
-/// sequence split cannot be written. Lines end as PyTorch's do, with CR LF.
+/// "(<cell>;<cell>)OVERLAP_F_B" for an overlapped pair. Optimizer ops have no cell and are omitted; a split sequence
+/// cannot be written. Lines end as PyTorch's do, with CR LF.
 [[nodiscard]] Result<std::string> scheduleToCsv(const Schedule& schedule);
 
 /// Reads such a file. Empty cells (bubble slots) and cells on a rank's weights (UNSHARD, RESHARD, REDUCE_GRAD) are
-/// skipped. Transfers follow from the order; where the file has SEND and RECV cells nevertheless, they must agree with
-/// it. Stages become chunks by the placement, loop or V, that fits the lines. Stricter than PyTorch, which ignores the
-/// rest of a cell ("0F0x"), accepts ops without a micro-batch, and does not detect lost transfers. Errors (Input) name
-/// `where`, line and column of the cell. Whether the order can run is not checked: see validate().
+/// skipped. Transfers follow from the order; SEND and RECV cells, if present, must agree with it. Stages become chunks
+/// by the placement, loop or V, that fits the lines. Stricter than PyTorch, which ignores the rest of a cell ("0F0x"),
+/// accepts ops without a micro-batch, and does not detect lost transfers. Errors (Input) name `where`, line and column
+/// of the cell. Whether the order can run is not checked: see validate().
 [[nodiscard]] Result<Schedule> scheduleFromCsv(std::string_view text, const std::string& where);
 
 /// Reads a schedule document or PyTorch's CSV, detected by content. Errors: Input.
@@ -35,8 +35,8 @@ namespace bubblescope {
 
 // Shared by the readers.
 
-/// Rejects sizes that call for far more ops than a file's lists hold: validate() lists each missing op, which must not
-/// become hundreds of thousands because a number is mistyped. `slices` are those of a sequence. Errors: Input.
+/// Rejects sizes that imply far more ops than a file's lists hold: validate() lists each missing op, and a mistyped
+/// number must not make that hundreds of thousands. `slices` are those of a sequence. Errors: Input.
 [[nodiscard]] Status checkSizes(const Schedule& schedule, int slices, const std::string& where);
 
 } // namespace bubblescope

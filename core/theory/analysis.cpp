@@ -64,7 +64,7 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
     analysis.replica = step.replica;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    const CostModel costs = typicalOpCosts(step); // the forms by position hold for free transfers only
+    const CostModel costs = typicalOpCosts(step); // the forms by position assume transfers that take no time
     analysis.typical = costs.times;
     analysis.bubbles = findBubbles(step, order);
 

@@ -33,12 +33,12 @@ Result<ClosedForm> familyForm(const FamilyTheory* theory, const Schedule& schedu
 Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) {
     if (!costs.stages.empty() && costs.stages.size() != static_cast<std::size_t>(schedule.stages()))
         return usageError("per-stage times must name every stage");
-    if (schedule.pp == 1 && costs.comm.count() > 0) { // one rank sends nothing
+    if (schedule.pp == 1 && costs.comm.count() > 0) { // a single rank sends nothing
         CostModel free = costs;
         free.comm = TimeNs{0};
         return closedForm(schedule, free);
     }
-    const ScheduleFamily* const family = findScheduleFamily(schedule.name); // by alias too
+    const ScheduleFamily* const family = findScheduleFamily(schedule.name); // also by alias
     const FamilyTheory* const theory = family == nullptr ? nullptr : findFamilyTheory(family->name);
     auto form = familyForm(theory, schedule, costs);
     if (!form.ok() || form.value().kind == FormKind::LowerBound) { // takes the larger of the two bounds

@@ -14,7 +14,7 @@ struct Size {
 };
 
 // At p = 4 every family's limits and every form's domain include some of these. General times come first, so that no
-// two symbols coincide where a form holds for all times.
+// two symbols coincide in a form that holds for all times.
 constexpr int kRanks = 4;
 constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
                             Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
@@ -69,13 +69,13 @@ FamilyForm symbolsOf(const ClosedForm& form, bool latency) {
     return out;
 }
 
-/// Positions may differ between orders of one form: ranks without a steady phase have other ones.
+/// Positions may differ between orders of one form: ranks without a steady phase have different ones.
 bool sameForm(const FamilyForm& a, const FamilyForm& b) {
     const auto tied = [](const FamilyForm& f) { return std::tie(f.latency, f.kind, f.bubble, f.makespan, f.domain); };
     return tied(a) == tied(b);
 }
 
-/// All exact forms of one order, most general first; where there is none, the bound that is given instead.
+/// All exact forms of one order, most general first; if there is none, the bound that is given instead.
 std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
     std::vector<FamilyForm> exact;
     std::vector<FamilyForm> instead;

@@ -19,21 +19,22 @@ struct FamilyForm {
         friend bool operator==(const AtPosition&, const AtPosition&) = default;
     };
 
-    std::vector<std::string_view> flavors; ///< whose orders it covers; empty where there is only one order
-    bool latency = false;                  ///< holds for transfers that take the time c; otherwise they are free
+    std::vector<std::string_view> flavors; ///< whose orders it covers; empty if there is only one order
+    bool latency = false;                  ///< holds for transfers of latency c; otherwise for transfers that take no
+                                           ///< time
     FormKind kind = FormKind::Exact;
-    std::string bubble; ///< per rank; empty where the family has no form
+    std::string bubble; ///< per rank; empty if the family has no form
     std::string makespan;
     std::string domain;
-    std::string note; ///< why there is no exact form; empty where there is one
+    std::string note; ///< why there is no exact form; empty if there is one
     std::vector<AtPosition> positions;
-    std::string peaks; ///< activations, in forward ops of one chunk; empty where no form is known
+    std::string peaks; ///< activations, in forward ops of one chunk; empty if no form is known
     std::string peaks_domain;
 };
 
-/// All forms of a family for equal stages, flavors with the same form taken together. Found by asking closedForm() for
-/// orders of four ranks, at sizes and times on all sides of the families' domains. Forms for transfers with latency
-/// follow the others.
+/// All forms of a family for equal stages; flavors with the same form are listed together. Found by calling
+/// closedForm() for orders of four ranks, at sizes and times on all sides of the families' domains. Forms for transfers
+/// with latency follow the others.
 [[nodiscard]] std::vector<FamilyForm> familyForms(const ScheduleFamily& family);
 
 } // namespace bubblescope

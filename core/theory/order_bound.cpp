@@ -87,7 +87,7 @@ private:
         if (partner != kNoOp) head_[at(partner)] = head;
     }
 
-    /// All consumers of the op have been visited and have raised its tail; now it raises those of its producers.
+    /// All consumers of the op have been visited and have raised its tail; this raises those of its producers.
     void findTail(OpIndex op) {
         const OpIndex partner = graph_.partner(op);
         if (partner != kNoOp) {

@@ -6,7 +6,7 @@ namespace bubblescope {
 
 namespace {
 
-/// The position of a gap in front of the op at `index`.
+/// The position of a gap before the op at `index`.
 Position gapPosition(const Phases& phases, std::size_t index) {
     if (index == 0) return Position::BeforeWarmup;
     if (index >= phases.end) return Position::AfterCooldown;
@@ -15,8 +15,8 @@ Position gapPosition(const Phases& phases, std::size_t index) {
         return index < phases.steady ? Position::InsideWarmup : Position::InsideCooldown;
     }
     if (index < phases.steady) return Position::InsideWarmup;
-    // The steady phase's first forward usually runs as soon as warm-up ends, and the rank then waits for
-    // its first backward: that wait separates warm-up from steady.
+    // The steady phase's first forward usually runs as soon as warm-up ends, and the rank then waits for its first
+    // backward: that wait separates warm-up from steady.
     if (index <= phases.steady + 1) return Position::WarmupToSteady;
     if (index < phases.cooldown) return Position::InsideSteady;
     return index == phases.cooldown ? Position::SteadyToCooldown : Position::InsideCooldown;
@@ -101,7 +101,7 @@ bool StepOrder::isOf(const StepTimeline& step) const {
 
 namespace {
 
-/// Calls visit(bubble) for each bubble of a rank whose ops ran from startOf(i) to endOf(i).
+/// Calls visit(bubble) for each bubble of a rank whose ops run from startOf(i) to endOf(i).
 template <class StartOf, class EndOf, class Visit>
 void eachBubble(const StepTimeline& step, const StepOrder& order, Rank rank, StartOf startOf, EndOf endOf,
                 Visit visit) {

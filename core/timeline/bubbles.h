@@ -14,14 +14,14 @@
 
 namespace bubblescope {
 
-// The bubbles of a step: positions, intervals, time per position, and the three rates that are called "bubble rate".
+// The bubbles of a step: positions, intervals, time per position, and the three quantities called "bubble rate".
 
 /// Where in a rank's step a bubble lies.
 ///
-/// A rank's ops fall into phases: warm-up, up to the forward directly before its first backward (not
-/// included); steady, from that forward to the backward directly after its last forward; cool-down, the
-/// rest. A rank whose forwards all precede its backwards has no steady phase (F-then-B, and the outer
-/// ranks of 1F1B when m is small); what lies between its forwards and its backwards is one bubble.
+/// A rank's ops fall into phases: warm-up, up to but not including the forward directly before its first backward;
+/// steady, from that forward to the backward directly after its last forward; cool-down, the rest. A rank whose
+/// forwards all precede its backwards has no steady phase (F-then-B, and the outer ranks of 1F1B when m is small); the
+/// gap between its forwards and its backwards is one bubble.
 enum class Position : std::uint8_t {
     BeforeWarmup,
     InsideWarmup,
@@ -70,18 +70,18 @@ struct Phases {
 /// backward is steady, even where it is the rank's last forward and its first backward.
 [[nodiscard]] Phases findPhases(const std::vector<Op>& ops);
 
-/// The order in which a step's ops ran, and results that depend on it but not on times. The steps of a run mostly have
-/// one order, so it is worth keeping from one step to the next.
+/// The order in which a step's ops ran, and results that depend on it but not on times. Most steps of a run have the
+/// same order, so it is worth keeping from one step to the next.
 class StepOrder {
 public:
     explicit StepOrder(const StepTimeline& step);
 
-    /// Replaces it by the order of another step. True if that has the same ops in the same order, so nothing changed.
+    /// Replaces the order by that of another step. True if the ops and their order are equal, so that nothing changed.
     bool assign(const StepTimeline& step);
 
     [[nodiscard]] const Schedule& schedule() const { return schedule_; } ///< executedOrder()
     [[nodiscard]] const OpGraph& graph() const { return graph_; }        ///< of that
-    /// The phases of a rank's ops as the timeline lists them, optimizers included.
+    /// The phases of a rank's ops as the timeline lists them, optimizer ops included.
     [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
 
 private:
@@ -94,19 +94,19 @@ private:
 };
 
 /// All bubbles of a step's pipeline window, by rank and start, without intervals of length 0. Where ops overlap (in
-/// damaged traces) their time counts once. Linear in ops.
+/// damaged traces) their time counts once. O(ops).
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step);
 
-/// The same for a step of a known order.
+/// The same for a step whose order is known.
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// The time of those bubbles at each position, per rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// The same as if the step's ops, except optimizers, began at `starts` and took `durations`, rank after rank.
+/// The same as if the step's ops, except optimizer ops, began at `starts` and took `durations`, rank after rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
                                                                  std::span<const TimeNs> starts,
                                                                  std::span<const TimeNs> durations);
 
-/// The three quantities that are called "bubble rate". Without qualification the first is meant.
+/// The three quantities called "bubble rate". Without qualification the first is meant.
 struct BubbleRates {
     double over_makespan = 0; ///< idle over makespan, mean of all ranks
     double span = 0;          ///< on the rank with the longest span (first start to last end): idle over span, as in

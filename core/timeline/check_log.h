@@ -13,7 +13,7 @@
 
 namespace bubblescope {
 
-/// The place of a rank in the job.
+/// The position of a rank in the job.
 struct CheckPlace {
     int replica = 0;
     Rank rank; ///< in its pipeline
@@ -40,7 +40,7 @@ struct CheckedDevice {
 /// The checks and digests of a run's traces, including those of incomplete steps.
 struct CheckLog {
     std::vector<CheckRecord> checks;   ///< by place, step and time
-    std::vector<DigestRecord> digests; ///< the same
+    std::vector<DigestRecord> digests; ///< by place, step and time
     std::map<CheckPlace, CheckedDevice> devices;
 
     [[nodiscard]] bool empty() const { return checks.empty() && digests.empty(); }
@@ -51,8 +51,8 @@ struct CheckLog {
 /// When the ranks of a step ran checks, on the step's clock: per rank by start, merged where they overlap.
 using StepReplays = std::vector<std::vector<std::pair<TimeNs, TimeNs>>>;
 
-/// One entry per step, for the first rank of each tensor-parallel group, as steps have it; empty where no check took
-/// any time.
+/// One entry per step, for the first rank of each tensor-parallel group, as in StepTimeline; empty if no check took any
+/// time.
 [[nodiscard]] std::vector<StepReplays> replaysOf(const CheckLog& log, std::span<const StepTimeline> steps);
 
 } // namespace bubblescope

@@ -11,8 +11,8 @@
 
 namespace bubblescope {
 
-/// The tensors that checks compare, by the names that records carry. Those of a layer are in the order in which its ops
-/// compute them: the first one that differs is nearest to the cause.
+/// The tensors that checks compare, by the names in records. Those of a layer are in the order in which its ops compute
+/// them: the first one that differs is nearest to the cause.
 enum class CheckedTensor : std::uint8_t {
     // forward
     Normalised, ///< output of a normalisation
@@ -28,7 +28,7 @@ enum class CheckedTensor : std::uint8_t {
     // gradient for the input
     HiddenGradient,
     NormalisedGradient,
-    AttendedGradient, ///< for what attention's projection gives
+    AttendedGradient, ///< of the attention projection's output
     ColumnsGradient,
     EarlierGradient, ///< for earlier slices of the sequence
     InputGradient,
@@ -62,13 +62,13 @@ enum class CheckKind : std::uint8_t {
 enum class CheckOutcome : std::uint8_t {
     Equal,
     Mismatch,
-    Aborted, ///< begun, and aborted since the step was waiting
-    Skipped, ///< planned, and not begun since it would not have fitted
+    Aborted, ///< begun, and aborted because the step was waiting
+    Skipped, ///< planned, and not begun because it would not have fitted
 };
 
 /// The result of repeating a mismatch.
 enum class Verdict : std::uint8_t {
-    Open,       ///< not repeated yet, or it could not be
+    Open,       ///< not repeated, or not repeatable
     Transient,  ///< repeated on the same rank, both executions agree
     Device,     ///< the rank deviates again, another one does not: suspect hardware
     Everywhere, ///< other ranks deviate from themselves too: the code is not deterministic
@@ -81,7 +81,7 @@ struct TensorDifference {
     std::int64_t first = 0;          ///< index of the first that differs, in memory order
     std::uint64_t first_bits = 0;    ///< its bits in the first execution
     std::uint64_t second_bits = 0;   ///< and in the second
-    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none where one is not a number
+    std::optional<std::int64_t> ulp; ///< distance of the two in units in the last place; none if one of them is NaN
 };
 
 /// A check that was planned in a run, and its outcome. Times are those of the run's trace.
@@ -115,7 +115,7 @@ struct DigestRecord {
     int layer = 0; ///< counted over the whole model
     std::string tensor;
     std::uint64_t digest = 0;
-    TimeNs time{0}; ///< when it existed
+    TimeNs time{0}; ///< when the result existed
 };
 
 // The names that traces, JSON and messages use: "replay", "known-answer", "transfer", "replicas", "weights",
@@ -127,7 +127,7 @@ struct DigestRecord {
 [[nodiscard]] std::optional<CheckOutcome> parseCheckOutcome(std::string_view name);
 [[nodiscard]] std::optional<Verdict> parseVerdict(std::string_view name);
 
-// How they travel between processes: see core/base/wire.h.
+// Serialization, see core/base/wire.h.
 template <class Wire>
 void fields(Wire& wire, TensorDifference& value) {
     auto& [elements, differing, first, first_bits, second_bits, ulp] = value;

@@ -2,8 +2,8 @@
 
 namespace bubblescope::colours {
 
-// Ground colours of ops on light ground, shared by the desktop app's light theme and drawings in files. They
-// differ in hue and in lightness, so that they stay apart for colour-blind people and on grey prints.
+// Fill colours of ops on light backgrounds, shared by the desktop app's light theme and drawings in files. They differ
+// in hue and in lightness, so that colour-blind readers and greyscale prints can distinguish them.
 inline constexpr const char* kForward = "#2f6db5";
 inline constexpr const char* kBackward = "#f0b13c";
 inline constexpr const char* kBackwardInput = "#d9642f";
@@ -16,7 +16,7 @@ inline constexpr const char* kDimText = "#5d6873";
 inline constexpr const char* kBubbleGround = "#f1f2f4";
 inline constexpr const char* kBubbleHatch = "#c4cad1";
 
-/// The highest chunk has this fraction of its kind's colour, mixed with the ground.
+/// The highest chunk has this fraction of its kind's colour, mixed with the background.
 inline constexpr double kChunkMix = 0.5;
 
 } // namespace bubblescope::colours

@@ -8,7 +8,7 @@
 
 namespace bubblescope {
 
-/// The description of a run in Bubblescope's own trace files, once per file. Foreign traces have none.
+/// The description of a run in Bubblescope's own trace files, once per file. Other programs' traces have none.
 struct RunInfo {
     std::string source;   ///< "simulate" or "run"
     std::string backend;  ///< "cpu"; empty for a simulation
@@ -21,10 +21,10 @@ struct RunInfo {
     int vpp = 1;
     Placement placement = Placement::Loop;
     bool paced = false;       ///< ops were delayed to nominal times on an emulated device clock
-    TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the real one
+    TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the actual one
     std::string faults;       ///< injected on purpose, as specified; empty = none
 
-    /// The fields that follow from the schedule that is run.
+    /// With the fields that follow from the executed schedule.
     [[nodiscard]] static RunInfo of(std::string source, const Schedule& ran) {
         RunInfo info;
         info.source = std::move(source);

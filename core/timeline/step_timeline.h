@@ -14,13 +14,13 @@ struct TimelineOp {
     Op op;
     TimeNs start{0};
     TimeNs end{0};
-    /// How much later the op really ended than on the emulated device clock (paced CPU runs); else 0.
+    /// How much later the op actually ended than on the emulated device clock (paced CPU runs); else 0.
     TimeNs lateness{0};
-    /// The part of the op's time in which the device ran nothing of it, since the host had not launched it yet. 0 where
-    /// the trace has no such data.
+    /// The part of the op's time in which the device ran nothing because the host had not launched it yet. 0 if the
+    /// trace has no such data.
     TimeNs device_idle{0};
-    /// The part of the op's time in which its rank waited for collectives inside it (tensor parallelism) and computed
-    /// nothing. 0 where the trace has no such data.
+    /// The part of the op's time in which its rank only waited for collectives inside it (tensor parallelism). 0 if the
+    /// trace has no such data.
     TimeNs exposed_comm{0};
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
@@ -28,11 +28,11 @@ struct TimelineOp {
 
 enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 
-/// One side of a transfer, a wait for one, or a collective inside an op, on a rank's communication lane.
-/// `stage` is the one that consumes the payload: an activation of stage s feeds F of s, a gradient of
-/// stage s feeds B or I of s. Send and receive of one transfer therefore carry equal
-/// (payload, microbatch, sequence, stage), unique within a step. A collective is among the ranks that share a stage:
-/// the stage is theirs, the peer is the rank itself, the payload is what is summed, and an op may have several.
+/// One side of a transfer, a wait for one, or a collective inside an op, on a rank's communication lane. `stage` is the
+/// one that consumes the payload: an activation of stage s feeds F of s, a gradient of stage s feeds B or I of s. Send
+/// and receive of one transfer therefore have equal (payload, microbatch, sequence, stage), unique within a step. For a
+/// collective, which runs among the ranks that share a stage, `stage` is theirs, `peer` is the rank itself and
+/// `payload` is what is summed; an op may have several.
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -45,8 +45,8 @@ struct CommSpan {
 };
 
 /// Which rank ran which op when, in one step. Simulations, runs and recognised traces all produce it, and all analysis
-/// takes it. Times count from the origin of the trace (simulation: 0 = begin of the step).
-/// Immutable once built by its producer.
+/// takes it. Times count from the origin of the trace (simulation: 0 = begin of the step). Immutable once built by its
+/// producer.
 struct StepTimeline {
     int index = 0;   ///< number of the step in its run
     int replica = 0; ///< which of several equal pipelines ran it (data parallelism)
@@ -54,8 +54,8 @@ struct StepTimeline {
     int microbatches = 1;
     int vpp = 1;
     Placement placement = Placement::Loop;
-    /// The pipeline window: from the first op's start to the last end of an F, B, I or W op on any rank.
-    /// Bubbles are counted in it. Optimizer ops may lie behind it.
+    /// The pipeline window: from the first op's start to the last end of an F, B, I or W op on any rank. Bubbles are
+    /// counted in it. Optimizer ops may lie after it.
     TimeNs begin{0};
     TimeNs end{0};
     std::vector<std::vector<TimelineOp>> ranks; ///< per rank, by start time; size pp
@@ -66,7 +66,7 @@ struct StepTimeline {
         return bubblescope::stageOf(placement, pp, rank, chunk);
     }
 
-    /// Sets `begin` and `end` from the ops; both 0 when there is none.
+    /// Sets `begin` and `end` from the ops; both are 0 without ops.
     void fitWindow();
 };
 
@@ -76,10 +76,10 @@ struct StepTimeline {
 /// Shifts a step so that it begins at `begin`: window, ops and transfers.
 void moveTo(StepTimeline& step, TimeNs begin);
 
-/// Interpolates between two timelines of a step: each op that both have begins and ends at `fraction` of the way from
-/// its times in `from` to its times in `to`. 0 gives `from` itself and 1 gives `to`; in between, transfers and ops that
-/// only one of them has are left out. Both must count time from the same origin. A rank's ops stay sorted by start,
-/// also where the two order them differently; they may then overlap. O(n log n) in the ops.
+/// Interpolates between two timelines of a step: each op in both begins and ends at `fraction` of the way from its
+/// times in `from` to its times in `to`. 0 gives `from` and 1 gives `to`; in between, transfers and ops that only one
+/// of them has are omitted. Both must count time from the same origin. The ops of a rank stay sorted by start, also
+/// where the two order them differently; they may then overlap. O(n log n) in the ops.
 [[nodiscard]] StepTimeline blend(const StepTimeline& from, const StepTimeline& to, double fraction);
 
 } // namespace bubblescope

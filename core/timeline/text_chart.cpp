@@ -15,7 +15,7 @@ std::string label(const Op& op, int vpp) {
     return fmt::format("{}{}{}", opLetter(op.kind), op.microbatch.value, slice);
 }
 
-/// The two halves of an overlapped pair share their time, so they share a label.
+/// The two halves of an overlapped pair have the same times, so they share a label.
 std::string labelAt(const std::vector<TimelineOp>& ops, std::size_t i, int vpp) {
     const bool pair =
         ops[i].op.overlapped && i + 1 < ops.size() && ops[i + 1].op.overlapped && ops[i + 1].start == ops[i].start;

@@ -6,36 +6,36 @@
 /// recogniser share these names and nothing else.
 ///
 /// Layout: one process track per rank (pid = rank + 1, since viewers treat pid 0 as the idle process; name "rank R", or
-/// "rank R of replica D" where the pipeline has replicas, whose pids follow each other) with the child tracks
+/// "rank R of replica D" if the pipeline has replicas, whose pids follow each other) with the child tracks
 /// "compute", "send activation", "send gradient", "receive activation", "receive gradient", "wait", "collective"; a
 /// child whose slices would overlap gets a second lane of the same name with " (2)". Ranks that share stages (tensor
 /// parallelism) have ", tensor rank T" in the name.
 ///
 /// - category "op": slice named as opName(); args kind (string), microbatch, chunk, stage, step (ints),
 ///   lateness_ns, exposed_comm_ns (see TimelineOp) and sequence (ints, only if not 0), overlapped (bool, only if true).
-///   Ops that hand over an activation or a gradient share a flow id.
+///   Ops that pass on an activation or a gradient share a flow id.
 /// - categories "send", "receive", "wait": args payload ("activation" or "gradient"), microbatch, stage
 ///   (the consumer's, see CommSpan), peer, step, sequence (only if not 0).
 /// - category "collective": slice named "all_reduce" among the ranks of a tensor-parallel group; args as those of a
 ///   transfer, with the stage that the ranks share and without a peer.
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
-///   their own names (placement as placementName() has it, tolerance as pace_tolerance_ns; dp and
-///   tp only above 1, faults only if there are any) and `rank` where the file holds one rank only. Files of a run also
-///   say `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names, equal clocks), `pid` and `pids` (the space that
-///   counts in), and where it is known `device` (a GPU's UUID); a file that continues
-///   one that was full has its number as `segment`, counted from 0.
-/// - category "run": an instant "records lost" where a rank had more to record than fitted in memory: arg records. An
-///   instant "bubblescope end" closes a rank's last file: args records (slices that were written, over all segments)
+///   their own names (the placement is a placementName(), the tolerance is named pace_tolerance_ns; dp and
+///   tp only above 1, faults only if there are any) and `rank` if the file holds one rank only. Files of a run also
+///   state `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names mean equal clocks), `pid` and `pids` (its PID
+///   namespace), and, if known, `device` (a GPU's UUID); a file that continues a full one has its number as
+///   `segment`, counted from 0.
+/// - category "run": an instant "records lost" when a rank's records exceeded its memory: arg records. An
+///   instant "bubblescope end" closes a rank's last file: args records (slices written, over all segments)
 ///   and dropped.
-/// - category "check": a check (see CheckRecord) on the track "replay", named as its op and layer, "F3.1 layer 5"; a
-///   slice where it ran, else an instant. Args check, outcome, verdict (as checkKindName() and its like have them),
+/// - category "check": a check (see CheckRecord) on the track "replay", named after its op and layer, "F3.1 layer 5"; a
+///   slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions beside it),
 ///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
 ///   the last one the head), tensor, first and second (digests, 16 hexadecimal digits); of a mismatch whose tensors
 ///   were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
-/// - category "digest": an instant on the same track, see DigestRecord; named and with args as a check's, with `digest`
-///   in place of first and second.
+/// - category "digest": an instant on the same track, see DigestRecord; name and args as for a check, with `digest`
+///   instead of first and second.
 /// - category "clock": an instant named "ping" for an exchange between ranks on different clocks; args
-///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/analysis/clocks/solve.h).
+///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/base/time.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
 namespace bubblescope::trace_names {
 
@@ -51,7 +51,7 @@ inline constexpr std::string_view kLostEvent = "records lost";
 inline constexpr std::string_view kEndEvent = "bubblescope end";
 inline constexpr std::string_view kCheck = "check";
 inline constexpr std::string_view kDigest = "digest";
-inline constexpr std::string_view kReplay = "replay"; ///< the track of both
+inline constexpr std::string_view kReplay = "replay"; ///< track of checks and digests
 inline constexpr std::string_view kClock = "clock";
 inline constexpr std::string_view kPing = "ping";
 

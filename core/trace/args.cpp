@@ -15,9 +15,8 @@
 namespace bubblescope {
 namespace {
 
-// A reference: 2 bits of kind, then for
-// Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31 bits each for the two sets;
-// Number: 10 bits of name, 20 of the stored set below it plus one, 32 of value.
+// A reference: 2 bits of kind, then for Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31
+// bits each for the two sets; Number: 10 bits of name, 20 of the base set plus one, 32 of value.
 constexpr int kKindShift = 62;
 constexpr int kSourceShift = 48;
 constexpr int kPairShift = 31;
@@ -63,7 +62,7 @@ ArgSetId ArgStore::addReference(std::uint64_t reference) {
 }
 
 ArgSetId ArgStore::add(std::span<const StoredArg> args) {
-    constexpr std::size_t kTried = std::size_t{1} << 16; // sets, by which it shows whether they repeat
+    constexpr std::size_t kTried = std::size_t{1} << 16; // sets after which it is decided whether they repeat
     if (args.empty()) return 0;
     if (known_.empty()) return addRow(args);
     if (2 * (distinct_ + 1) > known_.size()) growKnown();
@@ -77,7 +76,7 @@ ArgSetId ArgStore::add(std::span<const StoredArg> args) {
     return set;
 }
 
-/// Where the set with these args is, or is to be noted.
+/// The entry of the set with these args, or the empty entry for it.
 ArgSetId& ArgStore::placeOf(std::span<const StoredArg> args) {
     std::uint64_t hash = 0;
     for (const StoredArg& arg : args) {
@@ -162,7 +161,7 @@ std::span<const StoredArg> ArgStore::below(std::uint64_t reference) const {
 std::string_view ArgStore::sourceText(std::uint64_t reference) const {
     const std::string_view text = sources_[(reference >> kSourceShift) & lowBits(kKindShift - kSourceShift)].text;
     const auto offset = static_cast<std::size_t>(reference & lowBits(kSourceShift));
-    // A file that was mapped may have been cut since: what is no longer there has no args.
+    // A mapped file may have been truncated since: args beyond its end are empty.
     return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
                                 : std::string_view{};
 }
@@ -222,7 +221,7 @@ std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     if (static_cast<Kind>(reference >> kKindShift) != Kind::Json) return argsToJson(args(set, strings));
     std::string text(sourceText(reference));
     replaceInvalidUtf8(text.data(), text.size());
-    // Line ends stand between values only: within texts they are escaped.
+    // Line ends occur between values only: inside strings they are escaped.
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;
@@ -248,7 +247,7 @@ ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
         case Kind::Number: {
             const StoredArg number = numberOf(moved);
             const std::uint64_t below = (moved >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
-            // Behind another trace's texts and sets, their numbers may have become too large.
+            // Renumbered for this store, the name or base may not fit any more.
             addNumberOn(below == 0 ? 0 : below + rows, strings[number.name], number.number);
             continue;
         }
@@ -310,7 +309,7 @@ std::optional<ArgValue> valueOf(ondemand::value value) {
 }
 
 /// Calls `visit` with each field's name and value until it returns false. simdjson reads beyond the end of its input,
-/// so it gets a copy with room behind it.
+/// so it gets a padded copy.
 template <class Visit>
 void forEachField(std::string_view json, const Visit& visit) {
     thread_local ondemand::parser parser;
@@ -342,7 +341,7 @@ void forEachField(std::string_view json, const Visit& visit) {
 std::vector<Arg> parseJsonArgs(std::string_view object) {
     std::vector<Arg> args;
     forEachField(object, [&args](std::string_view name, ondemand::value value) {
-        std::string kept(name); // the parser may reuse the name's place for the value
+        std::string kept(name); // the parser may reuse the name's buffer for the value
         if (auto found = valueOf(value)) args.push_back({std::move(kept), std::move(*found)});
         return true;
     });

@@ -16,7 +16,7 @@ namespace bubblescope {
 
 using ArgSetId = std::uint32_t; ///< 0 = no args
 
-/// What an arg holds. Nested values of JSON files are their JSON text.
+/// The value of an arg. Nested JSON values are kept as JSON text.
 using ArgValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct Arg {
@@ -26,7 +26,7 @@ struct Arg {
     friend bool operator==(const Arg&, const Arg&) = default;
 };
 
-/// An arg as readers hand it over, with texts interned: 24 bytes.
+/// An arg as readers pass it, with interned texts: 24 bytes.
 struct StoredArg {
     enum class Type : std::uint8_t { Int, Double, Bool, Text };
 
@@ -42,38 +42,38 @@ struct StoredArg {
     friend bool operator==(const StoredArg&, const StoredArg&) = default;
 };
 
-/// Text that outlives its reader because args are parsed from it later: a mapped file, or what a packed one unpacked
-/// to. `owner` keeps it.
+/// Text that must outlive its reader because args are parsed from it later: a mapped file, or a decompressed one.
+/// `owner` keeps it alive.
 struct ArgSource {
     std::shared_ptr<const void> owner;
     std::string_view text;
 };
 
 /// The args of all slices and instants of a trace. A set is a row of stored args, a JSON object in a source, or two
-/// sets read as one. Reading is safe from any number of threads while nobody adds.
+/// sets read as one. Reading is thread-safe while nothing is added.
 class ArgStore {
 public:
-    /// 0 for no args. A set equal to one added before is kept once, as long as many are.
+    /// 0 for no args. Equal sets are stored once, as long as many are equal.
     ArgSetId add(std::span<const StoredArg> args);
-    /// The args of `base` and one whole number, which holds where both have the name. Kept in 8 bytes if the number is
-    /// 0 to 2^32, its name among the first 2^10 and the base none or among the first 2^20 that add() took.
+    /// The args of `base` and one whole number, which takes precedence if `base` has that name. Stored in 8 bytes if
+    /// the number is 0 to 2^32, its name among the first 2^10 and the base 0 or among the first 2^20 returned by add().
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object that begins at `offset` of a source. Sources: up to 16,383; offsets: up to 2^48.
+    /// The JSON object that begins at `offset` of a source. At most 16,383 sources and offsets to 2^48.
     ArgSetId addJson(std::uint32_t source, std::uint64_t offset);
-    /// Both sets as one; where both have a name, the second's value holds.
+    /// Both sets as one; if both have a name, the second's value takes precedence.
     ArgSetId merge(ArgSetId first, ArgSetId second);
     std::uint32_t addSource(ArgSource source);
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
 
-    /// The set as a JSON object in one line, empty for no args. What lies in a JSON file is given as it stands there,
-    /// but for bytes that are no UTF-8, which become '?'.
+    /// The set as a JSON object in one line, empty for no args. The text of a JSON file is returned unchanged, except
+    /// that bytes that are not UTF-8 become '?'.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
     [[nodiscard]] bool empty() const { return sets_.size() == 1 && sources_.empty(); }
-    /// Takes over all sets of `other`, whose texts have the numbers `strings` gives; the returned number is to be
-    /// added to its sets' ids.
+    /// Takes over all sets of `other`; `strings` maps its text ids to those of this trace. Add the returned number to
+    /// the ids of its sets.
     [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
@@ -83,9 +83,9 @@ private:
 
     [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
     [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
-    /// The stored set below a number.
+    /// The stored set that a reference is based on.
     [[nodiscard]] std::span<const StoredArg> below(std::uint64_t reference) const;
-    /// A set of its own, whatever there is already.
+    /// Adds a set without looking for an equal one.
     ArgSetId addRow(std::span<const StoredArg> args);
     [[nodiscard]] ArgSetId& placeOf(std::span<const StoredArg> args);
     void growKnown();
@@ -97,26 +97,25 @@ private:
     std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp
     std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k], ends_[k + 1])
     std::vector<StoredArg> pool_;
-    /// Stored sets by the hash of their args, a power of two of places; empty once sets turn out to differ.
+    /// Stored sets by the hash of their args, a power of two of places; cleared once sets turn out to differ.
     std::vector<ArgSetId> known_ = std::vector<ArgSetId>(kFirstPlaces, 0);
     std::size_t distinct_ = 0;
     std::size_t repeated_ = 0;
     std::vector<ArgSource> sources_;
 };
 
-/// The fields of a JSON object; those that are damaged are left out. Numbers that are whole and fit are whole, the
-/// others real; nested values and numbers that fit neither are kept as text; bytes that are no UTF-8 become '?'. Safe
-/// from any thread.
+/// The fields of a JSON object, without damaged ones. Numbers that are whole and fit are whole, the others real; nested
+/// values and numbers that fit neither are kept as text; bytes that are not UTF-8 become '?'. Thread-safe.
 [[nodiscard]] std::vector<Arg> parseJsonArgs(std::string_view object);
 
-/// One field of a JSON object; the first that is not damaged if there are several of the name.
+/// One field of a JSON object; the first undamaged one if several have the name.
 [[nodiscard]] std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view name);
 
-/// The reverse: a JSON object in one line. Bytes that are no UTF-8 become the replacement character, numbers that JSON
-/// does not have texts.
+/// The inverse: a JSON object in one line. Bytes that are not UTF-8 become the replacement character, numbers that JSON
+/// does not have become strings.
 [[nodiscard]] std::string argsToJson(const std::vector<Arg>& args);
 
-/// A text as a JSON string, with its quotes; bytes that are no UTF-8 become the replacement character.
+/// A text as a JSON string with quotes; bytes that are not UTF-8 become the replacement character.
 [[nodiscard]] std::string quotedJson(std::string_view text);
 
 } // namespace bubblescope

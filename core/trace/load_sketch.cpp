@@ -17,7 +17,7 @@ void LoadSketch::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
     if (high < low) { // the first
         first = low = high = begin >> shift;
     }
-    // Shifting right rounds down, so bins of any width begin at multiples of it, before zero too.
+    // Shifting right rounds down, so bins of any width begin at multiples of it, also below zero.
     if ((begin >> shift) >= first && (end >> shift) < first + kCount) {
         low = std::min(low, begin >> shift);
         high = std::max(high, end >> shift);
@@ -32,7 +32,7 @@ void LoadSketch::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
     high = std::max(high, end >> shift);
     for (; high - low >= kCount; ++shift)
         low >>= 1, high >>= 1;
-    first = to_the_left ? high - kCount + 1 : low; // room where more is to come
+    first = to_the_left ? high - kCount + 1 : low; // leaves room where more will follow
     const std::array<std::int64_t, kCount> old = std::exchange(times, {});
     for (std::int64_t bin = old_low; bin <= old_high; ++bin)
         times[static_cast<std::size_t>((bin >> (shift - old_shift)) - first)] +=

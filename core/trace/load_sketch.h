@@ -12,20 +12,20 @@
 
 namespace bubblescope {
 
-/// A first, coarse picture of a load that is still running: when each track is busy, as far as it is read. Files are
-/// read side by side, each by a thread with a part of its own; any thread may look at any time.
+/// A first, coarse picture of a load that is still running: when each track is busy, as far as it has been read. Files
+/// are read in parallel, each by a thread with its own part; any thread may read the picture at any time.
 ///
-/// Costs a few nanoseconds a slice and 3 kB for each of at most 512 tracks a file.
+/// Costs a few nanoseconds per slice, and 3 kB for each of at most 512 tracks per file.
 class LoadSketch {
 public:
-    static constexpr std::size_t kMaxRows = 512; ///< of one file; later tracks are left out
+    static constexpr std::size_t kMaxRows = 512; ///< of one file; later tracks are omitted
 
-    /// A track so far.
+    /// A track, as far as it has been read.
     struct Row {
         std::size_t file = 0; ///< in Picture::files
         std::int64_t slices = 0;
-        TimeNs busy{0};            ///< in which a slice runs, where slices came in order of time; less where not
-        std::vector<float> shares; ///< of each column, the part in which a slice runs: 0 to 1
+        TimeNs busy{0};            ///< time in which a slice runs, if slices came in order of time; less if not
+        std::vector<float> shares; ///< by column, the fraction in which a slice runs: 0 to 1
     };
     struct Picture {
         TimeNs begin{0}; ///< on the files' clock
@@ -36,7 +36,7 @@ public:
 
         [[nodiscard]] bool empty() const { return rows.empty(); }
     };
-    /// What was read until a moment ago, cut into `columns` equal stretches.
+    /// What was read until a moment ago, divided into `columns` equal intervals.
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
     class Part;
@@ -48,21 +48,21 @@ private:
     std::vector<std::unique_ptr<Part>> parts_;
 };
 
-/// Filled by one thread, which shows others what it has now and then.
+/// Filled by one thread, which publishes what it has now and then.
 class LoadSketch::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}
 
-    /// `slices` of them, the outermost of which runs from `start` for `duration`, on the file's clock.
+    /// Adds `slices` of them, the outermost of which runs from `start` for `duration`, on the file's clock.
     void add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices = 1);
     void setOffset(TimeNs offset) { offset_ = offset; }
-    /// Shows what was added. Called by itself for every some ten thousand slices.
+    /// Publishes what was added. Called automatically every ten thousand slices or so.
     void publish();
 
 private:
     friend class LoadSketch;
 
-    /// Time in bins whose width doubles when the row becomes longer: bin i is [(first + i) << shift, …).
+    /// Time in bins whose width doubles when the row grows beyond them: bin i is [(first + i) << shift, …).
     class Bins {
     public:
         void add(std::int64_t start, std::int64_t end, std::int64_t slices);
@@ -70,7 +70,7 @@ private:
         static constexpr int kCount = 256;
         int shift = 10; ///< from about a microsecond
         std::int64_t first = 0;
-        std::int64_t low = 0; ///< the least and the greatest bin in use
+        std::int64_t low = 0; ///< the lowest and the highest bin in use
         std::int64_t high = -1;
         std::int64_t covered = INT64_MIN;
         std::int64_t slices = 0;
@@ -87,10 +87,10 @@ private:
     std::vector<std::uint32_t> row_of_; ///< by TrackId
     TimeNs offset_{0};
     std::int64_t slices_ = 0;
-    std::int64_t added_ = 0; ///< since it was last shown
+    std::int64_t added_ = 0; ///< since the last publish()
     std::int64_t publish_after_ = 4096;
 
-    mutable std::mutex mutex_; ///< of what is shown
+    mutable std::mutex mutex_; ///< guards what is published
     std::vector<Bins> shown_;
     TimeNs shown_offset_{0};
     std::int64_t shown_slices_ = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLeafSlices = 16;
 constexpr std::size_t kFanOut = 8;
 
-/// Fewer slices than this share of the pixels are drawn one by one: then most are some pixels wide.
+/// Up to one slice per this many pixels, slices are drawn individually: most are then some pixels wide.
 constexpr std::size_t kPixelsPerSlice = 2;
 
 std::size_t dividedUp(std::size_t count, std::size_t by) {
@@ -39,7 +39,7 @@ std::size_t Pyramid::Index::leaves() const {
     return dividedUp(end - first, kLeafSlices);
 }
 
-/// Goes through one track's slices and keeps the stack of those that are open.
+/// Iterates over one track's slices and keeps the stack of open ones.
 class Pyramid::Builder {
 public:
     Builder(const Pyramid& pyramid, const Track& track, Index& index) : pyramid_(pyramid), index_(index) {
@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    /// Counts the time until then, each moment for the innermost slice that is open.
+    /// Advances to `time` and adds each moment to the innermost open slice.
     void goTo(std::int64_t time) {
         while (!stack_.empty() && at_ < time) {
             const SliceId top = stack_.back().slice;
@@ -108,7 +108,7 @@ private:
 
     const Pyramid& pyramid_;
     Index& index_;
-    std::vector<Open> stack_; ///< `outer` is here the slice's own place in index_.open
+    std::vector<Open> stack_; ///< during the build, `outer` is the slice's own index in index_.open
     std::int64_t at_ = INT64_MIN;
 };
 
@@ -127,7 +127,7 @@ Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<S
                                const JobControl& control) {
     Pyramid pyramid(std::move(trace), std::move(keys));
     const std::span<const Track> tracks = pyramid.trace_->tracks();
-    // Long ones first, so that no core is left alone with one at the end.
+    // Long tracks first, so that no core is left alone with one at the end.
     std::vector<TrackId> order(tracks.size());
     std::iota(order.begin(), order.end(), TrackId{0});
     const auto length = [&tracks](TrackId id) { return tracks[id].end_slice - tracks[id].first_slice; };
@@ -143,7 +143,7 @@ std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) const {
     return leaf < index.leaves() ? startOf(static_cast<SliceId>(index.first + leaf * kLeafSlices)) : index.last_end;
 }
 
-/// The last one that begins at `time` or before; the first if all begin later. Quick where it is not far behind `from`,
+/// The last leaf that begins at `time` or before; the first if all begin later. Fast if it is not far after `from`,
 /// which begins no later.
 std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t from) const {
     std::size_t low = from;
@@ -165,8 +165,8 @@ SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
     return index.first + static_cast<SliceId>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
 }
 
-/// Goes through one leaf's time, each moment for the innermost slice that is open then. Borders of pixels mostly lie
-/// within leaves: the walk halts at one and goes on from there, so that no leaf is gone through twice.
+/// Iterates over one leaf's time, each moment for the innermost slice open then. Borders of pixels mostly lie within
+/// leaves: the walk halts at one and resumes there, so that no leaf is traversed twice.
 class Pyramid::LeafWalk {
 public:
     LeafWalk(const Pyramid& pyramid, const Index& index, std::size_t leaf)
@@ -174,7 +174,7 @@ public:
           end_(std::min<SliceId>(index.end, next_ + kLeafSlices)), below_(index.nodes[leaf].open),
           at_(pyramid.startOf(next_)) {}
 
-    /// Calls visit(slice, begin, end) for all that runs until then, which is no later than the leaf's end.
+    /// Calls visit(slice, begin, end) for everything that runs until then, which is no later than the leaf's end.
     template <class Visit>
     void advance(std::int64_t to, const Visit& visit) {
         for (; next_ < end_ && pyramid_->startOf(next_) < to; ++next_) {
@@ -206,13 +206,13 @@ private:
     const Index* index_;
     SliceId next_;
     SliceId end_;
-    std::uint32_t below_; ///< the innermost of those that were open when the leaf began
+    std::uint32_t below_; ///< the innermost of those open when the leaf began
     std::int64_t at_;
     std::size_t depth_ = 0;
     std::array<SliceId, kLeafSlices> stack_; ///< `depth_` of them
 };
 
-/// Of leaves that lie wholly within what is asked for: as few nodes as there are.
+/// For leaves that lie entirely within the interval: uses as few nodes as possible.
 void Pyramid::addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum) {
     const Node* level = index.nodes.data();
     std::size_t count = index.leaves();

@@ -11,19 +11,19 @@
 
 namespace bubblescope {
 
-/// What a track does in a stretch of time, for views that have one pixel where there are thousands of slices.
+/// What a track does in an interval of time, for views that have one pixel for thousands of slices.
 ///
-/// A track's time is cut into leaves at the start of every 16th slice, so that leaves are short where much happens.
-/// Each leaf, and each eight of them, and so on, knows how long the track is busy within it and what takes most of
-/// that. A stretch is put together from the largest nodes within it; at its borders the slices themselves are looked
-/// at. So times and counts are exact at every zoom, for O(log n) work a pixel.
+/// A track's time is divided into leaves at the start of every 16th slice, so that leaves are short where much happens.
+/// Each leaf, each group of eight leaves, and so on, stores how long the track is busy within it and which key takes
+/// most of that. An interval is assembled from the largest nodes within it; at its borders the slices are read
+/// individually. So times and counts are exact at every zoom, at O(log n) per pixel.
 ///
-/// Memory: 1.7 bytes a slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
-/// may ask. Keeps the trace.
+/// Memory: 1.7 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
+/// may read. Keeps the trace alive.
 class Pyramid {
 public:
-    /// `keys`: what to tell slices apart by, one for each slice of the trace (names, categories). On all cores.
-    /// Errors: Cancelled.
+    /// `keys`: what distinguishes slices, one entry per slice of the trace (names, categories). Uses all cores. Errors:
+    /// Cancelled.
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, std::vector<StringId> keys,
                                                const JobControl& control);
     [[nodiscard]] static Result<Pyramid> build(std::shared_ptr<const Trace> trace, const JobControl& control);
@@ -32,20 +32,20 @@ public:
         TimeNs busy{0};           ///< in which at least one slice runs
         std::uint32_t slices = 0; ///< that start in it
         /// The innermost slices' key that takes more than half of `busy`, if there is one, or else one of those that
-        /// take much; 0 where nothing runs.
+        /// take much; 0 if nothing runs.
         StringId key = 0;
 
         friend bool operator==(const Column&, const Column&) = default;
     };
-    /// Cuts [from, to) into out.size() columns, the remainder spread evenly; see border().
+    /// Divides [from, to) into out.size() columns, the remainder spread evenly; see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
     /// Where column `index` of `count` begins.
     [[nodiscard]] static TimeNs border(TimeNs from, TimeNs to, std::size_t index, std::size_t count);
 
-    /// Those that run or start in [from, to), by start, outer first.
+    /// The slices that run or start in [from, to), by start, outer first.
     [[nodiscard]] std::vector<SliceId> slices(TrackId track, TimeNs from, TimeNs to) const;
 
-    /// Whether so few slices start in [from, to) that on so many pixels most are wide enough to be drawn one by one.
+    /// Whether so few slices start in [from, to) that most are wide enough to be drawn individually on `pixels` pixels.
     [[nodiscard]] bool few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) const;
 
     [[nodiscard]] std::size_t bytes() const;
@@ -53,8 +53,8 @@ public:
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    /// Time that was seen, and the key that is ahead in it: a vote by majority (Boyer and Moore) with times as weights.
-    /// Two votes make one, and a key with more than half of all time always wins.
+    /// Busy time and the leading key: a majority vote (Boyer and Moore) weighted by time. Votes can be merged, and a
+    /// key with more than half of all time always wins.
     struct Node {
         std::int64_t busy = 0;
         std::int64_t lead = 0;
@@ -63,7 +63,7 @@ private:
 
         void add(StringId other, std::int64_t time, std::int64_t ahead);
     };
-    /// A slice that is open where a leaf begins, with the one around it.
+    /// A slice that is open where a leaf begins, and the one around it.
     struct Open {
         SliceId slice;
         std::uint32_t outer;

@@ -11,8 +11,8 @@ namespace bubblescope {
 /// Number of a text in a StringPool. The empty text is always 0.
 using StringId = std::uint32_t;
 
-/// Each different text once. Ids are dense and never change; views stay valid as long as the pool lives
-/// and survive moving it. Reading from several threads is safe while nobody interns.
+/// Stores each different text once. Ids are dense and never change; views stay valid as long as the pool lives and
+/// survive moving it. Reading from several threads is safe while nothing is interned.
 class StringPool {
 public:
     StringPool();
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
 private:
-    std::deque<std::string> texts_; // a deque never moves its elements, so the map may view them
+    std::deque<std::string> texts_; // a deque never moves its elements, so the map's keys may view them
     std::unordered_map<std::string_view, StringId> ids_;
 };
 

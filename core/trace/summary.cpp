@@ -11,7 +11,7 @@ std::string nameOr(std::string_view name, std::int64_t number) {
     return name.empty() ? std::to_string(number) : std::string(name);
 }
 
-/// The union of the slices of a track and of those split off it.
+/// The union of the slices of a track and of the rows split off it.
 void addBusyTime(const Trace& trace, const std::vector<TrackId>& rows, TrackSummary& out) {
     std::vector<std::pair<std::int64_t, std::int64_t>> outer; // outermost slices, by start within a row
     for (const TrackId row : rows) {

@@ -8,9 +8,9 @@
 
 namespace bubblescope {
 
-/// A thread, stream or lane as the file has it: rows that Trace split off because slices overlapped count with it.
+/// A thread, stream or lane as in the file: rows that Trace split off because slices overlapped are counted with it.
 struct TrackSummary {
-    std::string process; ///< name, or the number where there is none
+    std::string process; ///< name, or the number if it has none
     std::string thread;
     std::int64_t slices = 0;
     TimeNs busy{0};  ///< time in which at least one slice runs
@@ -18,7 +18,7 @@ struct TrackSummary {
     TimeNs last{0};  ///< end of the last to end
 };
 
-/// What one file brought into a trace.
+/// The contribution of one file to a trace.
 struct FileSummary {
     TraceFile file;
     std::int64_t slices = 0;
@@ -30,7 +30,7 @@ struct FileSummary {
     std::int64_t counters = 0; ///< series
 };
 
-/// One entry for each of trace.files(), those that could not be used included. Linear in slices.
+/// One entry for each of trace.files(), unusable ones included. O(slices).
 [[nodiscard]] std::vector<FileSummary> summarize(const Trace& trace);
 
 } // namespace bubblescope

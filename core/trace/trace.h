@@ -21,33 +21,33 @@ using SliceId = std::uint32_t;
 
 inline constexpr std::uint32_t kNoId = std::numeric_limits<std::uint32_t>::max();
 
-/// Ranks that communicate as a group, as the file of one of them says.
+/// Ranks that communicate as a group, as stated in the file of one of them.
 struct ProcessGroup {
     std::string description; ///< what it is for, such as "mesh_pp"
     std::vector<std::int64_t> ranks;
 };
 
-/// A file that went into a trace.
+/// A file that was loaded into a trace.
 struct TraceFile {
     std::filesystem::path path;
-    std::string format; ///< "perfetto", "chrome" or "kineto"; empty for a file that could not be used
-    /// The global rank whose process wrote the file, as the file itself or else its name tells.
+    std::string format; ///< "perfetto", "chrome" or "kineto"; empty for an unusable file
+    /// The global rank whose process wrote the file, as stated in the file or else in its name.
     std::optional<std::int32_t> rank;
-    /// The machine that it ran on, as the file tells; empty where it does not.
+    /// the machine it ran on; empty if the file does not state it
     std::string host = {};
     std::vector<ProcessGroup> groups = {}; ///< Kineto's, of its own rank
 };
 
-/// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; what did not was put on a
-/// track of its own whose `spilled_from` names the first.
+/// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a
+/// separate track whose `spilled_from` names the first.
 struct Track {
     std::uint32_t file = 0;
-    std::int64_t pid = 0;      ///< 0 where the file has a text instead, see process_name
-    std::int64_t tid = 0;      ///< 0 where the file has a text instead, see thread_name
+    std::int64_t pid = 0;      ///< 0 if the file has a text instead, see process_name
+    std::int64_t tid = 0;      ///< 0 if the file has a text instead, see thread_name
     StringId process_name = 0; ///< may be empty
     StringId thread_name = 0;  ///< may be empty
     TrackId spilled_from = kNoId;
-    bool may_overlap = false; ///< asynchronous slices: that they overlap is no fault
+    bool may_overlap = false; ///< asynchronous slices, which may overlap
     SliceId first_slice = 0;  ///< the track's slices are [first_slice, end_slice), by start, outer first
     SliceId end_slice = 0;
 };
@@ -61,13 +61,12 @@ struct Instant {
     ArgSetId args = 0;
 };
 
-/// One end of an arrow. Points with equal id (and file, unless `global`) belong to one flow, in order of
-/// time.
+/// One end of an arrow. Points with equal id (and file, unless `global`) belong to one flow, in order of time.
 struct FlowPoint {
     std::uint64_t id = 0;
     TimeNs time{0};
     TrackId track = 0;
-    SliceId slice = kNoId; ///< the slice it is bound to, kNoId if there is none at its time
+    SliceId slice = kNoId; ///< the slice it is bound to, kNoId if none runs at its time
     bool global = false;   ///< ids of different files mean the same flow
 };
 
@@ -79,9 +78,9 @@ struct CounterSeries {
     std::vector<double> values;
 };
 
-/// All raw slices of one or more files as columns. Times count from origin(), the first event.
-/// Immutable; made by a TraceBuilder. Any number of threads may read. A slice takes 32 bytes, and 8 more if it has args
-/// that stay in a JSON file: those are parsed when they are asked for.
+/// All raw slices of one or more files as columns. Times count from origin(), the first event. Immutable; built by a
+/// TraceBuilder. Any number of threads may read. A slice takes 32 bytes, plus 8 if its args stay in a JSON file: those
+/// are parsed on demand.
 class Trace {
 public:
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
@@ -104,13 +103,13 @@ public:
     [[nodiscard]] std::string_view category(SliceId slice) const { return text(category_[slice]); }
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set) const { return args_.args(set, strings_); }
-    /// The value of a named arg of a set, if it has one. Linear in the set's size.
+    /// The value of a named arg of a set, if present. Linear in the set's size.
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
         return args_.arg(set, name, strings_);
     }
     /// A set as a JSON object in one line; empty for no args.
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
-    /// Whole numbers; true and false as 1 and 0.
+    /// The value if it is a whole number; true and false are 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;
     [[nodiscard]] std::optional<std::string> textArg(ArgSetId set, std::string_view name) const;
 

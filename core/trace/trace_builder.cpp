@@ -123,7 +123,7 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
 }
 
 bool TraceBuilder::empty() const {
-    // Texts alone do no harm, but would get other numbers.
+    // Interned texts alone do no harm, but would get other ids.
     return trace_.files_.empty() && trace_.tracks_.empty() && trace_.strings_.size() == 1 && trace_.args_.empty();
 }
 

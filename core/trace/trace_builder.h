@@ -16,8 +16,8 @@
 
 namespace bubblescope {
 
-/// Times further than this from a clock's zero, 73 years, come from damaged files only; readers leave them out. Within
-/// it every sum and difference of two times fits.
+/// Readers drop times further than this, 73 years, from a clock's zero: they come from damaged files only. Every sum
+/// and difference of two times within it fits into 64 bits.
 inline constexpr TimeNs kFarthestTime{std::numeric_limits<std::int64_t>::max() / 4};
 [[nodiscard]] constexpr bool isWithinReach(TimeNs time) {
     return time >= -kFarthestTime && time <= kFarthestTime;
@@ -33,7 +33,7 @@ struct NewSlice {
     ArgSetId args = 0;
 };
 
-/// From the first to the last event on the clock of the files; `first` after `last` where there is none.
+/// From the first to the last event on the files' clock; `first` is after `last` if there is none.
 struct TraceExtent {
     TimeNs first = kFarthestTime;
     TimeNs last = -kFarthestTime;
@@ -45,22 +45,22 @@ struct TraceExtent {
     [[nodiscard]] bool empty() const { return first > last; }
 };
 
-/// Collects what readers find in files, in any order, and turns it into a Trace. One thread at a time; several threads
-/// use a builder each and append() them.
+/// Collects events that readers find in files, in any order, and turns them into a Trace. One thread at a time; several
+/// threads use a builder each and append() them.
 class TraceBuilder {
 public:
-    /// Everything added after this call that names no file belongs to this one.
+    /// Everything added later that names no file belongs to this one.
     std::uint32_t addFile(TraceFile file);
     [[nodiscard]] TraceFile& file(std::uint32_t index) { return trace_.files_[index]; }
     [[nodiscard]] std::uint32_t currentFile() const { return static_cast<std::uint32_t>(trace_.files_.size() - 1); }
     [[nodiscard]] std::size_t fileCount() const { return trace_.files_.size(); }
-    /// Added to all times of the file when the trace is finished: readers may learn it last. One that would carry them
-    /// beyond kFarthestTime is not used (diagnostic "bad-time").
+    /// Added to all times of the file when the trace is finished, since readers may learn it last. An offset that would
+    /// move them beyond kFarthestTime is not applied (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
         if (sketch_ != nullptr) sketch_->setOffset(offset);
     }
-    /// Shows slices there as they are added; null to end that.
+    /// Publishes slices there as they are added; null stops that.
     void setSketch(LoadSketch::Part* sketch) { sketch_ = sketch; }
     [[nodiscard]] LoadSketch::Part* sketch() const { return sketch_; }
 
@@ -71,9 +71,9 @@ public:
     [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
     [[nodiscard]] ArgStore& args() { return trace_.args_; }
 
-    /// So many slices will be added: their room is made at once.
+    /// Reserves room for so many slices.
     void expectSlices(std::size_t count);
-    /// The returned number is good for addFlow() only; slices are put in order by finish().
+    /// The returned number is valid for addFlow() only; finish() reorders the slices.
     SliceId addSlice(const NewSlice& slice);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
     /// `point.slice` as returned by addSlice, or kNoId to bind it to the innermost slice of its track that
@@ -86,21 +86,21 @@ public:
     [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
-    /// Takes over everything of another builder, its files behind this one's. Lets files be read side by side. False if
-    /// the job is to stop; the builder is then not to be used.
+    /// Takes over the contents of another builder, its files after this one's. Lets files be read in parallel. False if
+    /// the job is stopped; the builder is then unusable.
     [[nodiscard]] bool append(TraceBuilder&& part, const JobControl& control);
 
-    /// Adds the files' offsets to their times, once nothing more will be added. Errors: Cancelled.
+    /// Adds the files' offsets to their times, after everything else was added. Errors: Cancelled.
     [[nodiscard]] Result<TraceExtent> settle(DiagnosticLog& log, const JobControl& control);
-    /// Orders everything, moves the first event to time 0 and puts slices that overlap without nesting on
-    /// tracks of their own (diagnostic "overlap"). `extent` is what settle() gave; that of a larger trace, of which
-    /// this is a part, lets the times of all its parts count from one origin. The builder is empty afterwards.
-    /// Errors: Cancelled.
+    /// Sorts everything, moves the first event to time 0 and moves slices that overlap without nesting to separate
+    /// tracks (diagnostic "overlap"). `extent` is the result of settle(); passing that of a larger trace, of which this
+    /// is a part, makes the times of all its parts count from one origin. The builder is empty afterwards. Errors:
+    /// Cancelled.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(const TraceExtent& extent, DiagnosticLog& log,
                                                               const JobControl& control);
-    /// Both in one.
+    /// settle() and finish() in one call.
     [[nodiscard]] Result<std::shared_ptr<const Trace>> finish(DiagnosticLog& log, const JobControl& control);
-    /// For traces so small that nobody would stop it.
+    /// For traces so small that they need no way to stop.
     [[nodiscard]] std::shared_ptr<const Trace> finish(DiagnosticLog& log) { return finish(log, {}).value(); }
 
 private:

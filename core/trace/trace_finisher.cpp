@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-// More rows for one thread tell people nothing, and looking for a free one must not become slow.
+// More rows for one thread are of no use, and finding a free one must not become slow.
 constexpr std::size_t kMaxLanes = 512;
 
 } // namespace
@@ -25,7 +25,7 @@ bool TraceFinisher::run(const TraceExtent& extent) {
     return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && bindFlows() && sortPoints();
 }
 
-// Clamping the sums would make all times of the file one.
+// Clamping the sums would make all times of the file equal.
 bool TraceFinisher::dropFarOffsets(std::vector<TimeNs>& offsets) {
     if (std::ranges::all_of(offsets, [](TimeNs offset) { return offset == TimeNs{0}; })) return true;
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges(offsets.size());
@@ -109,7 +109,7 @@ bool TraceFinisher::moveOrigin(const TraceExtent& extent) {
     });
 }
 
-// Tracks are dense numbers and most files are in order of time within a track, so dealing the slices out by track
+// Tracks are dense numbers and most files are in order of time within a track, so distributing the slices by track
 // leaves little to sort.
 bool TraceFinisher::orderSlices() {
     std::vector<SliceId> next(trace_.tracks_.size() + 1, 0);
@@ -133,18 +133,18 @@ bool TraceFinisher::orderSlices() {
     });
 }
 
-// What spills keeps its order, so each new track's slices need no sorting either: they go behind all others.
+// Spilled slices keep their order, so the new tracks need no sorting either: they go after all others.
 bool TraceFinisher::spillOverlaps() {
     struct Lane {
         TrackId track;
         std::vector<std::int64_t> open_ends; // innermost last
-        std::vector<SliceId> spilled;        // on all lanes but a track's own
+        std::vector<SliceId> spilled;        // on all lanes but the track's first
     };
-    std::vector<Lane> lanes; // of the track at hand
+    std::vector<Lane> lanes; // of the current track
     std::vector<std::vector<SliceId>> spilled;
     std::size_t kept = 0; // of order_, which shrinks in place
     TrackId current = kNoId;
-    std::int64_t overlaps = 0; // of the track at hand
+    std::int64_t overlaps = 0; // of the current track
     SliceId first_overlap = 0;
     const auto leaveTrack = [&] {
         for (std::size_t lane = 1; lane < lanes.size(); ++lane)
@@ -225,7 +225,7 @@ bool TraceFinisher::sortSlices() {
     const bool sorted =
         std::all_of(order_.begin(), order_.end(), [&expected](SliceId slice) { return slice == expected++; });
     if (!sorted) {
-        // Flows first: what they need of the order takes as much room again.
+        // Flows first: the inverse permutation takes as much memory again.
         std::vector<SliceId> place(order_.size());
         for (std::size_t i = 0; i < order_.size(); ++i)
             place[order_[i]] = static_cast<SliceId>(i);
@@ -270,8 +270,8 @@ bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
     });
 }
 
-// Slices of one track nest, so a point's slice is found by walking from the last one that starts before it
-// up through those that enclose it.
+// Slices of one track nest, so a point's slice is found by walking from the last one that starts before it up through
+// those that enclose it.
 bool TraceFinisher::bindFlows() {
     std::vector<FlowPoint>& points = trace_.flow_points_;
     if (std::none_of(points.begin(), points.end(), [](const FlowPoint& point) { return point.slice == kNoId; }))

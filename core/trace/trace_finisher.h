@@ -16,14 +16,14 @@ inline std::int64_t boundedTime(std::int64_t value) {
     return std::clamp(value, -kTimeLimit, kTimeLimit);
 }
 
-/// What TraceBuilder::settle() and finish() do: puts in order what readers added in theirs. On all cores where that
-/// helps. Each step returns false if the job is to stop; the trace is then not to be used.
+/// Implements TraceBuilder::settle() and finish(): sorts what readers added in any order, on all cores where that
+/// helps. Each step returns false if the job is stopped; the trace is then unusable.
 class TraceFinisher {
 public:
     TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
         : trace_(trace), log_(log), control_(control) {}
 
-    /// Adds `offsets` to the times of each file; those that do not fit are set to 0.
+    /// Adds `offsets` to the times of each file; offsets that would overflow are set to 0.
     [[nodiscard]] bool settle(std::vector<TimeNs>& offsets, TraceExtent& extent);
     [[nodiscard]] bool run(const TraceExtent& extent);
 

@@ -7,7 +7,8 @@ namespace bubblescope::chrome {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-/// How far behind a piece's least size a border is looked for; also bounds how long nobody looks whether to stop.
+/// How far after a piece's minimum size a border is searched for; also bounds the time without checking whether to
+/// stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
 
@@ -18,7 +19,7 @@ std::size_t skipSpace(std::string_view text, std::size_t at) {
     return found == std::string_view::npos ? text.size() : found;
 }
 
-/// `{ "key"` at an offset: the key with its quotes; empty if something else stands there.
+/// `{ "key"` at an offset: the key with its quotes; empty if something else is there.
 std::string_view keyAt(std::string_view text, std::size_t at) {
     if (at >= text.size() || text[at] != '{') return {};
     const std::size_t begin = skipSpace(text, at + 1);
@@ -74,7 +75,7 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::size_t begin, s
     if (!parser) parser = std::make_unique<EventParser>();
     auto piece = std::make_unique<Piece>();
     piece->begin = begin;
-    // Back over the comma, so that the text holds events only.
+    // Back before the comma, so that the text holds events only.
     piece->end = text_.find_last_of('}', end - 1) + 1;
     const std::string_view events = text_.substr(piece->begin, piece->end - piece->begin);
     if (!parser->parse(events, piece->begin, piece->batch)) piece.reset();
@@ -89,7 +90,7 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::take(std::size_t offset) {
         begins_.pop_front();
         pieces_.drop();
     }
-    if (begins_.empty() && next_begin_ < offset) next_begin_ = offset; // an event begins there for certain
+    if (begins_.empty() && next_begin_ < offset) next_begin_ = offset; // an event certainly begins there
     fill();
     if (begins_.empty() || begins_.front() != offset) return nullptr;
     begins_.pop_front();

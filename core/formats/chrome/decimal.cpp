@@ -41,7 +41,7 @@ std::optional<Decimal> parseDecimal(std::string_view text) {
             out.digits = out.digits * 10 + digit;
             if (fraction) --out.exponent;
         } else if (!fraction) {
-            ++out.exponent; // more digits than fit: below the resolution, or caught as too large later
+            ++out.exponent; // more digits than fit: below the resolution, or rejected as too large later
         }
     }
     if (!any) return std::nullopt;

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view token) {
     return token;
 }
 
-/// The text of a string, or the token of a number, true, false or null; empty for what is neither.
+/// The text of a string, or the token of a number, true, false or null; empty for anything else.
 std::string_view scalarText(ondemand::value value) {
     ondemand::json_type type{};
     if (value.type().get(type) != simdjson::SUCCESS) return {};
@@ -65,8 +65,8 @@ public:
     }
 
 private:
-    // Keys that matter are short; simdjson's padding makes reading this far beyond any key safe. A key that is
-    // spelled with escapes is none of them to us, as to every other viewer.
+    // Relevant keys are short; simdjson's padding makes reading this far beyond any key safe. A key spelled with
+    // escapes is not recognised, as in every other viewer.
     static constexpr std::size_t kLongestKey = 9; // with the quote
 
     [[nodiscard]] std::uint64_t placeOf(const char* at) const {

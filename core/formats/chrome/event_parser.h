@@ -15,7 +15,7 @@ namespace bubblescope::chrome {
 /// A pid or tid: a number (also one written as text) or a text.
 struct RowId {
     bool is_text = false;
-    std::int64_t number = 0; ///< of a text its StringId
+    std::int64_t number = 0; ///< of a text, its StringId
 
     friend bool operator==(const RowId&, const RowId&) = default;
     friend auto operator<=>(const RowId&, const RowId&) = default;
@@ -23,13 +23,13 @@ struct RowId {
 
 inline constexpr std::uint64_t kNoArgs = std::numeric_limits<std::uint64_t>::max();
 
-/// One entry of traceEvents. Fields that are absent keep these values; texts are numbers in the batch's pool.
+/// One entry of traceEvents. Absent fields keep these values; texts are ids in the batch's pool.
 struct Event {
     char phase = 0;
-    bool has_time = false;        ///< there is a `ts`, even if it is no time
-    bool binds_enclosing = false; ///< a flow's end touches the slice around it, not the next one
-    bool flows_in = false;        ///< `bind` is an arrow that ends here, or passes
-    bool flows_out = false;       ///< `bind` is an arrow that begins here, or passes
+    bool has_time = false;        ///< there is a `ts`, even if it is not a time
+    bool binds_enclosing = false; ///< a flow's end binds to the slice around it, not the next one
+    bool flows_in = false;        ///< `bind` is an arrow that ends or passes here
+    bool flows_out = false;       ///< `bind` is an arrow that begins or passes here
     std::uint64_t offset = 0;     ///< of the entry in the file
     std::optional<TimeNs> time;
     std::optional<TimeNs> duration;
@@ -38,10 +38,10 @@ struct Event {
     RowId pid;
     RowId tid;
     std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
-    std::uint64_t bind = 0;       ///< id of an arrow that a slice names itself, as `id`
+    std::uint64_t bind = 0;       ///< id of an arrow that a slice itself names, like `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
 
-    /// As `{}`, which some writers put behind the last event.
+    /// For `{}`, which some writers put after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
@@ -49,7 +49,7 @@ struct Event {
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
-    bool mended = false; ///< bytes that were no UTF-8 are '?' now
+    bool mended = false; ///< bytes that were not UTF-8 are '?' now
 };
 
 /// Parses events with simdjson. One thread at a time.
@@ -60,12 +60,12 @@ public:
     EventParser(const EventParser&) = delete;
     EventParser& operator=(const EventParser&) = delete;
 
-    /// Appends the events of a text that holds one or more of them with commas between. False if the text is anything
-    /// else; the batch is then not to be used, except that a text with no more than one entry adds nothing to it.
-    /// `offset` is where the text begins in the file.
+    /// Appends the events of a text that holds one or more of them separated by commas. False if the text is anything
+    /// else; the batch is then unusable, except that a text with at most one entry adds nothing to it. `offset` is
+    /// where the text begins in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
-    /// The integer a top-level value holds: a number or a text with one.
+    /// The integer in a top-level value: a number, or a text with one.
     [[nodiscard]] static std::optional<std::int64_t> integer(std::string_view text);
 
 private:

@@ -16,11 +16,11 @@
 namespace bubblescope::chrome {
 namespace {
 
-// As Kineto names them today and in 2021.
+// Kineto's names, of today and of 2021.
 constexpr std::array<std::string_view, 6> kDeviceCategories{"kernel", "gpu_memcpy", "gpu_memset",
                                                             "Kernel", "Memcpy",     "Memset"};
 
-/// "forward0-3" of "forward0-3[812.400 us]".
+/// "forward0-3" for "forward0-3[812.400 us]".
 std::string_view withoutDuration(std::string_view name) {
     const std::size_t open = name.rfind('[');
     return open != std::string_view::npos && open > 0 && name.ends_with("s]") ? name.substr(0, open) : name;
@@ -77,7 +77,7 @@ void EventSink::add(const Event& event) {
     case 'b':
     case 'n':
     case 'e':
-    case 'S': // as these three were written before
+    case 'S': // the older spelling of these three
     case 'T':
     case 'p':
     case 'F': async(event); break;
@@ -94,8 +94,8 @@ void EventSink::add(const Event& event) {
     }
 }
 
-// PaddlePaddle's dynamic graph writes milliseconds where microseconds belong: of today's dates, the one is a thousandth
-// of the other, so the two cannot be taken for each other.
+// PaddlePaddle's dynamic graph writes milliseconds instead of microseconds: for today's dates one is a thousandth of
+// the other, so the two cannot be confused.
 TimeNs EventSink::timeOf(const Event& event) {
     constexpr TimeNs kYear2001{1'000'000'000'000'000}; // in milliseconds, read as microseconds
     const std::string_view category = builder_.text(text(event.category));
@@ -117,7 +117,7 @@ TimeNs EventSink::startOf(const Event& event) {
     return start && *start >= time && *start < time + TimeNs{1000} ? *start : time;
 }
 
-/// CUPTI leaves records without times behind when it runs out of buffers; shown, they would stretch the trace to 1970.
+/// CUPTI leaves records without times when it runs out of buffers; they would stretch the trace to 1970.
 bool EventSink::lostItsTimes(const Event& event) const {
     if (own_ || *event.time > TimeNs{0} || event.duration.value_or(TimeNs{0}) > TimeNs{0}) return false;
     const std::string_view category = builder_.text(text(event.category));
@@ -141,10 +141,10 @@ void EventSink::complete(const Event& event) {
     bind(event, track, slice);
 }
 
-/// Arrows that slices name themselves; those without a direction are none.
+/// Arrows that slices themselves name; those without a direction are ignored.
 void EventSink::bind(const Event& event, TrackId track, SliceId slice) {
     if (!event.flows_in && !event.flows_out) return;
-    constexpr std::uint64_t kOfSlices = 0x62696e645f696400; // keeps their ids apart from those of arrows' events
+    constexpr std::uint64_t kOfSlices = 0x62696e645f696400; // separates their ids from those of flow events
     builder_.addFlow({event.bind ^ kOfSlices, timeOf(event), track, slice, false});
 }
 
@@ -181,8 +181,8 @@ TrackId EventSink::trackFor(const Event& event) {
     return last_track_;
 }
 
-// Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap. What
-// happens inside a slice, and an end without a name, belong to the row of the innermost that is open.
+// Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap.
+// Events inside a slice, and an end without a name, belong to the row of the innermost open slice.
 TrackId EventSink::asyncTrackFor(const Event& event) {
     const RowId process = rowId(event.pid);
     const AsyncRow key{process, text(event.category), text(event.name)};
@@ -252,7 +252,7 @@ void EventSink::counter(const Event& event) {
 void EventSink::flow(const Event& event) {
     // Ids are unique within a category only.
     std::uint64_t id = event.id ^ (static_cast<std::uint64_t>(text(event.category)) << 48);
-    // Where processes came from several files, arrows may go from one to another, but not to other such files.
+    // If processes came from several files, arrows may connect processes of one file, but not of different ones.
     const bool merged = !sources_.empty();
     if (merged) id ^= std::hash<std::string>{}(where_);
     if (event.phase == 'f' && !event.binds_enclosing) {
@@ -275,7 +275,7 @@ void EventSink::assignFiles() {
         assign(std::get<0>(row), id);
 }
 
-/// Once all slices are known. False if the job is to stop.
+/// After all slices are known. False if the job is stopped.
 bool EventSink::resolvePointers(const JobControl& control) {
     if (pointers_.empty()) return true;
     StopCheck stop(control);

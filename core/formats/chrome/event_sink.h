@@ -17,7 +17,7 @@
 
 namespace bubblescope::chrome {
 
-/// Where in the file an event stands; text only when a diagnostic needs it.
+/// Position of an event in the file; formatted only when a diagnostic needs it.
 struct EventPlace {
     const std::string& where;
     std::uint64_t offset = 0;
@@ -25,26 +25,26 @@ struct EventPlace {
     [[nodiscard]] Sentence text() const;
 };
 
-/// Puts the events of one file into the trace: finds their tracks, pairs begins with ends, keeps names of
-/// processes and threads until the end, where they are applied.
+/// Adds the events of one file to the trace: finds their tracks, pairs begins with ends, and keeps names of processes
+/// and threads until the end, when they are applied.
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
         : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {}
 
-    /// The file is paddle.profiler's: it cuts starts to whole microseconds and keeps them whole in an arg, and puts
-    /// durations behind names.
+    /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and
+    /// appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// The events added next are this batch's.
+    /// The events added next belong to this batch.
     void begin(const EventBatch& batch);
     void add(const Event& event);
-    /// False if the job is to stop.
+    /// False if the job is stopped.
     [[nodiscard]] bool finish(const LoadProgress& progress);
 
 private:
     using Row = std::pair<RowId, RowId>;
-    /// Asynchronous slices are told apart by process, category and id.
+    /// Asynchronous slices are identified by process, category and id.
     using AsyncId = std::tuple<RowId, StringId, std::uint64_t>;
     /// Their rows by process, category and name.
     using AsyncRow = std::tuple<RowId, StringId, StringId>;
@@ -77,12 +77,12 @@ private:
     TraceBuilder& builder_;
     DiagnosticLog& log_;
     const std::string& where_;
-    std::vector<StringId> texts_; ///< of the batch at hand, in the builder
+    std::vector<StringId> texts_; ///< of the current batch, in the builder
     std::optional<std::uint32_t> source_;
     SlicePairing pairing_;
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
-    std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of those begun, innermost last
+    std::map<AsyncId, std::vector<TrackId>> open_async_; ///< rows of open slices, innermost last
     std::vector<Pointer> pointers_;
     bool paddle_ = false;
     bool own_ = false; ///< of our own writer: its first event is at 0

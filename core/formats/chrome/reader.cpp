@@ -55,8 +55,8 @@ void addGroups(simdjson::dom::array list, std::vector<ProcessGroup>& groups) {
     }
 }
 
-/// The groups in Kineto's distributedInfo (a JSON object), under pg_config; their ranks stand there as a list or, in
-/// traces taken on demand, as the text of one. What is damaged is left out.
+/// The groups in Kineto's distributedInfo (a JSON object), under pg_config; their ranks are a list there or, in traces
+/// taken on demand, the text of one. Damaged entries are omitted.
 std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
     std::vector<ProcessGroup> groups;
     simdjson::dom::parser parser;
@@ -70,13 +70,13 @@ std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
 
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
-/// Where a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is gone
-/// through. A file may be damaged so again and again: of all that is gone through in vain, there is this much.
+/// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. A
+/// file may be damaged like that repeatedly: this is the total for all futile scans.
 constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
 constexpr std::size_t kMaxInVain = std::size_t{256} << 20;
-/// What an event still may take when that is used up.
+/// What an event may still take when that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
-/// How far behind a damaged entry the next one may begin.
+/// How far after a damaged entry the next one may begin.
 constexpr std::size_t kFarthestBorder = std::size_t{1} << 30;
 
 class Reader {
@@ -112,12 +112,12 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::size_t in_vain_ = 0; ///< bytes gone through without finding the end of an entry
+    std::size_t in_vain_ = 0; ///< bytes scanned without finding the end of an entry
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
     bool paddle_ = false;       ///< paddle.profiler's
-    bool is_event_ = false;     ///< the top-level object is one itself
+    bool is_event_ = false;     ///< the top-level object is itself an event
     std::int64_t entries_ = 0;  ///< of that array
     std::int64_t readable_ = 0; ///< those that are events
     std::size_t released_ = 0;  ///< of the file, up to here
@@ -244,7 +244,7 @@ Reader::End Reader::events() {
     return End::Whole;
 }
 
-/// Events one behind the other, without an array around them: a log that is appended to, or one taken from an array.
+/// Events one after another, without an array around them: a log that is appended to, or one taken from an array.
 Reader::End Reader::lines() {
     has_events_ = true;
     while (!scanner_.atEnd()) {
@@ -266,7 +266,7 @@ std::optional<std::string_view> Reader::entryHere() const {
     return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
 }
 
-/// False where no entry ends: the file is cut off, or a quote is missing and the rest reads as text.
+/// False if no entry ends here: the file is truncated, or a quote is missing and the rest reads as text.
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
     const std::size_t longest = in_vain_ < kMaxInVain ? kLongestEvent : kUsualEvent;
@@ -286,7 +286,7 @@ bool Reader::oneEvent() {
     return true;
 }
 
-/// What is read is looked at again only where people ask for args.
+/// Text that was read is needed again only when users ask for args.
 void Reader::releaseBehind() {
     constexpr std::size_t kStep = std::size_t{32} << 20;
     if (scanner_.offset() - released_ < kStep) return;

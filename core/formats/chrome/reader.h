@@ -10,11 +10,11 @@
 
 namespace bubblescope::chrome {
 
-/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current
-/// file and fills that file's format and, from Kineto's distributedInfo, its rank. A file that is cut off
-/// or damaged is read up to that place, which a diagnostic names; events that make no sense are left out
-/// and counted. Args stay in `bytes`, which the trace keeps. Large files are parsed on several threads. `where` names
-/// the file. Errors: Input for JSON that is no trace and where the damage comes before the first event, Cancelled.
+/// Reads a JSON trace (an object with traceEvents, or a bare array of events) into the builder's current file and sets
+/// that file's format and, from Kineto's distributedInfo, its rank. A truncated or damaged file is read up to that
+/// place, which a diagnostic names; invalid events are omitted and counted. Args stay in `bytes`, which the trace keeps
+/// alive. Large files are parsed on several threads. `where` names the file. Errors: Input for JSON that is not a trace
+/// and if the damage comes before the first event; Cancelled.
 [[nodiscard]] Status readChrome(const FileBytes& bytes, const std::string& where, TraceBuilder& builder,
                                 DiagnosticLog& log, LoadProgress& progress);
 

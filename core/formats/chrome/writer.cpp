@@ -20,15 +20,15 @@
 namespace bubblescope::chrome {
 namespace {
 
-/// In this format an arrow's end has a thread and a time, and touches the innermost slice that covers it there. Finds
-/// times that mean the slices they should.
+/// In this format an arrow's end has a thread and a time, and binds to the innermost slice that covers it there. Finds
+/// times that bind to the intended slices.
 class FlowBinding {
 public:
-    /// Linear in slices. The trace must outlive this object.
+    /// O(slices). The trace must outlive this object.
     explicit FlowBinding(const Trace& trace);
 
-    /// `wanted` if it means the slice, else the first time that does. Nothing where no time means it: the slice is
-    /// covered by others all over, or does not stand on a thread's own row.
+    /// `wanted` if it binds to the slice, else the first time that does. Nothing if no time does: the slice is
+    /// completely covered by others, or is not on a thread's own row.
     [[nodiscard]] std::optional<TimeNs> timeFor(SliceId slice, TimeNs wanted) const;
 
 private:
@@ -184,7 +184,7 @@ private:
         }
     }
 
-    // Files may use one id for different arrows: the points of a flow are those of one id and file, in order of time.
+    // Files may use one id for different arrows: a flow is the points of one id and file, in order of time.
     void flows() {
         const auto points = trace_.flowPoints();
         const FlowBinding binding(trace_);

@@ -33,7 +33,7 @@ Status writeSlices(const std::filesystem::path& file, const Trace& trace) {
         const std::string row = fmt::format("{},{},{}", field(trace.files()[track.file].path.string()),
                                             nameOr(trace.text(track.process_name), track.pid),
                                             nameOr(trace.text(track.thread_name), track.tid));
-        std::vector<TimeNs> open; // ends of the slices around the one at hand, innermost last
+        std::vector<TimeNs> open; // ends of the slices around the current one, innermost last
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             while (!open.empty() && open.back() <= trace.start(slice))
                 open.pop_back();

@@ -15,7 +15,7 @@ namespace bubblescope::nsys {
 namespace {
 
 constexpr std::size_t kSmallestRow = 6;     // a cell of four bytes and its place in the page
-constexpr std::int64_t kRowsOfPiece = 1024; // rows; of the widest table they stay in a core's cache
+constexpr std::int64_t kRowsOfPiece = 1024; // rows; those of the widest table fit into a core's cache
 
 } // namespace
 
@@ -42,8 +42,8 @@ void Rows::add(std::span<sqlite3_value*> values) {
     }
 }
 
-/// A query under way on one connection, which has one at a time. Rows are taken by an aggregate function, which SQLite
-/// calls from within its loop: that costs about half of stepping from row to row and asking for each column.
+/// A query in progress on one connection, which has one at a time. Rows are taken by an aggregate function, which
+/// SQLite calls from within its loop: that costs about half of stepping from row to row and fetching each column.
 class Database::Walk {
 public:
     /// More rows than `max_rows` count as damage.
@@ -56,7 +56,7 @@ public:
     Walk(const Walk&) = delete;
     Walk& operator=(const Walk&) = delete;
 
-    /// Passes all rows to `use`, in batches of some size, until it returns false.
+    /// Passes all rows to `use`, in batches, until it returns false.
     template <class Use>
     void eachBatch(const Use& use) {
         Rows rows;
@@ -110,7 +110,7 @@ private:
                 wanted = self.use_(*self.rows_);
                 self.rows_->clear();
             }
-        } catch (...) { // must not pass through SQLite
+        } catch (...) { // exceptions must not pass through SQLite
             self.thrown_ = std::current_exception();
         }
         if (!wanted || self.thrown_) sqlite3_result_error_code(context, SQLITE_ABORT);
@@ -120,7 +120,7 @@ private:
     sqlite3* connection_;
     Statement statement_;
     std::size_t max_rows_;
-    Rows* rows_ = nullptr;                 ///< where rows go
+    Rows* rows_ = nullptr;                 ///< destination of rows
     std::function<bool(const Rows&)> use_; ///< set if batches are used while the query runs
     std::size_t taken_ = 0;
     std::exception_ptr thrown_;
@@ -139,10 +139,10 @@ Database::Connection Database::connect(std::string_view bytes) {
     const int result = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
     Connection connection(opened);
     if (result != SQLITE_OK) return nullptr;
-    // Damaged files must not make SQLite follow wild pointers or run code that they bring along.
+    // Damaged files must not make SQLite follow invalid pointers or run code that they contain.
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    // With READONLY the bytes are not written to.
+    // With READONLY the bytes are not modified.
     auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
     const auto size = static_cast<sqlite3_int64>(bytes.size());
     if (sqlite3_deserialize(opened, "main", data, size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) return nullptr;
@@ -160,7 +160,7 @@ std::optional<Database> Database::open(std::string_view bytes) {
     return database;
 }
 
-/// Uses up batches; remembers how that ended.
+/// Consumes batches; remembers how that ended.
 class Database::Taker {
 public:
     explicit Taker(const Take& take) : take_(take) {}
@@ -187,7 +187,7 @@ Database::End Database::run(const std::string& query, const Take& take) const {
 
 std::int64_t Database::lastRow(std::string_view table) const {
     std::int64_t last = 0;
-    run(fmt::format("SELECT take(last) FROM (SELECT max(rowid) AS last FROM \"{}\")", table), // not all have one
+    run(fmt::format("SELECT take(last) FROM (SELECT max(rowid) AS last FROM \"{}\")", table), // not all have rowids
         [&last](const Row& row) {
             last = row.integer(0);
             return true;
@@ -218,7 +218,7 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
         list += known.contains(column) ? fmt::format("\"{}\"", column) : "NULL";
     }
     const std::string all = fmt::format("SELECT take({}) FROM \"{}\"", list, table);
-    // Pieces of a large table are walked side by side, where rows are numbered about from one on.
+    // Pieces of a large table are read in parallel if its rowids start at about one.
     const std::int64_t last = known.contains("rowid") ? 0 : lastRow(table);
     if (last < 4 * kRowsOfPiece || static_cast<std::size_t>(last) > most_rows_) return run(all, take);
     const std::string pieces = all + " WHERE rowid BETWEEN ?1 AND ?2";
@@ -227,7 +227,7 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
     std::vector<BatchMaker<Rows>> makers;
     for (sqlite3* const connection : {connection_.get(), other_.get()}) {
         Walk& walk = walks.emplace_back(connection, pieces, most_rows_);
-        // Every second piece, until one is damaged.
+        // Takes every second piece, until one is damaged.
         makers.emplace_back(
             [&walk, last, begin = static_cast<std::int64_t>(makers.size()) * kRowsOfPiece](Rows& rows) mutable {
                 if (begin > last) return false;

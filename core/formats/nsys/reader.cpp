@@ -79,7 +79,7 @@ private:
     bool readCalls(std::string_view table, std::string_view category);
     bool readNvtx();
 
-    /// One table's rows; false if the job is to stop.
+    /// Reads one table's rows; false if the job is stopped.
     template <class Take>
     bool eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take);
     void readSession();
@@ -89,7 +89,7 @@ private:
     [[nodiscard]] TrackId threadTrack(std::int64_t global, bool may_overlap = false);
     [[nodiscard]] ArgSetId correlation(std::int64_t value, ArgSetId with = 0);
     [[nodiscard]] ArgSetId sizeOf(std::int64_t bytes);
-    /// Leaves out, and counts, what has no end or ends before it starts.
+    /// Omits and counts slices that have no end or end before they start.
     void addSlice(TrackId track, std::int64_t start, std::int64_t end, StringId name, StringId category, ArgSetId args);
 
     const Database& db_;
@@ -104,7 +104,7 @@ private:
     std::unordered_map<std::int64_t, StringId> thread_names_; ///< by global thread id
     std::unordered_map<Numbers<3>, TrackId, HashNumbers> device_tracks_;
     std::unordered_map<Numbers<2>, TrackId, HashNumbers> thread_tracks_;
-    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< of copies: few, again and again
+    std::unordered_map<std::int64_t, ArgSetId> sizes_; ///< of copies: few sizes recur
     std::size_t rows_ = 0;                             ///< read so far
     std::size_t total_ = 0;
 };
@@ -116,7 +116,7 @@ Status Reader::read() {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
     }
-    constexpr std::size_t kSmallestRows = 4; // of those that a file of this size could hold, that may be believed
+    constexpr std::size_t kSmallestRows = 4; // of those that fit into a file of this size, as a plausibility check
     builder_.expectSlices(std::min(total_, db_.mostRows() / kSmallestRows));
     total_ += db_.rowsUpTo("StringIds");
     if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
@@ -152,7 +152,7 @@ StringId Reader::named(std::int64_t id) const {
 
 template <class Take>
 bool Reader::eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take) {
-    // Progress is asked in bytes elsewhere; a row stands for about as many.
+    // Other readers measure progress in bytes; a row counts as this many.
     constexpr std::size_t kRowBytes = 64;
     const Database::End end = db_.eachRow(table, columns, [&](const Row& row) {
         if (!progress_.reached(rows_ * kRowBytes, total_ * kRowBytes)) return false;
@@ -176,7 +176,7 @@ bool Reader::readKernels() {
     const StringId category = builder_.intern("kernel");
     const StringId grid = builder_.intern("grid");
     const StringId block = builder_.intern("block");
-    // Kernels of one kind are launched alike again and again: their shapes are kept once.
+    // Kernels of one kind are launched with the same shape again and again: shapes are stored once.
     std::unordered_map<Numbers<6>, ArgSetId, HashNumbers> shapes;
     const auto shapeArgs = [&](const Numbers<6>& s) {
         const auto [known, is_new] = shapes.try_emplace(s, 0);
@@ -225,9 +225,9 @@ bool Reader::readSets() {
                    });
 }
 
-// Waits run beside the kernels of their stream, so they get a row of their own.
+// Waits run beside the kernels of their stream, so they get a separate row.
 bool Reader::readSynchronization() {
-    constexpr std::int64_t kSyncRows = 1'000'000; // Kineto numbers them in the same way
+    constexpr std::int64_t kSyncRows = 1'000'000; // the numbering of Kineto
     const StringId category = builder_.intern("cuda_sync");
     const StringId name = builder_.intern("Synchronize");
     return eachRow("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
@@ -240,7 +240,7 @@ bool Reader::readSynchronization() {
                    });
 }
 
-// As nsys records CUDA graphs unless told otherwise: each launch as a whole, its kernels not told apart.
+// By default nsys records each launch of a CUDA graph as a whole, without its kernels.
 bool Reader::readGraphs() {
     const StringId category = builder_.intern("kernel");
     return eachRow("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
@@ -270,12 +270,12 @@ bool Reader::readNvtx() {
             builder_.addInstant({threadTrack(row.integer(3)), TimeNs{row.integer(0)}, name, category, 0});
             return;
         }
-        if (row.integer(1) == 0) { // NULL, or what old exporters put in its place
+        if (row.integer(1) == 0) { // NULL, or its substitute in old exporters
             log_.add("unmatched-begin", say("{}, slice '{}'", where_, builder_.text(name)),
                      say("slices begin but never end; they are left out"));
             return;
         }
-        // Ranges that are started and ended, not pushed and popped, need not nest.
+        // Start/end ranges, unlike push/pop ranges, need not nest.
         addSlice(threadTrack(row.integer(3), type == kStartEnd), row.integer(0), row.integer(1), name, category, 0);
     });
 }

@@ -13,10 +13,10 @@ namespace bubblescope::nsys {
 /// Reads an SQLite export of Nsight Systems into the builder's current file: kernels, whole CUDA graphs, copies, sets,
 /// waits for the device, calls of the CUDA runtime, the profiler's own overhead and NVTX ranges. Categories have
 /// Kineto's names (kernel, gpu_memcpy, gpu_memset, cuda_sync, cuda_runtime, overhead), NVTX ranges the category "nvtx".
-/// Device work and calls carry the arg "correlation", which ties them within a process. Tables and columns that a
-/// version of the exporter does not write are done without; a damaged table is read up to the damage. Times are made
-/// absolute where the file says when its session began. `where` names the file. Errors: Input for a database that is no
-/// such export or holds no event, Cancelled.
+/// Device work and calls have the arg "correlation", which relates them within a process. Tables and columns that a
+/// version of the exporter does not write are optional; a damaged table is read up to the damage. Times are made
+/// absolute if the file states when its session began. `where` names the file. Errors: Input for a database that is not
+/// such an export or holds no event; Cancelled.
 [[nodiscard]] Status readNsys(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                               DiagnosticLog& log, LoadProgress& progress);
 

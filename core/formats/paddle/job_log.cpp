@@ -18,7 +18,7 @@ struct Job {
     TimeNs end{0};
 };
 
-/// What stands behind `name = ` up to the next comma or the end of the line.
+/// The text after `name = ` up to the next comma or the end of the line.
 std::optional<std::string_view> valueOf(std::string_view line, std::string_view name) {
     std::size_t at = line.find(name);
     if (at == std::string_view::npos) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string_view> valueOf(std::string_view line, std::string_view 
 std::optional<TimeNs> milliseconds(std::string_view line, std::string_view name) {
     const auto text = valueOf(line, name);
     const auto thousandth = text ? chrome::microsecondsToNs(*text) : std::nullopt;
-    // Digits below the microsecond are beyond gettimeofday: they are what the decimal form of a double leaves.
+    // Digits below the microsecond are beyond gettimeofday: they are an artefact of printing a double.
     if (!thousandth || thousandth->count() > INT64_MAX / 1000 || thousandth->count() < 0) return std::nullopt;
     return *thousandth * 1000;
 }
@@ -50,7 +50,7 @@ std::optional<Job> parseJob(std::string_view line) {
     return Job{*type, *number, *start, *end};
 }
 
-/// The worker's number behind "workerlog.".
+/// The worker's number after "workerlog.".
 std::optional<std::int32_t> workerOf(std::string_view where) {
     constexpr std::string_view kName = "workerlog.";
     const std::size_t at = where.rfind(kName);

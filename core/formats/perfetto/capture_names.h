@@ -6,19 +6,18 @@
 #include <string_view>
 #include <utility>
 
-/// What the traces of recorded jobs state about themselves, in instants of their process: what the library that records
-/// them writes and the reader must know.
+/// What the traces of recorded jobs state about themselves, in instants of their process: shared by the recording
+/// library and the reader.
 namespace bubblescope::perfetto {
 
 inline constexpr std::string_view kCaptureCategory = "capture";
-inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at the begin of each file
-inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, of a process that ended by itself
-/// Arg of the first: what to add to the file's times for those of its host's wall clock, by which hosts are put
-/// together.
+inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at the beginning of each file
+inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, of a process that exited regularly
+/// Arg of the first: the offset from the file's times to its host's wall clock, by which hosts are aligned.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
-/// What a process recorded and what it lost, since its begin. The names are those of the args of the instant "capture
-/// totals" in its trace, where each stands if it is not 0.
+/// What a process recorded and what it lost, since its start. The names are those of the args of the instant "capture
+/// totals" in its trace, which holds those that are not 0.
 struct CaptureCounts {
     std::int64_t ranges = 0;         ///< NVTX, of all kinds
     std::int64_t marks = 0;          ///< NVTX
@@ -27,13 +26,13 @@ struct CaptureCounts {
     std::int64_t gpu_calls = 0;      ///< of the driver and the runtime
     std::int64_t lost_in_rings = 0;  ///< records overwritten before they were written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
-    std::int64_t lost_buffers = 0;   ///< times that CUPTI got no buffer
-    std::int64_t untimed = 0;        ///< records of CUPTI without times
-    std::int64_t damaged = 0;        ///< records of CUPTI that end too early, or whose times cannot be
+    std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
+    std::int64_t untimed = 0;        ///< CUPTI records without times
+    std::int64_t damaged = 0;        ///< CUPTI records that end too early, or with impossible times
     std::int64_t unmatched = 0;      ///< ends without a begin, and begins that were given up
-    std::int64_t outside_window = 0; ///< events outside of the steps or the time that were asked for
+    std::int64_t outside_window = 0; ///< events outside of the requested steps or time
     std::int64_t thinned_out = 0;    ///< kernels between an op's first and last, in pipeline mode
-    std::int64_t parts_removed = 0;  ///< of the trace, so that it keeps to its size
+    std::int64_t parts_removed = 0;  ///< of the trace, to respect its size limit
 
     friend bool operator==(const CaptureCounts&, const CaptureCounts&) = default;
 };

@@ -9,10 +9,10 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// A file may say anything; sums must stay in range.
+// Files are not trusted; sums must stay in range.
 constexpr std::int64_t kLimit = INT64_MAX / 4;
 
-// Of one snapshot: each is related to each, and machines have about ten.
+// Per snapshot: every pair is related, and machines have about ten.
 constexpr std::size_t kMaxClocks = 64;
 
 std::int64_t bounded(std::int64_t value) {
@@ -130,7 +130,7 @@ bool ClockTable::traceTime(std::uint32_t sequence, std::uint32_t clock, std::int
     }
     if (!route.known) return false;
     for (const std::vector<Reading>* const readings : route.steps) {
-        // The last snapshot before this time, or the first there is.
+        // The last snapshot before this time, or the first one.
         const auto after =
             std::upper_bound(readings->begin(), readings->end(), time,
                              [](std::int64_t value, const Reading& reading) { return value < reading.from; });

@@ -13,8 +13,8 @@
 
 namespace bubblescope::perfetto {
 
-/// Gives texts numbers from 1 on, in the order in which they come. Every recorded slice asks for half a dozen of them,
-/// so a text that is known is found without a walk through memory: in a table that is at most half full.
+/// Numbers texts from 1 in the order of their first use. Every recorded slice looks up half a dozen, so known texts are
+/// found with few memory accesses: in a table that is at most half full.
 class InternTable {
 public:
     struct Number {
@@ -48,7 +48,7 @@ private:
     static std::uint64_t hashOf(std::string_view text);
     void grow();
 
-    std::vector<Slot> slots_; ///< a power of two of them
+    std::vector<Slot> slots_; ///< their number is a power of two
     std::string letters_;
     std::uint64_t count_ = 0;
 };
@@ -61,9 +61,9 @@ struct Arg {
     std::variant<std::int64_t, double, bool, std::string_view> value;
 };
 
-/// Turns tracks, slices and instants into Perfetto TracePackets of one packet sequence. The output is a
-/// plain concatenation of packets, so files may be appended to and cut at any packet border; field
-/// numbers are those of perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
+/// Encodes tracks, slices and instants as Perfetto TracePackets of one packet sequence. The output is a plain
+/// concatenation of packets, so files may be appended to and cut at any packet border; field numbers are those of
+/// Perfetto's protos (TracePacket, TrackDescriptor, TrackEvent, InternedData).
 ///
 /// Not thread-safe: one encoder per writing thread, with a sequence id unique in the file set.
 class Encoder {
@@ -79,23 +79,23 @@ public:
     void counterTrack(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
     void counter(std::uint64_t track, TimeNs time, double value);
 
-    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that
-    /// begins earlier to the later; of two that begin at once the direction is left to chance.
+    /// BEGIN and END of one track must nest. Equal flow ids connect slices by arrows, from the one that begins earlier
+    /// to the later; for equal begins the direction is unspecified.
     void beginSlice(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                     std::span<const Arg> args = {}, std::span<const std::uint64_t> flow_ids = {});
     void endSlice(std::uint64_t track, TimeNs time);
     void instant(std::uint64_t track, TimeNs time, std::string_view category, std::string_view name,
                  std::span<const Arg> args = {});
 
-    /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer that
-    /// cannot relate a packet's clock to the trace's drops the packet. With `realtime`, pairs it with
-    /// CLOCK_REALTIME, so that files of one host can be related to others.
+    /// Makes CLOCK_MONOTONIC the trace's clock; must come before the first event, since a viewer drops packets whose
+    /// clock it cannot relate to the trace's. With `realtime`, pairs it with CLOCK_REALTIME, so that files of several
+    /// hosts can be aligned.
     void clockSnapshot(TimeNs monotonic, std::optional<TimeNs> realtime = {});
 
-    /// Everything encoded since the last call: whole packets only. Interning state carries on.
+    /// Returns everything encoded since the last call: complete packets only. Interning state is kept.
     [[nodiscard]] std::string take();
-    /// The same in two steps, for who encodes much and keeps the memory: what there is, until the next call of
-    /// anything else, and to forget it.
+    /// The same in two steps, which reuses the memory: bytes() views what was encoded, until any other call; the second
+    /// call discards it.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
 
@@ -108,9 +108,9 @@ private:
 
     std::uint32_t sequence_id_;
     bool first_ = true;
-    std::string out_; ///< its first used_ bytes are what was encoded
+    std::string out_; ///< its first used_ bytes are the encoded packets
     std::size_t used_ = 0;
-    std::string interned_;                   ///< texts that the event being encoded is the first to use
+    std::string interned_;                   ///< texts that the current event is the first to use
     std::vector<std::uint64_t> arg_numbers_; ///< of its args' names
     InternTable names_;
     InternTable categories_;

@@ -12,7 +12,7 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// A stream may say anything: more than these is not kept. Our own files stay far below.
+// Streams are not trusted: these bound what is kept. Our own files stay far below.
 constexpr std::size_t kLargestPacket = std::size_t{16} << 20;
 constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
@@ -22,7 +22,7 @@ constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
 
-// While looking for the next packet a length is a guess; one that is larger would hold up what follows.
+// When searching for the next packet a length is a guess; a larger one would delay what follows.
 constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
 
 const Arg* argNamed(std::span<const Arg> args, std::string_view name) {
@@ -94,12 +94,12 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
     batch_.clear();
 }
 
-/// Moves on to the next place where a packet can begin; false where more bytes are needed to tell.
+/// Moves to the next place where a packet can begin; false if more bytes are needed to decide.
 bool EventStream::passOver(std::string_view bytes, std::size_t& next) {
     if (!torn_) {
         ++counts_.torn;
         ++counts_.skipped;
-        ++next; // what stands there is none
+        ++next; // not a packet
         torn_ = true;
     }
     for (; next < bytes.size(); ++next, ++counts_.skipped) {
@@ -262,7 +262,7 @@ void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& li
         ++counts_.instants;
         hand(event_, true, raw.track, time);
         break;
-    default: break; // counters, and what is not known
+    default: break; // counters, and unknown kinds
     }
 }
 
@@ -293,7 +293,7 @@ void EventStream::hand(const OpenSlice& slice, bool instant, std::uint64_t track
     on_event_({instant, track, slice.start, end, slice.category, slice.name, args_});
 }
 
-/// The event's texts and args into event_.
+/// Fills event_ with the event's texts and args.
 void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const Sequence& sequence) {
     event_.name = event_.category = {};
     event_.args.clear();

@@ -19,8 +19,7 @@
 
 namespace bubblescope::perfetto {
 
-/// A slice that has ended or, where `instant`, something that happened at `start`. Texts and args are good during the
-/// call that hands it out.
+/// A slice that has ended or, if `instant`, an event at `start`. Texts and args are valid during the callback only.
 struct StreamEvent {
     bool instant = false;
     std::uint64_t track = 0;
@@ -30,7 +29,7 @@ struct StreamEvent {
     std::string_view name;
     std::span<const Arg> args;
 
-    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags count as 0 and 1
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags are 0 and 1
     [[nodiscard]] std::optional<std::string_view> text(std::string_view arg) const;
 };
 
@@ -46,18 +45,18 @@ struct StreamCounts {
     std::int64_t packets = 0;
     std::int64_t slices = 0;
     std::int64_t instants = 0;
-    std::int64_t torn = 0;      ///< places where the bytes did not go on with a packet
-    std::int64_t skipped = 0;   ///< bytes passed over there
-    std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to texts that were lost
+    std::int64_t torn = 0;      ///< places where the bytes did not continue with a packet
+    std::int64_t skipped = 0;   ///< bytes skipped there
+    std::int64_t damaged = 0;   ///< packets and events that cannot be decoded, or refer to lost texts
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
-/// Reads the track events of a file of our own while it grows: bytes come in pieces of any size, and an event is handed
-/// out when its last byte is there. The beginning of a packet waits for its rest. Where the bytes are no packet,
-/// reading goes on at the next that is one. What only other writers use is passed over: packed packets, counters, lists
+/// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
+/// on when its last byte has arrived. An incomplete packet waits for its rest. After bytes that are not a packet,
+/// reading continues at the next one. Features that only other writers use are skipped: packed packets, counters, lists
 /// as args, and defaults of a sequence; readPerfetto() reads those from whole files.
 ///
-/// Memory: texts that the stream gave numbers, tracks, open slices and one packet, all bounded. One thread at a time.
+/// Memory: interned texts, tracks, open slices and one packet, all bounded. One thread at a time.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;
@@ -67,13 +66,13 @@ public:
     explicit EventStream(OnEvent on_event, OnClocks on_clocks = {});
 
     void feed(std::string_view bytes);
-    /// Forgets the beginning of a packet whose rest will not come. Returns how many bytes that was.
+    /// Discards an incomplete packet whose rest will not come. Returns its size in bytes.
     std::size_t dropPending();
-    /// Bytes that wait for the rest of their packet.
+    /// Bytes of an incomplete packet.
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
     [[nodiscard]] const StreamCounts& counts() const { return counts_; }
-    /// Name of the process that a track is below; empty where it is not known (yet).
+    /// Name of the process that owns a track; empty if unknown (yet).
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
@@ -101,7 +100,7 @@ private:
         std::vector<HeldArg> args;
     };
     struct OpenSlices {
-        std::vector<OpenSlice> slices; ///< from the outermost on; those behind `depth` keep their room
+        std::vector<OpenSlice> slices; ///< from the outermost; those beyond `depth` keep their memory
         std::size_t depth = 0;
     };
 
@@ -125,15 +124,15 @@ private:
     OnEvent on_event_;
     OnClocks on_clocks_;
     std::string pending_;
-    bool torn_ = false; ///< looking for the next packet
+    bool torn_ = false; ///< searching for the next packet
     PacketBatch batch_;
     ClockTable clocks_;
-    std::set<std::string, std::less<>> texts_; ///< all that is referred to
+    std::set<std::string, std::less<>> texts_; ///< all texts that are referred to
     std::unordered_map<std::uint32_t, Sequence> sequences_;
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
-    OpenSlice event_;       ///< the one at hand
-    std::vector<Arg> args_; ///< likewise, as they are handed out
+    OpenSlice event_;       ///< the current one
+    std::vector<Arg> args_; ///< likewise, as passed to the callback
     StreamCounts counts_;
 };
 

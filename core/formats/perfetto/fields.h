@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that we write or read.
-/// The schema is append-only, so they hold for every version of Perfetto.
+/// Numbers of the protobuf fields and enumerators of Perfetto's trace format that are written or read here. The schema
+/// is append-only, so they hold for every version of Perfetto.
 namespace bubblescope::perfetto::fields {
 
 namespace trace {
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kSequenceId = 10;
 inline constexpr std::uint32_t kTrackEvent = 11;
 inline constexpr std::uint32_t kInternedData = 12;
 inline constexpr std::uint32_t kSequenceFlags = 13;
-inline constexpr std::uint32_t kStateCleared = 41; ///< before there were flags
+inline constexpr std::uint32_t kStateCleared = 41; ///< the predecessor of flags
 inline constexpr std::uint32_t kPreviousPacketDropped = 42;
 inline constexpr std::uint32_t kCompressedPackets = 50; ///< zlib
 inline constexpr std::uint32_t kRenderStage = 53;
@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kDefaults = 59;
 inline constexpr std::uint32_t kTrackDescriptor = 60;
 inline constexpr std::uint32_t kFirstPacketOnSequence = 87;
 
-inline constexpr std::uint32_t kFlagStateCleared = 1; ///< what was interned before no longer holds
+inline constexpr std::uint32_t kFlagStateCleared = 1; ///< earlier interned data is no longer valid
 inline constexpr std::uint32_t kFlagNeedsState = 2;   ///< uses interned data
 } // namespace packet
 
@@ -124,7 +124,7 @@ inline constexpr std::uint32_t kUnitMultiplier = 4;
 inline constexpr std::uint32_t kRealtime = 1;
 inline constexpr std::uint32_t kMonotonic = 3;
 inline constexpr std::uint32_t kBoottime = 6;
-inline constexpr std::uint32_t kFirstOfSequence = 64; ///< to 127: each sequence has its own
+inline constexpr std::uint32_t kFirstOfSequence = 64; ///< to 127: private to each sequence
 inline constexpr std::uint32_t kLastOfSequence = 127;
 } // namespace clock
 

@@ -28,7 +28,7 @@ std::string_view kindText(OpKind kind) {
 
 /// The id of one transfer; `stage` is the consumer's.
 std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stage) {
-    // The top bit keeps it from 0 and apart from the small ids that other writers use.
+    // The top bit keeps it from 0 and separates it from the small ids of other writers.
     std::uint64_t id = 1;
     const auto append = [&id](std::int32_t value, unsigned bits) {
         id = (id << bits) | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
@@ -152,7 +152,7 @@ std::string nameOf(const Record& record) {
     return fmt::format("{} layer {}", opName(record.op), record.layer);
 }
 
-/// What a check and a digest both say. `kind` is kept by the caller: args only refer to texts.
+/// The args that a check and a digest share. The caller keeps `kind`, since args only refer to texts.
 template <class Record>
 std::vector<Arg> commonArgs(const Record& record, std::string_view kind, Stage stage) {
     std::vector<Arg> args{{"kind", kind},

@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-/// timeline/trace_names.h put into arguments of slices, for every writer of our own files. The returned
-/// args view constants and the texts of what they were made from; that must outlive them.
+/// Events of native trace files as timeline/trace_names.h specifies them, for every writer of such files. The returned
+/// args view constants and the texts of their source, which must outlive them.
 
 namespace bubblescope::perfetto {
 
-/// A slice's args, in place: there are too many slices to allocate for each.
+/// A slice's args, stored in place: there are too many slices to allocate for each.
 class SliceArgs {
 public:
     void add(std::string_view name, decltype(Arg::value) value) { args_[count_++] = {name, value}; }
@@ -32,7 +32,7 @@ private:
 };
 [[nodiscard]] SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step);
 [[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
-/// `rank` where the file holds one rank only.
+/// `rank` if the file holds one rank only.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);
 
 [[nodiscard]] std::string_view commCategory(CommKind kind);
@@ -40,12 +40,12 @@ private:
 [[nodiscard]] std::string commName(const CommSpan& span);
 [[nodiscard]] std::string_view payloadName(Payload payload);
 
-/// Name of the lane a communication span belongs to, "send activation" for instance.
+/// Name of the lane of a communication span, such as "send activation".
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The ids of the transfers that an op takes and gives, in pipelines of `stages` stages together whose
-/// neighbouring stages are `apart` in number (see routes()). Producer and
-/// consumer compute equal ids from what they know, so files written by different ranks agree; never 0.
+/// The ids of the transfers that an op receives and sends, in pipelines of `stages` stages together whose neighbouring
+/// stages are `apart` in number (see routes()). Producer and consumer compute equal ids independently, so files written
+/// by different ranks agree; never 0.
 class FlowIds {
 public:
     void add(std::uint64_t id) { ids_[count_++] = id; }
@@ -59,11 +59,11 @@ private:
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
 
-/// A check as timeline/trace_names.h spells it: a slice on `track` where it took time, else an instant. `stage` is that
-/// of its rank and chunk. Checks of one track must come by time and must not overlap.
+/// Writes a check as specified in timeline/trace_names.h: a slice on `track` if it took time, else an instant. `stage`
+/// is that of its rank and chunk. Checks of one track must come by time and must not overlap.
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
 
-/// The same of a digest: an instant.
+/// The same for a digest: an instant.
 void writeDigest(Encoder& encoder, std::uint64_t track, const DigestRecord& digest, Stage stage);
 
 } // namespace bubblescope::perfetto

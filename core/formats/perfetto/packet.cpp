@@ -79,7 +79,7 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
 
 namespace {
 
-/// Throws protozero::exception where the bytes are no packet.
+/// Throws protozero::exception if the bytes are not a packet.
 void decode(std::string_view body, Packet& out, PacketBatch& batch) {
     const auto extras = [&]() -> PacketExtras& {
         if (out.extras == Packet::kNone) {
@@ -119,7 +119,7 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
         case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
-            // Bytes fields hold the data of packet kinds that are not read here; the rest is bookkeeping.
+            // Bytes fields hold the data of packet kinds that are not read here; the other fields are bookkeeping.
             if (reader.isBytes()) extras().other_data = true;
             reader.skip();
         }

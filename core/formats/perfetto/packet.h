@@ -20,8 +20,8 @@ struct ListPart {
     }
 };
 
-/// What TrackEvents may have any number of, and names, which few events spell out: those of many events one behind the
-/// other; texts lie in the file's bytes.
+/// What TrackEvents may have any number of, and names, which few events spell out: those of many events one after
+/// another; texts lie in the file's bytes.
 struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
@@ -32,8 +32,8 @@ struct EventLists {
     void clear();
 };
 
-/// The fields of a TrackEvent that matter here, as far as they can be told without what its sequence agreed on before.
-/// There are millions, so that it is kept small, and flat: GCC copies optionals slowly.
+/// The relevant fields of a TrackEvent, as far as they can be decoded without the state of its sequence. There are
+/// millions, so it is small and flat: GCC copies optionals slowly.
 struct TrackEvent {
     std::int32_t type = 0;
     bool has_track = false;
@@ -42,14 +42,14 @@ struct TrackEvent {
     std::uint64_t track = 0;
     std::uint64_t name_iid = 0;
     double counter = 0;
-    ListPart names; ///< the last holds, where there is no number
+    ListPart names; ///< the last one counts, if there is no number
     ListPart category_iids;
     ListPart categories;
     ListPart annotations;
     ListPart flows;
 };
 
-/// Throws protozero::exception where the bytes are none.
+/// Throws protozero::exception if the bytes are not a TrackEvent.
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out);
 
 /// The fields of a TracePacket that few packets have; texts lie in the file's bytes.
@@ -64,29 +64,29 @@ struct PacketExtras {
     std::optional<std::string_view> packed;
 };
 
-/// The fields of a TracePacket that matter here, see TrackEvent.
+/// The relevant fields of a TracePacket, see TrackEvent.
 struct Packet {
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
     std::size_t offset = 0;
-    std::int64_t timestamp = 0; ///< as its clock counts
+    std::int64_t timestamp = 0; ///< in the units of its clock
     std::uint32_t clock = 0;
     std::uint32_t sequence = 0;
     std::uint32_t flags = 0;
-    std::uint32_t event = kNone;  ///< among its batch's
+    std::uint32_t event = kNone;  ///< index in its batch
     std::uint32_t extras = kNone; ///< likewise
     bool has_timestamp = false;
     bool has_clock = false;
-    bool damaged = false;       ///< nothing of it can be decoded
-    bool damaged_event = false; ///< nothing of its event can be decoded
+    bool damaged = false;       ///< cannot be decoded at all
+    bool damaged_event = false; ///< its event cannot be decoded at all
 };
 
-/// Packets that lie one behind the other.
+/// Consecutive packets.
 struct PacketBatch {
     enum class End : std::uint8_t {
         Whole,
-        NoPacket,  ///< what follows is none
-        BadLength, ///< the next one's cannot be read
+        NoPacket,  ///< what follows is not a packet
+        BadLength, ///< the length of the next one cannot be read
         Cut,       ///< the file ends inside the next one
     };
 
@@ -94,7 +94,7 @@ struct PacketBatch {
     std::vector<TrackEvent> events;
     std::vector<PacketExtras> extras;
     EventLists lists;       ///< of the events
-    std::size_t next = 0;   ///< where what follows begins
+    std::size_t next = 0;   ///< offset of what follows
     std::optional<End> end; ///< of the last batch
 
     void clear();
@@ -102,18 +102,19 @@ struct PacketBatch {
     void add(std::size_t offset, std::string_view body);
 };
 
-/// Takes the bytes of the packet at `next` and moves `next` behind it, or says why there is none; `next` then stays.
+/// Returns the bytes of the packet at `next` and moves `next` past it, or returns why there is none and leaves `next`
+/// unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// Decodes the packets of a trace file, batch by batch, until the file ends or its frame breaks; all packets before
-/// that place are good, and the last batch holds the place.
+/// Decodes the packets of a trace file, batch by batch, until the file ends or its framing breaks; all packets before
+/// that place are valid, and the last batch holds the place.
 class PacketDecoder {
 public:
-    /// `bytes` must outlive what is decoded.
+    /// `bytes` must outlive the decoded packets.
     explicit PacketDecoder(std::string_view bytes) : bytes_(bytes) {}
 
-    /// Replaces the content of `batch`. False if there are no more.
+    /// Replaces the content of `batch`. False at the end.
     [[nodiscard]] bool next(PacketBatch& batch);
 
 private:

@@ -52,8 +52,8 @@ Status PacketFile::append(std::string_view packets) {
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
             const int code = written < 0 ? errno : ENOSPC;
-            // Half a packet at the end would cost readers the last packet and a diagnostic; if taking it
-            // back fails too, they still read everything before it.
+            // Half a packet at the end would cost readers the last packet and a diagnostic; if truncating fails too,
+            // they still read everything before it.
             if (rest.size() != packets.size()) {
                 [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, length_);
             }

@@ -8,20 +8,21 @@
 
 namespace bubblescope::perfetto {
 
-/// How much room the segments of one trace may take.
+/// Limits on the size of one trace's segments.
 struct SegmentLimits {
-    std::int64_t segment_bytes = 0; ///< a segment of this size is full, and the next is begun; 0 = one segment for all
-    int segments = 0;               ///< how many are kept, the oldest are removed; 0 = all
+    std::int64_t segment_bytes = 0; ///< a segment of this size is full, and the next one begins; 0 = one segment for
+                                    ///< everything
+    int segments = 0;               ///< number of segments to keep, the oldest are removed; 0 = all
 };
 
-/// An append-only file that holds whole packets whenever nothing is being written: each batch goes to the
-/// kernel in one write, nothing is buffered here, and a batch that could only be written in part (disk
-/// full) is taken back. What was appended survives the death of the process.
+/// An append-only file that holds complete packets whenever nothing is being written: each batch goes to the kernel in
+/// one write, nothing is buffered here, and a batch that was only partly written (disk full) is truncated. Appended
+/// packets survive the death of the process.
 ///
 /// One thread at a time.
 class PacketFile {
 public:
-    /// Creates the file anew: one of this name is removed, so that who reads it sees that this is another. Error: Run,
+    /// Creates the file; an existing one is removed first, so that its readers notice the replacement. Error: Run,
     /// naming the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 
@@ -29,7 +30,7 @@ public:
     PacketFile& operator=(PacketFile&& other) noexcept;
     ~PacketFile();
 
-    /// `packets` must be whole packets. Error: Run, naming the file; the file then ends where it did.
+    /// `packets` must be complete packets. Error: Run, naming the file, whose length is then unchanged.
     [[nodiscard]] Status append(std::string_view packets);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -40,7 +41,7 @@ private:
 
     std::filesystem::path path_;
     int descriptor_ = -1;
-    std::int64_t length_ = 0; ///< bytes of whole batches
+    std::int64_t length_ = 0; ///< bytes of complete batches
 };
 
 } // namespace bubblescope::perfetto

@@ -29,8 +29,8 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// Unpacks the zlib data of one packet, which holds packets. Nothing if they are damaged, or unpack to more than
-/// 64 MB, which no writer puts into one packet.
+/// Decompresses the zlib data of one packet, which holds packets. Nothing if they are damaged or exceed 64 MB, which no
+/// writer puts into one packet.
 std::optional<std::string> inflatePackets(std::string_view packed) {
     constexpr std::size_t kLimit = std::size_t{64} << 20;
     constexpr std::size_t kPiece = std::size_t{256} << 10;
@@ -38,7 +38,7 @@ std::optional<std::string> inflatePackets(std::string_view packed) {
     const auto state = std::make_unique<inflate_state>();
     isal_inflate_init(state.get());
     state->crc_flag = ISAL_ZLIB;
-    // ISA-L takes input that it does not write to by a pointer to mutable bytes.
+    // ISA-L takes read-only input by a pointer to mutable bytes.
     state->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed.data()));
     state->avail_in = static_cast<std::uint32_t>(packed.size());
     std::string out;
@@ -50,12 +50,12 @@ std::optional<std::string> inflatePackets(std::string_view packed) {
         state->avail_out = static_cast<std::uint32_t>(kPiece);
         if (isal_inflate(state.get()) != ISAL_DECOMP_OK) return std::nullopt;
         out.resize(out.size() - state->avail_out);
-        if (out.size() == before && state->block_state != ISAL_BLOCK_FINISH) return std::nullopt; // cut off
+        if (out.size() == before && state->block_state != ISAL_BLOCK_FINISH) return std::nullopt; // truncated
     }
     return out;
 }
 
-/// A TrackEvent with the texts that its numbers stand for.
+/// A TrackEvent with its texts resolved.
 struct Event {
     StringId name = 0;
     StringId category = 0;
@@ -77,7 +77,7 @@ private:
     void tellEnd(PacketBatch::End end);
     void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
-    /// A packet's time on the trace's clock; false, and counted if something is lost, where that cannot be told.
+    /// Converts a packet's time to the trace's clock; false if it cannot, which is counted if something is lost.
     [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
     SequenceState& stateOf(std::uint32_t sequence);
     void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
@@ -104,18 +104,18 @@ private:
     ClockTable clocks_;
     RenderStages render_stages_;
     bool inside_packed_ = false;
-    std::size_t unpacked_bytes_ = 0; ///< of all packets that were packed
+    std::size_t unpacked_bytes_ = 0; ///< of all compressed packets
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
-    std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< packets of one come in runs
-    Event event_;                                                        ///< the one at hand; keeps its room
+    std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
+    Event event_;                                                        ///< the current one; keeps its memory
     std::vector<CounterPoint> counters_;
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
-    std::size_t offset_ = 0;                                    ///< of the packet at hand
+    std::size_t offset_ = 0;                                    ///< of the current packet
     std::int64_t packets_ = 0;
 };
 
-/// The packets of one batch; false if the job is to stop.
+/// Takes the packets of one batch; false if the job is stopped.
 bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     for (const Packet& next : batch.packets) {
         offset_ = next.offset;
@@ -172,7 +172,7 @@ Status Reader::read(LoadProgress& progress) {
     return {};
 }
 
-/// Packets that were packed into one; those hold no packed ones in turn.
+/// Takes packets that were compressed into one; those cannot contain compressed packets in turn.
 void Reader::packed(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
     if (!unpacked) return addBadPacket();
@@ -299,7 +299,7 @@ StringId Reader::known(StringId text) {
     return text;
 }
 
-/// An event of several categories has their names in one.
+/// The names of several categories are joined into one.
 void Reader::addCategory(Event& event, StringId category) {
     if (event.category != 0)
         category = builder_.intern(fmt::format("{},{}", builder_.text(event.category), builder_.text(category)));
@@ -326,7 +326,7 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, co
     return out;
 }
 
-/// What our own writer says of a process, see source_files.h.
+/// What our own writer states about a process, see source_files.h.
 void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args) {
     SourceFile source;
     for (const StoredArg& arg : args) {
@@ -337,7 +337,7 @@ void Reader::addSource(std::uint64_t process, const std::vector<StoredArg>& args
     sources_.emplace_back(process, source);
 }
 
-/// Recorded jobs have one file a process, and hosts have but the wall clock in common.
+/// Recorded jobs have one file per process, and hosts have only the wall clock in common.
 void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     for (const StoredArg& arg : args) {
         if (arg.type == StoredArg::Type::Int && builder_.text(arg.name) == kCaptureOffset)
@@ -347,7 +347,7 @@ void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
 
 void Reader::assignFiles() {
     if (sources_.empty()) return;
-    builder_.file(builder_.currentFile()).format = "perfetto"; // the others take it over
+    builder_.file(builder_.currentFile()).format = "perfetto"; // inherited by the other files
     std::map<std::int64_t, SourceFile> by_pid;
     for (const auto& [process, source] : sources_)
         by_pid.emplace(tracks_.pidOf(process), source);

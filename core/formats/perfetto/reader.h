@@ -10,11 +10,10 @@
 
 namespace bubblescope::perfetto {
 
-/// Reads the track events of a Perfetto trace into the builder's current file: slices, instants, counters,
-/// flows, args and the names of processes and threads. Packets of other kinds are counted in the log. A
-/// packet cut off by a crash ends the file with a diagnostic, a broken one inside it is left out and
-/// counted; slices still open at the end are left out and counted. `where` names the file.
-/// Errors: Input when there is not one whole packet, Cancelled.
+/// Reads the track events of a Perfetto trace into the builder's current file: slices, instants, counters, flows, args
+/// and the names of processes and threads. Packets of other kinds are counted in the log. A packet truncated by a crash
+/// ends the file with a diagnostic, a broken one inside it is omitted and counted, and so are slices still open at the
+/// end. `where` names the file. Errors: Input if there is no complete packet; Cancelled.
 [[nodiscard]] Status readPerfetto(std::string_view bytes, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log, LoadProgress& progress);
 

@@ -18,7 +18,7 @@ auto valueOr0(const Map& map, const Key& key) {
     return found == map.end() ? typename Map::mapped_type{} : found->second;
 }
 
-/// Field 1 of a message as text; 0 where there is none.
+/// Field 1 of a message as text; 0 if absent.
 StringId firstText(std::string_view message, TraceBuilder& builder) {
     FieldReader reader(message);
     StringId text = 0;

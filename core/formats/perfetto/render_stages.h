@@ -12,14 +12,13 @@
 
 namespace bubblescope::perfetto {
 
-/// The work of GPUs as Perfetto's own producers write it, not as track events: a slice of the category
-/// "gpu_render_stage" for each piece, a row for each hardware queue of each GPU. Throws protozero::exception on
-/// malformed input.
+/// GPU work as Perfetto's own producers write it, not as track events: a slice of the category "gpu_render_stage" for
+/// each piece, a row for each hardware queue of each GPU. Throws protozero::exception on malformed input.
 class RenderStages {
 public:
     explicit RenderStages(TraceBuilder& builder) : builder_(builder) {}
 
-    /// What a packet's sequence interned; names of queues and stages among it.
+    /// Takes a packet's interned data, which includes names of queues and stages.
     void addInterned(std::string_view message, std::uint32_t sequence);
     void clear(std::uint32_t sequence);
     void addEvent(std::string_view message, std::uint32_t sequence, TimeNs time, const SequenceState& state);
@@ -40,7 +39,7 @@ private:
     TraceBuilder& builder_;
     std::map<Iid, StringId> specifications_;
     std::map<Iid, std::int64_t> processes_; ///< of contexts
-    std::vector<StringId> queues_;          ///< by number, as they were written before they were interned
+    std::vector<StringId> queues_;          ///< by number, as written before they were interned
     std::vector<StringId> stages_;
     std::map<Queue, TrackId> tracks_;
 };

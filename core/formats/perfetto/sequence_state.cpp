@@ -71,7 +71,7 @@ namespace {
 
 namespace annotation = fields::annotation;
 
-// Deeper than any real value; a hostile file must not use up the stack.
+// Deeper than any real value; a hostile file must not exhaust the stack.
 constexpr int kDeepestArgs = 50;
 
 class Parser {

@@ -10,15 +10,15 @@
 
 namespace bubblescope::perfetto {
 
-/// What the packets of one sequence agreed on so far: texts by number and defaults. Throws
-/// protozero::exception on malformed input.
+/// The state of one packet sequence: interned texts by number and defaults. Throws protozero::exception on malformed
+/// input.
 class SequenceState {
 public:
-    /// Texts by number. Writers count from 1, so most lie in a plain list.
+    /// Texts by number. Writers count from 1, so most are in a plain list.
     class Table {
     public:
         void set(std::uint64_t iid, StringId text) {
-            if (iid > 2 * list_.size() + kRoom) { // a list up to there could be made to fill the memory
+            if (iid > 2 * list_.size() + kRoom) { // a hostile file could make a list up to there fill the memory
                 others_[iid] = text;
                 return;
             }
@@ -39,14 +39,14 @@ public:
     };
 
     void clear();
-    /// Since the last clear nothing was lost, so numbers may be looked up.
+    /// Nothing was lost since the last clear, so numbers may be looked up.
     [[nodiscard]] bool usable() const { return usable_; }
     void markLost() { usable_ = false; }
 
     void addInterned(std::string_view message, TraceBuilder& builder);
     void setDefaults(std::string_view message);
 
-    /// 0 for a number that was never given a text.
+    /// 0 for an unknown number.
     [[nodiscard]] StringId name(std::uint64_t iid) const { return names_.find(iid); }
     [[nodiscard]] StringId category(std::uint64_t iid) const { return categories_.find(iid); }
     [[nodiscard]] StringId argName(std::uint64_t iid) const { return arg_names_.find(iid); }
@@ -65,7 +65,7 @@ private:
     std::optional<std::uint32_t> default_clock_;
 };
 
-/// A DebugAnnotation as an arg. Lists and dictionaries become their JSON text, as nested args of JSON files are. `lost`
+/// A DebugAnnotation as an arg. Lists and dictionaries become their JSON text, like nested args of JSON files. `lost`
 /// is set if it refers to a text that the file does not hold. Throws protozero::exception on malformed input.
 [[nodiscard]] StoredArg parseAnnotation(std::string_view message, const SequenceState& state, TraceBuilder& builder,
                                         bool& lost);

@@ -8,7 +8,7 @@
 namespace bubblescope::perfetto {
 namespace {
 
-// Deeper than any real tree of tracks; a damaged file may hold a circle.
+// Deeper than any real tree of tracks; a damaged file may contain a cycle.
 constexpr int kDeepestParents = 64;
 
 } // namespace
@@ -112,7 +112,7 @@ void TrackTable::assignFiles(const std::map<std::int64_t, std::uint32_t>& file_o
 }
 
 void TrackTable::finish() {
-    // A process is named once, often on a descriptor that is not above the thread's.
+    // A process is named once, often on a descriptor that is not an ancestor of the thread's.
     std::unordered_map<std::int64_t, StringId> process_names;
     for (const auto& [uuid, descriptor] : descriptors_) {
         if (descriptor.pid && descriptor.process_name != 0) process_names[*descriptor.pid] = descriptor.process_name;

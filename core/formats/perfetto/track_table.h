@@ -11,31 +11,31 @@
 
 namespace bubblescope::perfetto {
 
-/// The tracks of one file by uuid. Descriptors may come after the events that use them, so names are put
-/// on the trace's tracks at the end.
+/// The tracks of one file by uuid. Descriptors may come after the events that use them, so the trace's tracks are named
+/// at the end.
 class TrackTable {
 public:
     explicit TrackTable(TraceBuilder& builder) : builder_(builder) {}
 
     /// Throws protozero::exception on malformed input.
     void addDescriptor(std::string_view message);
-    /// The trace's track for events of this uuid, made when first asked for.
+    /// The trace's track for events of this uuid, created on first use.
     [[nodiscard]] TrackId trackFor(std::uint64_t uuid);
 
     [[nodiscard]] StringId nameOf(std::uint64_t uuid) const;
     [[nodiscard]] std::int64_t pidOf(std::uint64_t uuid) const;
-    /// How a counter's values are to be read.
+    /// How to interpret a counter's values.
     struct CounterUnit {
-        bool adds_up = false; ///< each value is the change since the one before
+        bool adds_up = false; ///< each value is the change since the previous one
         std::int64_t multiplier = 1;
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
     [[nodiscard]] std::size_t descriptorCount() const { return descriptors_.size(); }
 
-    /// After finish(): gives tracks of these processes their files.
+    /// After finish(): assigns files to the tracks of these processes.
     void assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process);
 
-    /// Names the tracks after their descriptors and those above them.
+    /// Names the tracks after their descriptors and ancestors.
     void finish();
 
 private:
@@ -52,14 +52,14 @@ private:
     static void readCounter(std::string_view message, Descriptor& out);
     void readProcess(std::string_view message, Descriptor& out);
     void readThread(std::string_view message, Descriptor& out);
-    /// Calls `visit` for the descriptor and those above it until it returns true.
+    /// Calls `visit` for the descriptor and its ancestors until it returns true.
     template <class Visit>
     void climb(std::uint64_t uuid, const Visit& visit) const;
 
     TraceBuilder& builder_;
     std::unordered_map<std::uint64_t, Descriptor> descriptors_;
     std::unordered_map<std::uint64_t, TrackId> tracks_;
-    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< events of one come in runs
+    std::pair<std::uint64_t, TrackId> last_{0, kNoId}; ///< successive events often share a track
 };
 
 } // namespace bubblescope::perfetto

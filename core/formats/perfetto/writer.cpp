@@ -19,8 +19,8 @@
 namespace bubblescope::perfetto {
 namespace {
 
-/// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans
-/// must come in order of their starts.
+/// The lanes of one name below one rank. A span goes to the first lane that is free at its start; spans must come in
+/// order of their starts.
 class Lanes {
 public:
     struct Lane {
@@ -43,7 +43,7 @@ private:
     std::vector<Lane> lanes_;
 };
 
-/// Writes one rank: its process and the tracks below it, opened when first used.
+/// Writes one rank: its process and the tracks below it, created on first use.
 class RankWriter {
 public:
     RankWriter(Encoder& encoder, Rank rank) : encoder_(encoder), rank_(rank) {
@@ -81,7 +81,7 @@ private:
         return lanes_[std::string(name)].laneFor(start, end, [&](std::size_t index) {
             const std::uint64_t track = uuid(++tracks_);
             const std::string label = index == 0 ? std::string(name) : fmt::format("{} ({})", name, index + 1);
-            // Room between the ranks of siblings keeps a lane's extra rows below it.
+            // Gaps between the orders of siblings keep a lane's extra rows below it.
             encoder_.track(track, uuid(0), label, order * 1000 + static_cast<std::int32_t>(index));
             return track;
         });
@@ -226,7 +226,7 @@ private:
         encoder_.instant(process, trace_.origin(), kSourceCategory, "trace_file", args);
     }
 
-    // Ids of one file may mean other arrows in another.
+    // Ids of one file may denote other arrows in another.
     void collectFlows() {
         std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> ids;
         for (const FlowPoint& point : trace_.flowPoints()) {

@@ -12,18 +12,18 @@
 
 namespace bubblescope::perfetto {
 
-/// Writes steps as one Perfetto trace file, and checks on ranks of the first replica, spelled as timeline/trace_names.h
-/// says. Checks of one rank come by time and do not overlap. An existing file is replaced only when the new one is
-/// complete.
+/// Writes steps as one Perfetto trace file, and checks on ranks of the first replica, as specified in
+/// timeline/trace_names.h. Checks of one rank come by time and do not overlap. An existing file is replaced only when
+/// the new one is complete.
 [[nodiscard]] Status writeTimeline(const std::filesystem::path& file, const RunInfo& info,
                                    std::span<const StepTimeline> steps, std::span<const CheckRecord> checks = {});
 
-/// The category of instants that say which file a process came from. They are no part of the trace.
+/// The category of instants that state which file a process came from. They are not part of the trace.
 inline constexpr const char* kSourceCategory = "bubblescope.source";
 
-/// Writes all of a trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks below
-/// their processes. An arrow keeps the slices it touches, not the places within them; ends that touch no slice are
-/// counted in `log`. Errors: Input when the file cannot be written.
+/// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
+/// below their processes. An arrow keeps the slices it connects, not the places within them; ends that touch no slice
+/// are counted in `log`. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log);
 
 } // namespace bubblescope::perfetto

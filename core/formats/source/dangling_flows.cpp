@@ -7,8 +7,8 @@ namespace bubblescope {
 
 FlowEnds flowEnds(const Trace& trace, std::uint32_t first_file) {
     struct Arrow {
-        std::uint32_t file; ///< in which it was seen first
-        bool global;        ///< its ends may be in other files too
+        std::uint32_t file; ///< where it was seen first
+        bool global;        ///< it may have ends in other files
         TimeNs first;
         int ends; ///< that touch a slice
     };

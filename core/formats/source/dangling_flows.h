@@ -9,11 +9,11 @@
 
 namespace bubblescope {
 
-/// An arrow whose ends may lie in several files, as far as one part of a trace knows it.
+/// An arrow whose ends may lie in several files, as seen from one part of a trace.
 struct SharedArrow {
     std::uint64_t id = 0;
-    TimeNs first{0};        ///< its earliest end's time
-    std::uint32_t file = 0; ///< that end's, among those of the whole trace
+    TimeNs first{0};        ///< time of its earliest end
+    std::uint32_t file = 0; ///< file of that end, as an index into those of the whole trace
     int ends = 0;           ///< that touch a slice
 };
 
@@ -23,7 +23,7 @@ struct FlowEnds {
     std::vector<SharedArrow> shared;    ///< by id
 };
 
-/// `first_file`: the number of the part's first file in the whole trace. Linear in the ends of arrows.
+/// `first_file`: the index of the part's first file in the whole trace. Linear in the ends of arrows.
 [[nodiscard]] FlowEnds flowEnds(const Trace& trace, std::uint32_t first_file = 0);
 
 /// Counts, by file, the arrows that cannot be drawn because fewer than two of their ends touch a slice:

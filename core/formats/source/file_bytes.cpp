@@ -49,7 +49,7 @@ Result<FileBytes> readWhole(std::FILE* file, const std::string& where, LoadProgr
 
 #ifdef BUBBLESCOPE_MAPS_FILES
 
-/// Nothing where the file is no regular one or cannot be mapped: then it is to be read.
+/// Nothing if the file is not a regular one or cannot be mapped: then read it.
 std::optional<FileBytes> mapFile(std::FILE* file) {
     struct stat status {};
     const int descriptor = fileno(file);
@@ -107,7 +107,7 @@ Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog
     const auto packing = packingOf(bytes.text());
     if (!packing) return bytes;
 
-    constexpr double kUnpackingShare = 0.4; // of the time a packed file takes
+    constexpr double kUnpackingShare = 0.4; // fraction of the time of loading a compressed file
     progress.beginStage(kUnpackingShare);
     BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
     if (!unpacked.fault.empty()) {

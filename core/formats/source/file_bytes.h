@@ -11,18 +11,18 @@
 
 namespace bubblescope {
 
-/// The content of a file: mapped where the system can do that, unpacked where it was packed (gzip, zstd), read where it
-/// is a pipe. Immutable; safe from any thread. A file that is mapped must not be shortened while it is in use.
+/// The content of a file: mapped if possible, decompressed if it was compressed (gzip, zstd), read if it is a pipe.
+/// Immutable; thread-safe. Do not truncate a mapped file while it is in use.
 class FileBytes {
 public:
     FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool mapped = false)
         : owner_(std::move(owner)), text_(text), mapped_(mapped) {}
 
     [[nodiscard]] std::string_view text() const { return text_; }
-    /// What keeps text() alive.
+    /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// For who has read [begin, end) and will not soon do so again: a mapped file's pages there no longer count with
-    /// this process's memory, and come back from the system's cache when they are looked at.
+    /// Announces that [begin, end) will not be read again soon: those pages of a mapped file are removed from this
+    /// process's memory, and return from the system's cache on access.
     void release(std::size_t begin, std::size_t end) const;
 
 private:
@@ -31,12 +31,12 @@ private:
     bool mapped_;
 };
 
-/// Stands for standard input where a file's path is asked for.
+/// The path that denotes standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// Opens a file. Packed data that are cut off or damaged give what comes before that place, and a diagnostic
-/// ("truncated", "corrupt"). What is unpacked is bounded, so that a file made to fill the memory ends in an error.
-/// Errors: Input with the system's reason or the byte offset of the damage, Cancelled.
+/// Opens a file. Compressed data that is truncated or damaged gives what comes before that place, and a diagnostic
+/// ("truncated", "corrupt"). The decompressed size is bounded, so that a file made to fill the memory ends in an error.
+/// Errors: Input with the system's reason or the byte offset of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress);
 

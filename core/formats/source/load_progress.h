@@ -7,20 +7,21 @@
 
 namespace bubblescope {
 
-/// One file's share of a load, told to the job in bytes of the file on disk. A file passes through stages (unpacking,
-/// reading), each of which has a part of its bytes. Files may be loaded side by side, each with a progress of its own.
+/// Progress of one file in a load, reported to the job in bytes of the file on disk. A file passes through stages
+/// (decompression, reading), each of which accounts for a fraction of its bytes. Files may be loaded in parallel, each
+/// with its own progress.
 class LoadProgress {
 public:
     LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}
 
-    /// What follows ends when `share` (0 to 1) of the file's bytes are done.
+    /// The next stage ends when `share` (0 to 1) of the file's bytes are done.
     void beginStage(double share) {
         stage_begin_ = told_;
         stage_bytes_ = static_cast<std::uint64_t>(share * static_cast<double>(file_bytes_)) - stage_begin_;
         next_ = 0;
     }
 
-    /// Readers call this for every event; the job is asked and told every megabyte. False: stop.
+    /// Readers call this for every event; it reports progress and checks for a stop every megabyte. False: stop.
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;

@@ -18,18 +18,18 @@
 namespace bubblescope {
 namespace {
 
-// Text traces pack 12 to 40 times, tiny or very even ones more; deflate cannot exceed 1032.
+// Text traces compress 12 to 40 times, tiny or very uniform ones more; deflate cannot exceed 1032.
 constexpr std::size_t kSmallLimit = std::size_t{256} << 20;
 constexpr std::size_t kRatioLimit = 150;
 constexpr std::size_t kTotalLimit = std::size_t{16} << 30;
 
-// Unpacked at a time: a few milliseconds, after which the job is asked whether to stop.
+// Decompressed at a time: a few milliseconds, between which the job is checked for a stop.
 constexpr std::size_t kStep = std::size_t{2} << 20;
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
-/// Three quarters of the machine's memory, where it can be asked.
+/// Three quarters of the machine's memory, if it is known.
 std::size_t memoryLimit() {
 #ifdef _SC_PHYS_PAGES
     const long pages = sysconf(_SC_PHYS_PAGES);
@@ -39,7 +39,7 @@ std::size_t memoryLimit() {
     return kTotalLimit;
 }
 
-/// Unpacks a stream piece by piece. Where `packed` is used up, `done` tells whether that is a good end.
+/// Decompresses a stream piece by piece. When `packed` is used up, `done` is whether the stream may end there.
 class Unpacker {
 public:
     enum class Outcome { More, NeedsInput, Damaged, TooWide };
@@ -49,9 +49,9 @@ public:
     Unpacker& operator=(const Unpacker&) = delete;
     virtual ~Unpacker() = default;
 
-    /// Unpacks from packed[at..) into the room of `out`, at most kStep bytes.
+    /// Decompresses from packed[at..) into the room of `out`, at most kStep bytes.
     virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
-    /// The data may end here.
+    /// Whether the data may end here.
     [[nodiscard]] virtual bool atBorder() const = 0;
 };
 
@@ -63,14 +63,14 @@ public:
         if (state_->block_state == ISAL_BLOCK_FINISH) start();
         const std::size_t given = std::min(packed.size() - at, kMaxPiece);
         const std::size_t room = std::min(out.room(), kStep);
-        // ISA-L takes input that it does not write to by a pointer to mutable bytes.
+        // ISA-L takes read-only input by a pointer to mutable bytes.
         state_->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed.data() + at));
         state_->avail_in = static_cast<std::uint32_t>(given);
         state_->next_out = reinterpret_cast<std::uint8_t*>(out.end());
         state_->avail_out = static_cast<std::uint32_t>(room);
         const int result = isal_inflate(state_.get());
         const std::size_t produced = room - state_->avail_out;
-        // Where the input ends within a block's header, ISA-L counts one byte more than it was given.
+        // If the input ends within a block's header, ISA-L counts one byte more than it was given.
         const bool beyond = state_->avail_in > given;
         const std::size_t consumed = beyond ? given : given - state_->avail_in;
         out.grew(produced);
@@ -122,8 +122,8 @@ private:
     std::size_t rest_ = 1;
 };
 
-// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its
-// size: guesses, not promises.
+// The last four bytes of a gzip file are the size of its last member, modulo 2^32, and a zstd frame may state its size:
+// hints, not guarantees.
 std::size_t firstGuess(std::string_view packed, Packing packing) {
     std::size_t size = 0;
     if (packing == Packing::Gzip && packed.size() >= 18) {
@@ -167,7 +167,7 @@ Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::str
     std::size_t at = 0;
     bool border = false;
     while (at < packed.size() || !border) {
-        // Some writers pad the file with zeros behind the last member.
+        // Some writers pad the file with zeros after the last member.
         if (border && !packed.substr(at).starts_with(magicOf(packing))) break;
         if (!progress.reached(at, packed.size())) return cancelledError();
         if (out.bytes.room() == 0) {
@@ -196,7 +196,7 @@ Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::str
 
 namespace {
 
-constexpr std::size_t kPackedPiece = std::size_t{256} << 10; // of packed bytes
+constexpr std::size_t kPackedPiece = std::size_t{256} << 10; // of compressed bytes
 
 class GzipPacker final : public Packer {
 public:
@@ -220,7 +220,7 @@ private:
     static constexpr std::size_t kLongest = std::size_t{1} << 30; // ISA-L counts in 32 bits
 
     bool run(std::string_view bytes, bool last, std::string& out) {
-        // ISA-L takes input that it does not write to by a pointer to mutable bytes.
+        // ISA-L takes read-only input by a pointer to mutable bytes.
         stream_.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
         stream_.avail_in = static_cast<std::uint32_t>(bytes.size());
         stream_.end_of_stream = last ? 1 : 0;

@@ -14,9 +14,9 @@
 
 namespace bubblescope {
 
-/// Bytes that grow at the end. Unlike a string's, new room is not filled with zeros first, which for gigabytes that
-/// are about to be overwritten takes as long as unpacking them; and large ones grow without being copied where the
-/// system can move pages.
+/// A growing byte buffer. Unlike a string's, new room is not filled with zeros first, which for gigabytes about to be
+/// overwritten takes as long as decompressing them; and large buffers grow without copying where the system can move
+/// pages.
 class ByteBuffer {
 public:
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] char* end() { return bytes_.get() + size_; }
     [[nodiscard]] std::string_view text() const { return {bytes_.get(), size_}; }
 
-    /// Bytes that were written at end().
+    /// Declares bytes that were written at end().
     void grew(std::size_t count) { size_ += count; }
 
     void reserve(std::size_t capacity) {
@@ -48,40 +48,40 @@ private:
 
 enum class Packing { Gzip, Zstd };
 
-/// By the first bytes.
+/// Detected by the first bytes.
 [[nodiscard]] std::optional<Packing> packingOf(std::string_view bytes);
 
 struct Unpacked {
     ByteBuffer bytes;
-    /// Why the data end early, empty if they do not: what was unpacked until then is in `bytes`.
+    /// Why the data ends early, empty if it does not: `bytes` has what was decompressed until then.
     std::string fault;
-    bool cut_off = false;     ///< the fault is that data are missing at the end, not that they are damaged
-    std::size_t fault_at = 0; ///< offset in the packed bytes
+    bool cut_off = false;     ///< the fault is that data is missing at the end, not that it is damaged
+    std::size_t fault_at = 0; ///< offset in the compressed bytes
 };
 
-/// How much a file, or all that is packed within a file, of so many bytes may unpack to: 256 MiB or 150 times as much,
-/// whichever is more (text traces pack 12 to 40 times), but never more than 16 GiB or three quarters of the machine's
-/// memory.
+/// The limit on the decompressed size of a file, or of all compressed data within a file, of so many bytes: 256 MiB or
+/// 150 times as much, whichever is more (text traces compress 12 to 40 times), but never more than 16 GiB or three
+/// quarters of the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
-/// Unpacks all members (gzip) or frames (zstd) of a file; zeros behind the last are passed over. What is unpacked is
-/// bounded by unpackedLimit(); while it grows it takes up to twice that. Errors: Input for a file that unpacks to more,
+/// Decompresses all members (gzip) or frames (zstd) of a file; zeros after the last are skipped. The decompressed size
+/// is bounded by unpackedLimit(); while growing it takes up to twice that. Errors: Input for a file that exceeds it,
 /// and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 
-/// Packs bytes as they come. One thread at a time.
+/// Compresses a stream of bytes. One thread at a time.
 class Packer {
 public:
     virtual ~Packer() = default;
 
-    /// Appends to `out` what is packed so far. False if packing failed, for want of memory.
+    /// Appends the compressed bytes so far to `out`. False if compression failed, for lack of memory.
     [[nodiscard]] virtual bool add(std::string_view bytes, std::string& out) = 0;
     /// Appends the rest. Nothing may be added afterwards.
     [[nodiscard]] virtual bool finish(std::string& out) = 0;
 };
 
-/// What the ending of a file's name asks for: .gz or .zst.
+/// The compression that a file's extension requests: .gz or .zst.
 [[nodiscard]] std::optional<Packing> packingAskedFor(const std::filesystem::path& file);
 
 [[nodiscard]] std::unique_ptr<Packer> makePacker(Packing packing);

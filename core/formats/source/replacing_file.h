@@ -12,12 +12,12 @@
 
 namespace bubblescope {
 
-/// Writes beside the target and takes its place at the end, so that a failure never leaves half a file under the name
-/// people look for. Packs what it is given if the target's name ends in .gz or .zst. Gathers small pieces, so callers
-/// need not.
+/// Writes a temporary file beside the target and renames it at the end, so that a failure never leaves half a file
+/// under the target's name. Compresses if the target's name ends in .gz or .zst. Buffers small pieces, so callers need
+/// not.
 class ReplacingFile {
 public:
-    using value_type = char; ///< together with push_back, so that std::back_inserter() takes a file
+    using value_type = char; ///< with push_back, for std::back_inserter()
 
     explicit ReplacingFile(std::filesystem::path target);
     ~ReplacingFile();
@@ -32,7 +32,7 @@ public:
 
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
-    /// Puts the file in place. Errors: Input, when it or anything before it could not be written.
+    /// Moves the file into place. Errors: Input, if it or anything before could not be written.
     [[nodiscard]] Status commit();
 
 private:
@@ -43,7 +43,7 @@ private:
 
     std::filesystem::path target_;
     std::filesystem::path temporary_;
-    std::unique_ptr<Packer> packer_; ///< none: the bytes are written as they are
+    std::unique_ptr<Packer> packer_; ///< null: the bytes are not compressed
     std::string pending_;
     std::ofstream stream_;
     bool packing_failed_ = false;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 11> kActions{"F",      "B",      "I",      "W",      "UNSHARD",    "RESHARD",
                                                     "SEND_F", "RECV_F", "SEND_B", "RECV_B", "REDUCE_GRAD"};
 
-/// `<stage><action><micro-batch>`; of a pair, `(<cell>;<cell>)OVERLAP_F_B`, the first half.
+/// `<stage><action><micro-batch>`; for a pair, `(<cell>;<cell>)OVERLAP_F_B`, checks the first half.
 bool isAction(std::string_view cell) {
     constexpr std::string_view kDigits = "0123456789";
     if (cell.starts_with('(')) cell = cell.substr(1, cell.find(';') - 1);

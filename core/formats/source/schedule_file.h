@@ -7,10 +7,10 @@
 
 namespace bubblescope {
 
-/// A schedule in PyTorch's CSV form, told by the cells of its first line.
+/// Whether a text is a schedule in PyTorch's CSV form, by the cells of its first line.
 [[nodiscard]] bool looksLikeScheduleCsv(std::string_view text);
 
-/// Says of a schedule, which people give where a trace is wanted, what it is and what it is good for.
+/// For a schedule given where a trace is expected: what it is and which commands take it.
 [[nodiscard]] Error scheduleError(const std::string& where);
 
 } // namespace bubblescope

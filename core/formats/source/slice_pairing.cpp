@@ -38,7 +38,7 @@ bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const Lo
     builder_.expectSlices(begins_);
     Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}, {}};
     for (TrackId track = 0; track < tracks_.size(); ++track) {
-        tracks_[track].marks.moveTo(job.marks); // the slices need the room
+        tracks_[track].marks.moveTo(job.marks); // the slices need the memory
         if (!pair(track, job.marks, job)) return false;
     }
     if (!pairAsync(job)) return false;

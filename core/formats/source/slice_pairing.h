@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-/// A list that grows without moving what it holds: of lists of many millions, copies would be half the cost.
+/// A list that grows without moving its elements: for many millions of elements, copying would be half the cost.
 template <class T>
 class ChunkedList {
 public:
@@ -27,7 +27,7 @@ public:
         chunks_.back().push_back(item);
     }
 
-    /// Gives all items to `out`, in place of what it held, whose room is used again.
+    /// Moves all items to `out`, replacing its content and reusing its memory.
     void moveTo(std::vector<T>& out) {
         std::size_t size = 0;
         for (const std::vector<T>& chunk : chunks_)
@@ -48,7 +48,7 @@ private:
     std::vector<std::vector<T>> chunks_;
 };
 
-/// The begin or the end of a slice, from formats that write the two apart.
+/// The begin or the end of a slice, from formats that write the two separately.
 struct SliceMark {
     TrackId track = 0;
     bool is_end = false;
@@ -58,22 +58,21 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Turns begins and ends into slices once a file is read to its end: files need not be in order of time.
-/// An end closes the innermost open slice of its track. Slices that are still open at the end of the file
-/// are left out and counted: when they would have ended is not known, and a made-up end would look like a
-/// measured one.
+/// Turns begins and ends into slices after a file was read to its end: files need not be in order of time. An end
+/// closes the innermost open slice of its track. Slices that are still open at the end of the file are omitted and
+/// counted: their end is unknown, and a made-up one would look measured.
 class SlicePairing {
 public:
     explicit SlicePairing(TraceBuilder& builder) : builder_(builder) {}
 
     void add(const SliceMark& mark);
-    /// Begins and ends that meet by an id within their track, not by nesting in it.
+    /// Begins and ends that are paired by an id within their track, not by nesting in it.
     void addAsync(const SliceMark& mark, std::uint64_t id);
     /// An arrow touching the slice whose begin was added last.
     void addFlowToLast(std::uint64_t id) { flows_.push_back({marks_ - 1, id}); }
 
     /// Adds the slices to the builder, those of a track in order of time; `where` names the file in diagnostics. False
-    /// if the job is to stop.
+    /// if the job is stopped.
     [[nodiscard]] bool finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress);
 
 private:
@@ -104,7 +103,7 @@ private:
         std::vector<std::uint32_t> end_of; ///< by begin
     };
 
-    /// A track's marks, and for the sketch the outermost slice that is open if they come in order of time.
+    /// A track's marks and, for the sketch, the outermost open slice if they come in order of time.
     struct TrackMarks {
         ChunkedList<Mark> marks;
         std::int64_t depth = 0;

@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-/// Hands out the wanted number, or the next free one.
+/// Returns the wanted number, or the next free one.
 class FreeNumbers {
 public:
     std::int64_t take(std::int64_t wanted) {
@@ -20,7 +20,7 @@ public:
 
 private:
     std::set<std::int64_t> taken_;
-    std::int64_t next_ = 1'000'000; // above most process ids, so that a made-up number is seen to be one
+    std::int64_t next_ = 1'000'000; // above most process ids, so that a made-up number is recognisable
 };
 
 } // namespace

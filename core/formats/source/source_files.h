@@ -9,13 +9,13 @@
 #include <tuple>
 #include <vector>
 
-/// A trace of several files that is written as one says of each process which of them it came from, so that ranks, and
-/// ids that mean something within one file only, are told apart again. Counters stay with the first file.
+/// A trace of several files that is written as one states for each process which of them it came from, so that ranks,
+/// and ids that are valid within one file only, stay distinct. Counters stay with the first file.
 
 namespace bubblescope {
 
-/// Numbers for a trace's processes and threads that are different where the rows are: the files' own where they tell
-/// apart, others where two files, or a number and a text, share one. A row that was split off has its thread's.
+/// Distinct numbers for a trace's processes and threads: the files' own if they are distinct, others if two files, or a
+/// number and a text, share one. A row that was split off has its thread's number.
 class RowNumbers {
 public:
     explicit RowNumbers(const Trace& trace);
@@ -38,10 +38,10 @@ struct SourceFile {
     std::optional<std::int32_t> rank;
 };
 
-/// By the number that a process is written under. Empty where there is nothing to say: a single file without a rank.
+/// By the number that a process is written under. Empty if there is nothing to state: a single file without a rank.
 [[nodiscard]] std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows);
 
-/// The reverse: the builder's current file becomes the first of those named, the others are added with its path, format
+/// The inverse: the builder's current file becomes the first of those named, the others are added with its path, format
 /// and `offset`. Returns the file of each process.
 [[nodiscard]] std::map<std::int64_t, std::uint32_t> addSourceFiles(const std::map<std::int64_t, SourceFile>& sources,
                                                                    TimeNs offset, TraceBuilder& builder);

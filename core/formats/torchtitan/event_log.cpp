@@ -27,7 +27,7 @@ std::string textOf(const Arg* arg) {
     return text == nullptr ? std::string{} : *text;
 }
 
-/// Microseconds since 1970, whole or with decimals; a double of them is good to a quarter of one.
+/// Microseconds since 1970, whole or with decimals; as a double accurate to a quarter of one.
 std::optional<TimeNs> timeOf(const Arg* arg) {
     if (arg == nullptr) return std::nullopt;
     if (const auto* const whole = std::get_if<std::int64_t>(&arg->value))
@@ -42,7 +42,7 @@ public:
     Reader(const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
         : where_(where), builder_(builder), log_(log), category_(builder.intern("torchtitan")), pairing_(builder) {}
 
-    /// False for a line that is no event.
+    /// False for a line that is not an event.
     bool line(std::string_view text) {
         const std::vector<Arg> args = parseJsonArgs(text);
         const std::string type = textOf(find(args, "log_type_name"));
@@ -59,7 +59,7 @@ public:
         }
         const std::string name = type.substr(0, type.size() - (begins ? kStart.size() : kEnd.size()));
         const StringId id = builder_.intern(name);
-        // Things of different names need not nest; those of one name do.
+        // Events of different names need not nest; those of one name do.
         pairing_.addAsync({track, !begins, *time, id, category_, storedArgs(args)}, id);
         return true;
     }

@@ -10,12 +10,12 @@
 
 namespace bubblescope::torchtitan {
 
-/// torchtitan's structured log: one JSON object a line, with rank, log_type_name and time_us.
+/// Whether a text is torchtitan's structured log: one JSON object per line, with rank, log_type_name and time_us.
 [[nodiscard]] bool looksLikeEventLog(std::string_view text);
 
-/// Reads such a log into the builder's current file: what begins with NAME_start and ends with NAME_end is a slice
-/// NAME, everything else an instant; rank, step and the rest are args. One row for each source. Broken lines are
-/// counted. Errors: Input if no line is an event, Cancelled.
+/// Reads such a log into the builder's current file: NAME_start and NAME_end delimit a slice NAME, everything else is
+/// an instant; rank, step and other fields are args. One row per source. Broken lines are counted. Errors: Input if no
+/// line is an event; Cancelled.
 [[nodiscard]] Status readEventLog(std::string_view text, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log, LoadProgress& progress);
 

@@ -14,7 +14,7 @@ double seconds(TimeNs time) {
     return static_cast<double>(time.count()) * 1e-9;
 }
 
-/// As a label's value is written.
+/// Escapes a label's value.
 std::string escaped(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -6,8 +6,8 @@
 
 namespace bubblescope::live {
 
-/// The state of a live view as Prometheus reads it (text format 0.0.4): base units, counters named _total, and labels
-/// of which a run has few values.
+/// The state of a live view in Prometheus's text format 0.0.4: base units, counters named _total, and labels with few
+/// values per run.
 [[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
 } // namespace bubblescope::live

@@ -60,7 +60,7 @@ void MetricsEndpoint::take(Clock::time_point now) {
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
         connections_.push_back({std::move(socket), {}, {}, 0, now, false});
     }
-    // The oldest has had its time; the next call takes who waits.
+    // The oldest has had its time; the next call accepts those that wait.
     connections_.front().over = true;
 }
 

@@ -10,8 +10,7 @@
 
 namespace bubblescope::live {
 
-/// Serves one page of metrics over HTTP to whoever asks. Never waits: serve() does what can be done at once. One thread
-/// at a time.
+/// Serves one page of metrics over HTTP. Never blocks: serve() does what can be done at once. One thread at a time.
 class MetricsEndpoint {
 public:
     using Clock = std::chrono::steady_clock;
@@ -19,12 +18,12 @@ public:
     /// Error: Run, naming the address.
     [[nodiscard]] static Result<MetricsEndpoint> open(net::Address address);
 
-    /// Takes connections, reads requests, and answers those for "/metrics" (and "/") with what `page` returns.
+    /// Accepts connections, reads requests, and answers those for "/metrics" (and "/") with the result of `page`.
     void serve(const std::function<std::string()>& page, Clock::time_point now = Clock::now());
 
     /// Becomes readable when serve() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
-    [[nodiscard]] const net::Address& address() const { return address_; } ///< with the port that was taken
+    [[nodiscard]] const net::Address& address() const { return address_; } ///< with the actual port
 
 private:
     struct Connection {

@@ -17,9 +17,9 @@ namespace bubblescope {
 namespace {
 
 constexpr double kLeastGain = 0.005;
-/// Larger orders are not tried: there are hundreds to try.
+/// Larger orders are not tried: hundreds are simulated.
 constexpr std::size_t kMostOps = 400'000;
-/// Of the search for the best split of layers: a fraction of a second each.
+/// For the search for the best split of layers: a fraction of a second each.
 constexpr std::int64_t kPartitionEffort = 20'000'000;
 constexpr std::size_t kSplitsTried = 4;
 
@@ -43,7 +43,7 @@ public:
     Search(const MeanPipeline& pipeline, const ReplayModel& run, const ModelCut& cut, const AdviceOptions& options)
         : pipeline_(pipeline), run_(run), cut_(cut), options_(options) {}
 
-    /// The order that runs now.
+    /// The current order.
     Result<Candidate> asItRan() {
         BUBBLESCOPE_ASSIGN(auto candidate, attempt({}));
         if (!candidate) return usageError("the run's own order cannot be simulated");
@@ -81,7 +81,7 @@ public:
         return {};
     }
 
-    /// A step of half as many micro-batches, each op of the time that it has now, scales with that time.
+    /// A step of half as many micro-batches, each op taking as long as now, scales with that time.
     Result<std::optional<LargerMicrobatches>> larger(const Candidate& present) {
         if (run_.microbatches % 2 != 0) return std::optional<LargerMicrobatches>{};
         PipelineChange change;
@@ -95,7 +95,7 @@ public:
         return std::optional(std::move(result));
     }
 
-    /// The shortest first; of equals those that change least.
+    /// The shortest first; of equals those with the fewest changes.
     void sort() {
         const auto weight = [](const Candidate& c) {
             return std::tuple(c.wall, c.change.split, c.schedule.vpp, c.memory.activations);
@@ -113,7 +113,7 @@ private:
         return {};
     }
 
-    /// Nothing where the family does not take these sizes, or the budget does not.
+    /// Nothing if the family does not support these sizes, or the budget is exceeded.
     Result<std::optional<Candidate>> attempt(const PipelineChange& change) {
         auto made = pipeline_.schedule(change);
         if (!made.ok()) return std::optional<Candidate>{};
@@ -167,7 +167,7 @@ private:
         return std::ranges::find_if(found_, same)->schedule;
     }
 
-    /// The split of the layers with the shortest step, into `change`; false where there is none to choose.
+    /// Stores the split of the layers with the shortest step in `change`; false if there is no choice.
     bool bestLayers(const Schedule& schedule, PipelineChange& change) const {
         std::vector<Layer> layers;
         for (const OpTimes& times : pipeline_.layerTimes(change))
@@ -201,10 +201,10 @@ std::vector<std::string> textsOf(const PipelineChange& change) {
     return texts;
 }
 
-/// Those worth predicting: found ones in order of their time.
+/// Candidates worth predicting, in order of their time.
 std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const Candidate& present, std::size_t most) {
     std::vector<const Candidate*> kept;
-    // One flavor speaks for its family, at its chunks and micro-batches.
+    // One flavor represents its family, at its chunks and micro-batches.
     std::set<std::tuple<std::string, int, int, bool>> seen;
     const auto take = [&](std::size_t count, auto accepts) {
         for (const Candidate& c : found) {
@@ -235,7 +235,7 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
 
 Result<Advice> advise(const ReplayModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
                       double most_error) {
-    // Says so where the run cannot be replayed, before anything is tried.
+    // Reports a run that cannot be replayed before anything is tried.
     Scenario unchanged;
     unchanged.pipeline.vpp = run.vpp;
     BUBBLESCOPE_TRY(predict(run, order, unchanged, cut, most_error));

@@ -8,7 +8,7 @@
 
 namespace bubblescope::overlap {
 
-/// When a stream was busy.
+/// The busy intervals of a stream.
 class BusyTime {
 public:
     /// Intervals come in order of time and do not overlap.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Pass kBoth[] = {Pass::Backward, Pass::Forward};
 
-/// A compute op with the all-reduce right behind it, if there is one.
+/// A compute op with the all-reduce directly after it, if there is one.
 struct Step {
     const Operator* op = nullptr;
     const Operator* all_reduce = nullptr;
@@ -36,7 +36,7 @@ std::vector<Step> stepsOf(const Operators& ops) {
 struct Way {
     StreamState state;
     int cuts = 0;
-    std::uint32_t parent = 0; ///< among all ways kept
+    std::uint32_t parent = 0; ///< index among all kept ways
 };
 
 class Search {
@@ -126,7 +126,7 @@ private:
         return endOf(state);
     }
 
-    /// Adds the ways that continue those of `from` by step k of `pass`; the other pass has issued `other` steps.
+    /// Adds the ways that extend those of `from` by step k of `pass`; the other pass has issued `other` steps.
     void extend(const Node& from, Pass pass, std::size_t k, std::size_t other, std::vector<Way>& to) const {
         const Step& step = steps_[passIndex(pass)][k];
         const std::size_t mine = passIndex(pass);
@@ -148,7 +148,7 @@ private:
         }
     }
 
-    /// Drops the ways that another one makes needless, and gives the rest their place in the trail.
+    /// Drops dominated ways, and records the others in the trail.
     void keep(std::vector<Way>& ways, Pass pass) {
         const auto key = [](const Way& way) {
             return std::tuple(way.state.compute, way.state.reduced[0], way.state.reduced[1], way.cuts);

@@ -6,11 +6,11 @@
 
 namespace bubblescope::overlap {
 
-/// One pass alone, or the backward and then the forward, each in one piece. All-reduces stay as they are.
+/// One pass alone, or the backward and then the forward, each in one piece. All-reduces are unchanged.
 [[nodiscard]] Plan uncut(Operators ops, Pass pass);
 [[nodiscard]] Plan uncut(Operators backward, Operators forward);
 
-/// Both passes cut behind every all-reduce, the pieces in turn: B0 F0 B1 F1 … Every all-reduce on its own stream.
+/// Both passes cut after every all-reduce, the pieces in turn: B0 F0 B1 F1 … Every all-reduce on its own stream.
 [[nodiscard]] Plan cutAtEveryAllReduce(Operators backward, Operators forward);
 
 /// Why a cutting rule stopped before the backward's last all-reduce.
@@ -26,15 +26,15 @@ struct RuleCut {
     int stopped_at = 0; ///< the forward op that is too long
 };
 
-/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn it takes as many further forward
-/// ops as its cost table (Operator::assumed) says fit beside it, `budget`, but none behind a forward's all-reduce;
-/// if there is one at least, it cuts the backward behind its all-reduce and the forward behind these ops. The
-/// pieces are issued in turn. All-reduces at the end of a piece that another one follows run on their own stream,
-/// the others block the compute stream. It never gets past a forward op that exceeds the budget.
+/// The rule of PaddlePaddle's pass. For each all-reduce of the backward in turn it takes as many further forward ops as
+/// fit beside it, `budget`, according to its cost table (Operator::assumed), but none after a forward's all-reduce; if
+/// there is at least one, it cuts the backward after its all-reduce and the forward after these ops. The pieces are
+/// issued in turn. All-reduces at the end of a piece that is followed by another run on their own stream, the others
+/// block the compute stream. It never gets past a forward op that exceeds the budget.
 [[nodiscard]] RuleCut cutByBudget(Operators backward, Operators forward, TimeNs budget);
 
-/// The same rule, but each forward op that it would not get past is cut into slices that fit, if it can be.
-/// No other op is: slices cost time.
+/// The same rule, but each forward op that it would not get past is cut into slices that fit, if possible. No other op
+/// is: slices cost time.
 [[nodiscard]] RuleCut cutByBudgetSplitting(const Operators& backward, Operators forward, TimeNs budget, int most_slices,
                                            double slice_loss);
 

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kShape = R"(an operator is {"op":"matmul","time":"399us"}, and times have a unit)";
 
-/// One object of the document. Its members are read once each; what nobody asked for is an error at the end.
+/// One object of the document. Its members are read once each; unread members are an error at the end.
 class Members {
 public:
     Members(const Json& object, std::string where, std::string path)
@@ -77,7 +77,7 @@ public:
         return {};
     }
 
-    /// Nothing may be left: it is most likely misspelt.
+    /// Rejects unread members, which are probably misspelt.
     Status done() const {
         for (const auto& [key, value] : object_.items()) {
             if (std::ranges::find(known_, key) == known_.end())

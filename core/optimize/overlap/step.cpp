@@ -64,7 +64,7 @@ private:
         step_.makespan = std::max(step_.makespan, run.ends[passIndex(pass)]);
     }
 
-    /// When the inputs are there: the neighbour's result, and for a backward what its own forward left.
+    /// When the inputs are available: the neighbour's result, and for a backward the result of its own forward.
     [[nodiscard]] TimeNs arrival(OpIndex op) const {
         const Producers& needs = graph_.producers(op);
         TimeNs at{0};

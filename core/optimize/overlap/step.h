@@ -20,10 +20,10 @@ struct StepRun {
     int singles = 0;              ///< backwards in no pair, of all ranks
 };
 
-/// Runs a step operator by operator. A pass starts when its rank's compute stream gets to it and its input is there
-/// (the neighbour's pass ended, plus `comm`), and hands on its result when its last operator has ended, also from
-/// within a pair. The schedule has whole backwards and one chunk a rank; all stages are alike.
-/// Errors: Usage for other schedules and for steps of more than 50 million operators; Input for invalid orders.
+/// Runs a step operator by operator. A pass starts when its rank's compute stream reaches it and its input is available
+/// (the neighbour's pass ended, plus `comm`), and delivers its result when its last operator has ended, also from
+/// within a pair. The schedule has whole backwards and one chunk per rank; all stages are alike. Errors: Usage for
+/// other schedules and for steps of more than 50 million operators; Input for invalid orders.
 [[nodiscard]] Result<StepRun> simulateStep(const Schedule& schedule, const UnitPlans& plans, const StreamRules& rules,
                                            TimeNs comm);
 

@@ -42,7 +42,7 @@ std::string streamChart(const Plan& plan, const PlanRun& run, int width) {
     for (const Piece& piece : plan.pieces) {
         const std::string name =
             fmt::format("{}{}", piece.pass == Pass::Backward ? 'B' : 'F', pieces[passIndex(piece.pass)]++);
-        // Adjoining ops of a piece are drawn as one.
+        // Adjacent ops of a piece are drawn as one.
         TimeNs start{-1};
         TimeNs end{0};
         const auto flush = [&] {

@@ -26,7 +26,7 @@ void StreamState::issueAllReduce(Pass pass, TimeNs time, bool high_priority) {
     grantQueued(compute);
     queued_pass = static_cast<int>(pass);
     queued_time = time;
-    // Where an all-reduce follows another of its pass, it needs that one.
+    // An all-reduce that follows another of its pass needs that one.
     if (high_priority) grantQueued(std::max(compute, reduced[passIndex(pass)]));
 }
 
@@ -87,7 +87,7 @@ private:
         }
     }
 
-    /// Times the all-reduce that was issued last, once it has got the device.
+    /// Sets the times of the all-reduce that was issued last, once it has got the device.
     void closeQueued() {
         if (queued_ < 0 || state_.queued_pass >= 0) return;
         OpSpan& span = run_.spans[static_cast<std::size_t>(queued_)];

@@ -17,28 +17,28 @@ using PerPass = std::array<T, 2>;
     return static_cast<std::size_t>(pass);
 }
 
-/// The device's two streams at one moment of issuing work to them. The compute stream runs ops in the order in
-/// which they are issued; so does the all-reduce stream, whose work becomes ready in that order. An op starts
-/// when its stream is free and, where it waits for it, its pass's last all-reduce has ended; the other pass's
-/// all-reduces do not concern it. Compute and all-reduce do not slow each other down.
+/// The device's two streams while work is issued to them. The compute stream runs ops in the order in which they are
+/// issued; so does the all-reduce stream, whose work becomes ready in that order. An op starts when its stream is free
+/// and, if it waits for it, its pass's last all-reduce has ended; the other pass's all-reduces do not affect it.
+/// Compute and all-reduce do not slow each other down.
 struct StreamState {
     TimeNs compute{0};         ///< when the compute stream is free
     TimeNs link{0};            ///< when the all-reduce stream is free
     PerPass<TimeNs> reduced{}; ///< when each pass's last all-reduce has ended
-    int queued_pass = -1;      ///< pass of an all-reduce that still queues for the device (equal priority); -1 none
+    int queued_pass = -1;      ///< pass of an all-reduce that still waits for the device (equal priority); -1 none
     TimeNs queued_time{0};     ///< its duration
 
-    /// Runs a compute op; `from` is the earliest time at which its data is there. Returns its start.
+    /// Runs a compute op; `from` is the earliest time at which its data is available. Returns its start.
     TimeNs issueCompute(Pass pass, const Operator& op, TimeNs from);
     /// Runs an all-reduce on its own stream, or queues it.
     void issueAllReduce(Pass pass, TimeNs time, bool high_priority);
     /// Runs an all-reduce that blocks the compute stream. Returns its start.
     TimeNs issueBlocking(Pass pass, TimeNs time);
-    /// Nothing is launched before the queued all-reduce any more: it starts, at `from` at the earliest.
+    /// Nothing more is launched before the queued all-reduce: it starts, at `from` at the earliest.
     void grantQueued(TimeNs from);
 };
 
-/// A run of one pass's operators, [first, end), that is issued in one go.
+/// A run of one pass's operators, [first, end), issued together.
 struct Piece {
     Pass pass = Pass::Backward;
     int first = 0;
@@ -47,8 +47,8 @@ struct Piece {
     friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-/// The order in which two passes' operators (or only one's) are issued. Each pass's pieces cover its operators
-/// in order.
+/// The order in which two passes' operators (or only one's) are issued. Each pass's pieces cover its operators in
+/// order.
 struct Plan {
     PerPass<Operators> ops;
     std::vector<Piece> pieces;
@@ -63,7 +63,7 @@ struct OpSpan {
     TimeNs end{0};
 };
 
-/// What a plan's execution took. Spans are in the order of issue.
+/// The timing of a plan's execution. Spans are in the order of issue.
 struct PlanRun {
     std::vector<OpSpan> spans;
     PerPass<TimeNs> ends{}; ///< when each pass's last operator has ended
@@ -71,14 +71,14 @@ struct PlanRun {
     [[nodiscard]] TimeNs end() const { return std::max(ends[0], ends[1]); }
 };
 
-/// Runs a plan from `state` on, which afterwards is that at its end. `arrivals` are the times at which the
-/// passes' inputs are there. Linear in operators.
+/// Runs a plan from `state`, which is updated to its end. `arrivals` are the times at which the passes' inputs are
+/// available. Linear in operators.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules, StreamState& state,
                               const PerPass<TimeNs>& arrivals = {});
 /// On an idle device at time 0.
 [[nodiscard]] PlanRun runPlan(const Plan& plan, const StreamRules& rules);
 
-/// How long an all-reduce ran, and how much of that the compute stream was busy beside it.
+/// How long an all-reduce ran, and for how much of that the compute stream was busy beside it.
 struct ReduceSpan {
     Pass pass = Pass::Backward;
     int op = 0;
@@ -86,7 +86,7 @@ struct ReduceSpan {
     TimeNs hidden{0};
 };
 
-/// Of all all-reduces of a run, in the order of issue.
+/// For all all-reduces of a run, in the order of issue.
 [[nodiscard]] std::vector<ReduceSpan> hiddenShares(const Plan& plan, const PlanRun& run);
 
 } // namespace bubblescope::overlap

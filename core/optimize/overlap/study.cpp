@@ -29,7 +29,7 @@ TimeNs budgetOf(const OpCosts& costs) {
 /// Beyond this the search for one number of slices takes seconds.
 constexpr std::size_t kMaxStates = 8'000'000;
 
-/// Tries each number of slices, all long ops alike, and keeps what makes the shortest pair.
+/// Tries each number of slices, the same for all long ops, and keeps the one with the shortest pair.
 Plan searchWithSlices(const OpCosts& costs, const Operators& backward, const Operators& forward) {
     Plan best = searchCuts(backward, forward, costs.rules);
     TimeNs best_time = runPlan(best, costs.rules).end();
@@ -39,7 +39,7 @@ Plan searchWithSlices(const OpCosts& costs, const Operators& backward, const Ope
         const auto split = [&](const Operators& ops) {
             Operators out;
             for (const Operator& op : ops) {
-                // As many slices as tried, whatever they come down to.
+                // As many slices as tried, whatever their length.
                 const Operators one =
                     splitLongOps({op}, op.time > longest ? TimeNs{0} : op.time, slices, costs.slice_loss);
                 out.insert(out.end(), one.begin(), one.end());

@@ -15,7 +15,7 @@ enum class Cutting {
     BudgetSplit, ///< cutByBudgetSplitting()
     Every,       ///< at every all-reduce of both
     Search,      ///< searchCuts()
-    SearchSplit, ///< the same; ops longer than an all-reduce are split into the number of slices that gives most
+    SearchSplit, ///< the same; ops longer than an all-reduce are split into the best number of slices
 };
 
 /// One way to hide all-reduces, under the name that users give.
@@ -26,9 +26,9 @@ struct Variant {
     bool weight_grads = false; ///< all-reduce beside the weight's gradient too, in every backward
 };
 
-/// In the order in which people should see them.
+/// In display order.
 [[nodiscard]] std::span<const Variant> variants();
-/// Usage error that lists the names if there is none of that name.
+/// Usage error that lists the names if none matches.
 [[nodiscard]] Result<Variant> variantNamed(std::string_view name);
 
 /// A pair under one variant, and the passes outside pairs.
@@ -41,7 +41,7 @@ struct PairStudy {
     PerPass<TimeNs> all_reduce{};
     PerPass<TimeNs> hidden{};
     std::vector<ReduceSpan> reduces;
-    int slices = 0;               ///< by how many operators splitting lengthened a pair
+    int slices = 0;               ///< how much splitting lengthened a pair, in operators
     CutStop stop = CutStop::None; ///< of the budget rule
     int stopped_at = 0;           ///< forward op
 
@@ -51,11 +51,11 @@ struct PairStudy {
 
 [[nodiscard]] PairStudy studyPair(const OpCosts& costs, const Variant& variant);
 
-/// A backward's all-reduce in a pair, and why it is hidden as far as it is.
+/// A backward's all-reduce in a pair, and what determines how far it is hidden.
 struct Exposure {
     ReduceSpan span;
-    bool own_stream = false; ///< false: the rule did not cut here, it blocks the compute stream
-    TimeNs beside{0};        ///< compute of the other pass's piece that is issued right behind it
+    bool own_stream = false; ///< false: the rule did not cut here, so it blocks the compute stream
+    TimeNs beside{0};        ///< compute of the other pass's piece that is issued directly after it
 };
 
 [[nodiscard]] std::vector<Exposure> backwardExposures(const PairStudy& study);
@@ -63,10 +63,10 @@ struct Exposure {
 /// When a pair's first forward op starts.
 [[nodiscard]] TimeNs forwardStart(const PairStudy& study);
 
-/// Of a stage's backward, what gives the weights' gradients.
+/// The part of a stage's backward that computes the weights' gradients.
 [[nodiscard]] TimeNs weightGradTime(const OpCosts& costs);
 
-/// The time that a step would take if no all-reduce cost anything: 1F1B's.
+/// The time of a step in which no all-reduce takes time: 1F1B's.
 [[nodiscard]] TimeNs idealMakespan(const OpCosts& costs, int pp, int microbatches);
 
 } // namespace bubblescope::overlap

@@ -26,7 +26,7 @@ constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
 constexpr std::array<std::string_view, 7> kFields{"name",        "forward", "backward", "input_grad",
                                                   "weight_grad", "memory",  "count"};
 
-/// A layer's fields as text, whichever format they came in; times are digits with or without a unit.
+/// A layer's fields as text, from either format; times are digits with or without a unit.
 using Fields = std::map<std::string, std::string, std::less<>>;
 
 std::optional<double> nanosecondsIn(std::string_view unit) {
@@ -37,7 +37,7 @@ std::optional<double> nanosecondsIn(std::string_view unit) {
     return std::nullopt;
 }
 
-/// A time as measured: what is finer than a nanosecond is rounded.
+/// A measured time, rounded to nanoseconds.
 Result<TimeNs> timeOf(std::string_view text, std::string_view unit, const std::string& where, std::string_view field) {
     const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
     const std::string_view given = digits < text.size() ? text.substr(digits) : unit;
@@ -77,7 +77,7 @@ Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, s
     return static_cast<std::int64_t>(*value);
 }
 
-/// Units of the fields, where they stand beside them: by field, or for all under "".
+/// Units that are given beside the fields: by field, or for all under "".
 Status addLayer(const Fields& fields, const Fields& units, const std::string& where, std::vector<Layer>& layers) {
     const auto unitOf = [&](std::string_view field) -> std::string_view {
         const auto own = units.find(field);

@@ -11,24 +11,24 @@
 
 namespace bubblescope {
 
-/// One layer of a model: what its ops take, and what it holds on its rank.
+/// One layer of a model: the times of its ops, and the memory it takes on its rank.
 struct Layer {
     std::string name;
     OpTimes times;
-    std::int64_t memory = 0; ///< in a unit of the user's choice, the budget's
+    std::int64_t memory = 0; ///< in any unit, the same as the budget's
 };
 
 /// Reads the layers of a model, in order; an embedding and an output head are layers like the others.
 ///
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
-/// in the document's "unit" ("ms", "us", "ns", "s"). In place of "backward", or beside it, "input_grad" and
-/// "weight_grad"; optional "name", "memory" and "count", how many equal layers follow one another. Beside the list
-/// "embedding" and "head" may each be a layer before the first and behind the last.
+/// in the document's "unit" ("ms", "us", "ns", "s"). Instead of "backward", or beside it, "input_grad" and
+/// "weight_grad"; optional "name", "memory" and "count", the number of consecutive equal layers. Beside the list
+/// "embedding" and "head" may each be a layer before the first and after the last.
 ///
-/// CSV: a header line with these names, of which forward and backward (or both halves) are needed, then a line per
-/// layer. A unit may stand in the cell (1.5ms) or behind the column's name (forward_ms).
+/// CSV: a header line with these names, of which forward and backward (or both halves) are required, then a line per
+/// layer. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).
 ///
-/// Errors: Input, with the file and the layer or line, when something is missing, negative or without a unit.
+/// Errors: Input, with the file and the layer or line, if something is missing, negative or without a unit.
 [[nodiscard]] Result<std::vector<Layer>> readLayerTimes(const std::filesystem::path& file);
 [[nodiscard]] Result<std::vector<Layer>> layerTimesFromJson(std::string_view text, const std::string& where);
 [[nodiscard]] Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::string& where);

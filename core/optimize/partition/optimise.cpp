@@ -42,7 +42,8 @@ public:
         return true;
     }
 
-    /// Simulates a split, keeps it if it is the best that fits, and learns its longest path. The step's length.
+    /// Simulates a split, keeps it if it is the best that fits, and adds its longest path to the bounds. Returns the
+    /// step's length.
     std::int64_t tryOut(const Cuts& cuts, bool learn = true) {
         const std::int64_t length = evaluator_.length(sums_.stageTimes(cuts));
         ++simulations_;
@@ -55,7 +56,7 @@ public:
         return length;
     }
 
-    /// From a split, of whatever memory.
+    /// Starts from a split, whatever its memory.
     void run(const Cuts& start) {
         improve();
         playTwoSides(start);
@@ -107,8 +108,8 @@ private:
         raise(bounds_.bound(bounds_.rows() - 1));
     }
 
-    /// The best bound that a mean of paths gives, by letting two sides play: one answers with the split that is
-    /// best for the mean of all paths so far, the other with the longest path for the mean of all splits so far.
+    /// Finds the best bound from a mean of paths by fictitious play: one side answers with the split that is best for
+    /// the mean of all paths so far, the other with the longest path for the mean of all splits so far.
     void playTwoSides(const Cuts& start) {
         StepPath paths;
         paths.counts.resize(index(stages_));
@@ -137,7 +138,7 @@ private:
         }
     }
 
-    /// Where a rank has several chunks, whole layers count by rank: see rank_bounds.h.
+    /// If ranks have several chunks, whole layers are counted by rank: see RankBounds.
     void boundByRanks() {
         if (schedule_.vpp == 1 || RankBounds::steps(sums_.layers(), rank_of_) > budget_ / 2) return;
         RankBounds ranks(sums_, rank_of_, options_.comm.count());
@@ -161,7 +162,7 @@ private:
         raise(ranks.bound());
     }
 
-    /// False where some row says that these cuts cannot beat the best.
+    /// False if some row shows that these cuts cannot beat the best.
     [[nodiscard]] bool promising(const Cuts& cuts) const {
         for (std::size_t row = 0; row < bounds_.rows(); ++row) {
             std::int64_t sum = bounds_.fixed(row);
@@ -172,7 +173,7 @@ private:
         return true;
     }
 
-    /// Gives a layer of one stage to another, shifting those between. False where there is none to give.
+    /// Moves a layer from one stage to another, shifting those between. False if there is none to move.
     bool moveLayer(Cuts& cuts, int from, int to) const {
         if (from == to || cuts[index(from) + 1] - cuts[index(from)] < 2) return false;
         for (int k = std::min(from, to) + 1; k <= std::max(from, to); ++k)
@@ -180,7 +181,7 @@ private:
         return true;
     }
 
-    /// Moves single layers as long as that makes the step shorter.
+    /// Moves single layers as long as that shortens the step.
     void improve() {
         bool better = !best_cuts_.empty();
         while (better && budget_ > 0) {
@@ -197,7 +198,7 @@ private:
         }
     }
 
-    /// What the search knows of the stages before the one it is at.
+    /// The state of the search for the stages before the current one.
     struct Level {
         std::vector<std::int64_t> before; ///< by row: what they add
         std::vector<std::int64_t> held;   ///< by rank: memory
@@ -210,13 +211,13 @@ private:
         cuts_.back() = sums_.layers();
         reserve_ = budget_ / 2;
         if (bound_ < best_) descend(0);
-        exhaustive_ = budget_ > reserve_; // nothing left out that could be shorter
+        exhaustive_ = budget_ > reserve_; // nothing shorter was left out
         if (exhaustive_) bound_ = best_;
         reserve_ = 0;
     }
 
-    /// Where the search would take too long: splits near the best, at random but always alike. At first they may be
-    /// a little worse than the one before, in the end not.
+    /// For when the search would take too long: random but reproducible splits near the best. At first they may be a
+    /// little worse than the previous one, in the end not.
     void wander() {
         if (best_cuts_.empty()) return;
         std::minstd_rand random(1);
@@ -248,7 +249,7 @@ private:
         }
     }
 
-    /// The largest row's value for going on with `to` as the end of stage k; kNever where it is of no use.
+    /// The largest row's bound when `to` ends stage k; kNever if it is of no use.
     std::int64_t estimate(int k, int to) {
         const int from = cuts_[index(k)];
         budget_ -= static_cast<std::int64_t>(bounds_.rows());
@@ -287,7 +288,7 @@ private:
         std::ranges::sort(ways);
         for (const auto& [value, to] : ways) {
             extend(k);
-            if (estimate(k, to) == kNever) continue; // a better split or another path came up meanwhile
+            if (estimate(k, to) == kNever) continue; // a better split or another path was found meanwhile
             cuts_[index(k) + 1] = to;
             levels_[index(k) + 1].before.clear();
             if (options_.memory_per_rank) {
@@ -307,10 +308,10 @@ private:
     PathBounds bounds_;
     std::int64_t ops_;
     std::int64_t budget_;
-    std::int64_t reserve_ = 0; ///< of the budget, not for the exact search
+    std::int64_t reserve_ = 0; ///< part of the budget that the exact search leaves
     std::vector<std::int64_t> memory_;
     std::vector<std::size_t> rank_of_;
-    std::int64_t best_ = 0; ///< a step to beat, of best_cuts_ if there are any
+    std::int64_t best_ = 0; ///< the step to beat, of best_cuts_ if there are any
     Cuts best_cuts_;
     std::int64_t bound_ = 0;
     bool exhaustive_ = false;
@@ -333,7 +334,7 @@ Partition partitionOf(const Cuts& cuts) {
     return partition;
 }
 
-/// The rules that need no times: even, and a little less on the outer stages.
+/// The rules that need no times: even, and slightly fewer layers on the outer stages.
 std::vector<std::pair<std::string, Partition>> plainRules(int layers, int stages) {
     std::vector<std::pair<std::string, Partition>> rules;
     for (const auto& [first, last] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0), std::pair(1, 1)}) {

@@ -8,13 +8,13 @@
 
 namespace bubblescope {
 
-/// The time of what no split can have; two of them can be added.
+/// The time of an impossible split; two of them can be added.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Where stages end: stage k holds the layers [cuts[k], cuts[k+1]); one more entry than stages.
 using Cuts = std::vector<int>;
 
-/// Sums of layer times, for the time of any run of layers in a moment.
+/// Prefix sums of layer times: the time of any run of layers in O(1).
 class LayerSums {
 public:
     explicit LayerSums(const std::vector<StageDurations>& layers);
@@ -27,30 +27,30 @@ private:
     std::vector<StageDurations> sums_;
 };
 
-/// Lower bounds on the step of any split. Every path through the step's ops is, as a function of the split, a sum
-/// over stages of so many times the stage's layers; the step is the longest of all paths. So any path that was
-/// ever the longest bounds every other split, and for one path (or a mean of several) the split that makes
-/// it shortest comes from dynamic programming over (stage, first layer): linear in stages times layers.
+/// Lower bounds on the step of any split. Every path through the step's ops is, as a function of the split, a sum over
+/// stages of constants times the stage's layers; the step is the longest of all paths. So any path that was once the
+/// longest bounds every other split, and for one path (or a mean of several) the split that makes it shortest is found
+/// by dynamic programming over (stage, first layer): linear in stages times layers.
 ///
-/// Two bounds come of it. `rest`: with the stages before fixed, the path through them as it is and through the
+/// This gives two bounds. `rest`: with the stages before fixed, the path through them as they are and through the
 /// others at best. `worstStage`: for each stage and each run of layers it may hold, the longest path with everything
-/// else at best; then the split whose worst stage is best. The second knows that layers are whole, which
-/// the first, over a mean of paths, does not.
+/// else at best; then the split whose worst stage is best. The second uses that layers are whole, which the first, over
+/// a mean of paths, does not.
 class PathBounds {
 public:
     /// Room for `most_rows`; the tables take 24 bytes for each stage, layer and row.
     PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t most_rows);
 
-    /// `count` paths added up; their mean is the bound. Nothing happens when there is no room left.
+    /// `count` paths summed; their mean is the bound. Does nothing if there is no room left.
     void add(const StepPath& path, std::int64_t count = 1);
     [[nodiscard]] std::size_t rows() const { return rows_; }
     [[nodiscard]] std::size_t room() const { return most_rows_ - rows_; }
 
-    /// What a stage's layers [from, to) add to a row.
+    /// The contribution of a stage's layers [from, to) to a row.
     [[nodiscard]] std::int64_t stagePart(std::size_t row, int stage, int from, int to) const {
         return part_[at(stage, to) * most_rows_ + row] - part_[at(stage, from) * most_rows_ + row];
     }
-    /// The least that the stages from `stage` on add when they hold the layers from `from` on.
+    /// The least contribution of the stages from `stage` on when they hold the layers from `from` on.
     [[nodiscard]] std::int64_t rest(std::size_t row, int stage, int from) const {
         return rest_[at(stage, from) * most_rows_ + row];
     }
@@ -60,10 +60,10 @@ public:
     /// The best worst stage of the stages from `stage` on, holding the layers from `from` on; a bound on the step.
     [[nodiscard]] std::int64_t worstStage(int stage, int from) const { return worst_[at(stage, from)]; }
     [[nodiscard]] std::int64_t worstStage(int stage, int from, int to) const;
-    /// Brings worstStage() up to date with all rows.
+    /// Updates worstStage() for all rows.
     void updateWorstStages();
 
-    /// Bound on the whole step by one row, and the split that has it.
+    /// The bound on the whole step by one row, and the split that attains it.
     [[nodiscard]] std::int64_t bound(std::size_t row) const;
     [[nodiscard]] Cuts bestSplit(std::size_t row) const;
     [[nodiscard]] Cuts bestWorstStageSplit() const;
@@ -87,7 +87,7 @@ private:
     std::size_t rows_in_worst_ = 0;
     std::vector<std::int64_t> part_;   ///< (stage, layer) x row: the row's sum up to the layer, at the stage's counts
     std::vector<std::int64_t> rest_;   ///< (stage, layer) x row
-    std::vector<std::int64_t> before_; ///< (stage, layer) x row: the least that the stages before add
+    std::vector<std::int64_t> before_; ///< (stage, layer) x row: the least contribution of the stages before
     std::vector<std::int64_t> fixed_;
     std::vector<std::int64_t> counts_;
     std::vector<std::int64_t> runs_;  ///< (stage, from, to): longest path with this run at the stage

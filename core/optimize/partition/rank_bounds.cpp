@@ -28,7 +28,7 @@ void RankBounds::add(const StepPath& path, std::size_t rank) {
         const StageDurations& sum = sums_.upTo(upto);
         return counts[0] * sum[0] + counts[1] * sum[1] + counts[2] * sum[2];
     };
-    // By first layer and the rank's layers from there on: the least that the stages from `k` on add.
+    // By first layer and the rank's layers from there on: the least contribution of the stages from `k` on.
     std::vector<std::int64_t> after((static_cast<std::size_t>(layers) + 1) * width, kNever);
     std::vector<std::int64_t> now(after.size());
     const auto cell = [width](int layer, std::size_t held) { return static_cast<std::size_t>(layer) * width + held; };
@@ -68,7 +68,7 @@ void RankBounds::add(const StepPath& path, std::size_t rank) {
 }
 
 std::int64_t RankBounds::bound() const {
-    // Lengths at which some rank may hold one layer more; the first at which all layers have a place.
+    // Lengths at which some rank may hold one layer more; the first at which all layers fit.
     std::vector<std::int64_t> lengths;
     for (const auto& least : least_)
         lengths.insert(lengths.end(), least.begin(), least.end());

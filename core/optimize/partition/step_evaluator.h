@@ -16,14 +16,14 @@ using StageDurations = std::array<std::int64_t, 3>;
 /// How often each of a stage's times lies on a path through the step.
 struct StepPath {
     std::vector<StageDurations> counts; ///< by stage
-    std::int64_t transfers = 0;         ///< between ranks, each of the latency
+    std::int64_t transfers = 0;         ///< between ranks, each taking the latency
 };
 
 /// The length of one schedule's step for many different stage times. The same rule as simulate() with asynchronous
-/// sends, with nothing kept but the ends. Not for several threads at once.
+/// sends, keeping only the ends. One thread at a time.
 class StepEvaluator {
 public:
-    /// Error: Input, as of completeGraph(), where the schedule is invalid.
+    /// Error: Input, as for completeGraph(), if the schedule is invalid.
     static Result<StepEvaluator> make(const Schedule& schedule, std::int64_t comm_ns);
 
     [[nodiscard]] std::size_t stages() const { return stages_; }
@@ -31,11 +31,11 @@ public:
 
     /// Last end of all ops. Linear in ops.
     std::int64_t length(const std::vector<StageDurations>& times);
-    /// A path that made the last length(): the sum of its times and transfers is that length.
+    /// A path that determined the last length(): the sum of its times and transfers is that length.
     [[nodiscard]] StepPath longestPath() const;
 
 private:
-    /// What a unit's duration consists of: `counts` times its stage's F, I and W; a pair has two halves.
+    /// The parts of a unit's duration: `counts` times its stage's F, I and W; a pair has two halves.
     struct Work {
         std::array<std::int32_t, 2> stage{};
         std::array<std::array<std::uint8_t, 3>, 2> counts{};
@@ -46,7 +46,7 @@ private:
     TimeNs comm_{0};
     TaskGraph units_;
     std::vector<Work> work_;            ///< per unit
-    std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 where a transfer brings the input, else 0
+    std::vector<std::uint8_t> crosses_; ///< per edge of `units_`: 1 if a transfer brings the input, else 0
     TaskTimes ends_;                    ///< of the last length()
 };
 

@@ -116,8 +116,8 @@ private:
     std::vector<Op> ops_;
     std::array<int, 2> forwards_{};
     std::array<int, 2> backwards_{};
-    std::vector<Kept> kept_; ///< weight gradients owed, oldest first
-    std::size_t done_ = 0;   ///< of those
+    std::vector<Kept> kept_; ///< deferred weight gradients, oldest first
+    std::size_t done_ = 0;   ///< number of those done
 };
 
 Status checkTwoChunks(const ScheduleSpec& spec) {

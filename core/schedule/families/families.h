@@ -23,7 +23,7 @@ namespace bubblescope {
             .ranks = {}};
 }
 
-/// Rejects more than one chunk a rank; `hint` names the alternative. Errors: Usage.
+/// Rejects more than one chunk per rank; `hint` names the alternative. Errors: Usage.
 [[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string hint) {
     if (spec.vpp == 1) return {};
     return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp), std::move(hint));
@@ -46,7 +46,7 @@ template <class Forward, class Backward>
     return ops;
 }
 
-// Listed by the registry in the order in which users see them.
+// Listed by the registry in display order.
 [[nodiscard]] ScheduleFamily fThenBFamily();
 [[nodiscard]] ScheduleFamily oneFOneBFamily();
 [[nodiscard]] ScheduleFamily eager1F1BFamily();
@@ -76,7 +76,7 @@ template <class Forward, class Backward>
 [[nodiscard]] Status checkInterleavedOverlap(int p, int m, int v);
 [[nodiscard]] Status checkDualPipeV(int p, int m);
 [[nodiscard]] Status checkDualPipe(int p, int m);
-/// Of Chimera and BitPipe, whose `name` the error gives.
+/// Of Chimera and BitPipe; `name` is used in the error.
 [[nodiscard]] Status checkChimera(std::string_view name, int p, int m);
 
 /// The flavors of interleaved 1F1B whose backwards are split: "sail-sg" and "paddle-static-split".

@@ -1,7 +1,7 @@
-// Hanayo's waves (Liu et al. 2023): V placement with v = 2W chunks a rank, so that a micro-batch runs down and up the
-// ranks W times and its gradient as often back. The order is the greedy one on a clock that ticks once an op: a rank
-// that is free takes a backward if one is ready, else a forward, in both the oldest micro-batch first. The authors have
-// not published a program to compare it with.
+// Hanayo's waves (Liu et al. 2023): V placement with v = 2W chunks per rank, so that a micro-batch runs down and up the
+// ranks W times and its gradient as often back. The order is the greedy one on a clock that ticks once per op: a free
+// rank takes a backward if one is ready, else a forward, in both cases the oldest micro-batch first. The authors have
+// not published a program to compare with.
 
 #include "core/schedule/families/families.h"
 
@@ -21,7 +21,7 @@ struct WaveStep {
     bool forward;
     int microbatch;
     int step;
-    /// What comes first is taken first.
+    /// Smaller steps run first.
     friend auto operator<=>(const WaveStep&, const WaveStep&) = default;
 };
 

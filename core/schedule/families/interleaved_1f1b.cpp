@@ -52,7 +52,7 @@ struct Grouping {
     bool forwards_first = false;
 };
 
-/// Groups of `size`, what is left over last.
+/// Groups of `size`, the remainder last.
 std::vector<int> groupsOf(int size, int m) {
     std::vector<int> sizes(static_cast<std::size_t>(m / size), size);
     if (m % size != 0) sizes.push_back(m % size);
@@ -159,7 +159,7 @@ std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     return ops;
 }
 
-/// Backwards so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
+/// Backwards ordered so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
 /// chunk with that chunk's next backward; the others keep their order and fill the turns between.
 std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
     const auto of_last = [v](const Op& op) { return op.chunk.value == v - 1; };
@@ -194,7 +194,7 @@ Turns turnsOf(int m, int v, int group, int distance) {
     return turns;
 }
 
-/// Least number of turns between a micro-batch's chunks.
+/// Minimum number of turns between a micro-batch's chunks.
 int leastDistance(const ScheduleSpec& spec) {
     const OpTimes& t = spec.times;
     int least = (spec.pp + 1) / 2;

@@ -57,7 +57,7 @@ Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
         return usageError(fmt::format("{} is not a number of sequence slices", k),
                           fmt::format("give 1 to {}", kMaxSequenceSlices));
     }
-    constexpr int kMaxUnits = 100'000'000; // as many as any schedule's ops on all ranks may be
+    constexpr int kMaxUnits = 100'000'000; // upper limit of any schedule's ops on all ranks
     if (spec.microbatches > kMaxUnits / k / spec.pp)
         return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
     const auto forward = [&](int unit) { return Op{OpKind::Forward, Microbatch{unit / k}, Chunk{0}, unit % k}; };

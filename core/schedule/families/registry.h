@@ -19,7 +19,7 @@ struct ScheduleSpec {
     int microbatches = 1;
     int vpp = 1;
     int group_size = 0;      ///< micro-batches that pass a chunk together; 0 = the family's default
-    int memory_limit = 0;    ///< most activations a rank may hold, in forward ops of one chunk; 0 = the default
+    int memory_limit = 0;    ///< maximum activations per rank, in forward ops of one chunk; 0 = the default
     int sequence_slices = 1; ///< slices of a micro-batch's sequence, for families that split it
     /// For families whose order depends on times. The halves of the backward are equal unless given.
     OpTimes times{.forward = TimeNs{1'000'000},
@@ -33,17 +33,17 @@ struct ScheduleSpec {
     TimeNs loss{0}; ///< added to the last stage's forward and to either half of its backward
 };
 
-/// A family of schedules: its names, its limits and how its orders are made. Theory keeps what it knows of their
-/// bubbles beside it (core/theory/forms/family_theory.h).
+/// A family of schedules: its names, its limits and the generator of its orders. Closed forms of its bubbles are kept
+/// separately (core/theory/forms/family_theory.h).
 struct ScheduleFamily {
     std::string_view name;
     std::string_view title; ///< for people: "1F1B (PipeDream-Flush)"
     std::vector<std::string_view> aliases = {};
-    std::vector<std::string_view> flavors = {}; ///< first = default; empty where there is only one order
+    std::vector<std::string_view> flavors = {}; ///< first = default; empty if there is only one order
     Placement placement = Placement::Loop;
     std::string_view limits; ///< on p, m and v, in words
-    /// Makes the order. `spec` has positive sizes and a flavor of this family; errors (Usage) name the limit on p, m or
-    /// v that it breaks.
+    /// Generates the order. `spec` has positive sizes and a flavor of this family. Errors: Usage, naming the limit on
+    /// p, m or v that the spec breaks.
     Result<Schedule> (*generate)(const ScheduleSpec& spec) = nullptr;
 };
 

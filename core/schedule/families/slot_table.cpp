@@ -100,7 +100,7 @@ void SlotTable::next(Memory& memory, Pass pass) const {
     }
 }
 
-/// Updates a row's memory after its slots from `from` to `until` have changed. Stops with false where it exceeds the
+/// Updates a row's memory after its slots from `from` to `until` have changed. Returns false early if it exceeds the
 /// limit.
 bool SlotTable::fits(Row& row, int from, int until) {
     Memory memory = from > 0 ? row.memory[static_cast<std::size_t>(from) - 1] : Memory{};

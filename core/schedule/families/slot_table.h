@@ -30,7 +30,7 @@ enum class Pass : std::uint8_t { Forward0, Forward1, InputGrad1, InputGrad0, Wei
     return pass == Pass::Forward0 || pass == Pass::InputGrad1;
 }
 
-/// Of a forward or input gradient.
+/// Chunk of a forward or input gradient.
 [[nodiscard]] constexpr int chunkOf(Pass pass) {
     return pass == Pass::Forward1 || pass == Pass::InputGrad1 ? 1 : 0;
 }
@@ -44,10 +44,10 @@ public:
     /// modulo six, and they follow the V: a pass comes after its inputs.
     using Block = std::array<int, 4>;
 
-    /// `gradient_slots`: 1, or 2 where the slot after an input gradient is its weight gradient's.
+    /// `gradient_slots`: 1, or 2 if the slot after an input gradient belongs to its weight gradient.
     SlotTable(const std::vector<Block>& blocks, int microbatches, int gradient_slots = 1);
 
-    /// Gives each weight gradient the first empty slot after its input gradient; what is left goes to the end.
+    /// Gives each weight gradient the first empty slot after its input gradient; the rest goes to the end.
     void addWeightGrads();
     void removeWeightGrads();
 
@@ -81,8 +81,8 @@ private:
         std::vector<Pass> slots;
         std::array<std::vector<int>, 4> at; ///< slot by pass and micro-batch
         std::vector<Memory> memory;         ///< after each slot; only while moving up
-        std::array<int, 5> seen{};          ///< passes met in a sweep, by kind
-        int last_weight = -1;               ///< slot of the last weight gradient met
+        std::array<int, 5> seen{};          ///< passes encountered in a sweep, by kind
+        int last_weight = -1;               ///< slot of the last weight gradient encountered
         int grads_before = 0;               ///< input gradients up to last_weight
     };
 
@@ -98,7 +98,7 @@ private:
     int microbatches_;
     int gradient_slots_;
     bool weights_placed_;
-    int limit_ = 0; ///< most activations a rank may hold
+    int limit_ = 0; ///< maximum activations per rank
     std::vector<Row> rows_;
 };
 

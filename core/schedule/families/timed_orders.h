@@ -12,10 +12,10 @@
 
 namespace bubblescope {
 
-// Orders that are made for given times and a given memory; each is defined in the file of its name.
+// Orders generated for given times and a given memory; each is defined in the file of its name.
 
-/// The zero-bubble order for a spec's sizes and times, one chunk a rank. A rank holds at most
-/// `memory_limit`, in the unit of the spec's sizes; it must hold one forward. Linear in p·m.
+/// The zero-bubble order for a spec's sizes and times, one chunk per rank. A rank holds at most `memory_limit`, in the
+/// unit of the spec's sizes; it must hold one forward. O(p·m).
 [[nodiscard]] std::vector<std::vector<Op>> zbAutoOrder(const ScheduleSpec& spec, std::int64_t memory_limit);
 
 /// The inputs of the greedy ZB-V order.
@@ -26,12 +26,11 @@ struct ZbVGreedyInput {
     TimeNs input_grad{0};
     TimeNs weight_grad{0};
     TimeNs comm{0};
-    std::int64_t memory_limit = 0; ///< most that a rank may hold, in the unit of `sizes`
+    std::int64_t memory_limit = 0; ///< maximum per rank, in the unit of `sizes`
     ActivationSizes sizes;
 };
 
-/// The best order that greedy filling finds; nothing where the warm-up does not fit into the memory.
-/// Linear in p·m.
+/// The best order that greedy filling finds; nothing if the warm-up does not fit into the memory. O(p·m).
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput& input);
 
 /// The inputs of Paddle's order of ZB-V.
@@ -44,10 +43,10 @@ struct ZbVPaddleInput {
     TimeNs comm{0};
     ActivationSizes sizes = {};
     std::int64_t input_grad_peak = 0; ///< what an input gradient needs while it runs, in the unit of `sizes`
-    std::int64_t memory_limit = std::numeric_limits<std::int64_t>::max(); ///< most a rank may hold, in that unit
+    std::int64_t memory_limit = std::numeric_limits<std::int64_t>::max(); ///< maximum per rank, in that unit
 };
 
-/// Of all ways to fill, the order that ends first; nothing where one of them does not fit into the memory.
+/// Of all ways to fill, the order that ends first; nothing if one of them does not fit into the memory.
 [[nodiscard]] std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput& input);
 
 } // namespace bubblescope

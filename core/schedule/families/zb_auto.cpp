@@ -86,7 +86,7 @@ private:
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
 
-    /// When a rank's next forward or gradient could start for its input; none where it needs no other rank's.
+    /// When the input of a rank's next forward or gradient arrives; nothing if it needs no other rank's.
     std::optional<Time> arrival(bool forward, int r) {
         const int from = forward ? r - 1 : r + 1;
         if (from < 0 || from >= p_) return std::nullopt;
@@ -121,7 +121,7 @@ private:
     /// those of the rank before it, which sends them.
     std::vector<int> warmupForwards() {
         std::vector<int> more(static_cast<std::size_t>(p_), 0);
-        Time gradient = rank(p_ - 1).now + i_; // end of the first gradient on the rank behind
+        Time gradient = rank(p_ - 1).now + i_; // end of the first gradient on the next rank
         for (int r = p_ - 2; r >= 0; --r) {
             const RankState& state = rank(r);
             int& count = more[static_cast<std::size_t>(r)];
@@ -192,7 +192,7 @@ private:
         put(false, r);
     }
 
-    /// Weight gradients into the gap before a rank's next forward or input gradient.
+    /// Puts weight gradients into the gap before a rank's next forward or input gradient.
     void fillGap(bool forward, int r) {
         const auto ready = arrival(forward, r);
         if (!ready) return;
@@ -211,7 +211,7 @@ private:
     Time w_;
     Time comm_;
     ActivationSizes sizes_;
-    std::int64_t limit_; ///< most that a rank may hold, in the unit of the sizes
+    std::int64_t limit_; ///< maximum per rank, in the unit of the sizes
     FillChoice choice_;
     std::vector<RankState> ranks_;
     std::vector<int> takes_; ///< 1 for ranks that take a forward in this round

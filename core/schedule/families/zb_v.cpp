@@ -23,8 +23,7 @@
 namespace bubblescope {
 namespace {
 
-/// A rank's list in the making: each kind and chunk goes through the micro-batches in order, those from m
-/// on are left out.
+/// A rank's list under construction: each kind and chunk takes the micro-batches in order; those from m on are omitted.
 class FixedRank {
 public:
     explicit FixedRank(int microbatches) : m_(microbatches) { ops_.reserve(6 * static_cast<std::size_t>(m_)); }

@@ -36,15 +36,15 @@ struct GreedyRun {
     Time worst = 0;            ///< the largest of them
 };
 
-/// When passes ended, for the neighbour that waits for them, a row for each pass and rank. Only as many
-/// micro-batches are kept as neighbours ever lie apart, so that all of it stays in the cache.
+/// When passes ended, for the neighbour that waits for them, a row for each pass and rank. Keeps only as many
+/// micro-batches as neighbours can be apart, so that everything stays in the cache.
 class EndTimes {
 public:
     explicit EndTimes(std::size_t rows) : times_(rows * window_) {}
 
     [[nodiscard]] Time at(std::size_t row, int microbatch) const { return times_[place(row, microbatch)]; }
 
-    /// `unread`: micro-batches before this one that the neighbour has not taken over.
+    /// `unread`: micro-batches before this one that the neighbour has not read.
     void set(std::size_t row, int microbatch, Time time, int unread) {
         while (unread >= static_cast<int>(window_))
             widen();
@@ -56,7 +56,7 @@ private:
         return row * window_ + (static_cast<std::size_t>(microbatch) & (window_ - 1));
     }
 
-    /// Every time goes to both places that it can have in a window twice as wide.
+    /// Copies every time to both places that it can have in a window twice as wide.
     void widen() {
         std::vector<Time> wide;
         wide.reserve(2 * times_.size());
@@ -79,7 +79,7 @@ public:
         : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
           comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), ends_(4 * static_cast<std::size_t>(p_)) {}
 
-    /// False when memory did not suffice, or when the run is no better than `before`.
+    /// False if memory did not suffice, or if the run is no better than `before`.
     bool play(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
         start(fill, before, out);
         fillDown();
@@ -103,7 +103,7 @@ private:
     struct RankState {
         Time now = 0;
         Time bubble = 0;
-        Time allowance = 0; ///< idle time this rank may have at least
+        Time allowance = 0; ///< minimum idle time that this rank may have
         std::int64_t held = 0;
         std::array<int, 4> done{}; ///< by pass
         int pending = 0;           ///< input gradients done whose weight gradients are not
@@ -125,7 +125,7 @@ private:
         }
     }
 
-    /// False once the run does not fit into memory or can no longer improve on the one before: bubbles only grow.
+    /// False once the run does not fit into memory or can no longer improve on the previous one: bubbles only grow.
     [[nodiscard]] bool going() const { return fits_ && worst_ < give_up_; }
 
     RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
@@ -158,7 +158,7 @@ private:
         return index(pass) * static_cast<std::size_t>(p_) + static_cast<std::size_t>(r);
     }
 
-    /// When the input of a rank's next pass arrives from its neighbour, if it waits for one that is on its way.
+    /// When the input of a rank's next pass arrives from its neighbour, if it waits for one in transit.
     template <Pass pass>
     Time arrival(int r) {
         if (atStart<pass>(r) || !available<pass>(r)) return kNoInput;
@@ -234,7 +234,7 @@ private:
         }
     }
 
-    /// A rank's next pass, after weight gradients in the gap before it: all that fit, and where `short_too` one
+    /// Runs a rank's next pass, after weight gradients in the gap before it: all that fit, and with `short_too` one
     /// that does not, if the gap would make this rank the worst.
     template <Pass pass>
     void putAfterGap(int r, bool short_too) {
@@ -272,8 +272,8 @@ private:
         putAfterGap<pass>(r, fill_.before_forward);
     }
 
-    /// One forward a rank, of chunk 1 if it can. A rank whose chunk 1 has caught up takes chunk 0 in any case, others
-    /// only what is on its way.
+    /// One forward per rank, of chunk 1 if possible. A rank whose chunk 1 has caught up takes chunk 0 in any case,
+    /// others only what is in transit.
     void forwards() {
         for (int r = 0; r < p_; ++r) {
             const int first = done<Pass::Forward0>(r);
@@ -345,7 +345,7 @@ std::optional<GreedyRun> bestRun(const ZbVGreedyInput& input) {
             } else if (run.worst < best->worst) {
                 std::swap(*best, run);
             }
-            if (best->worst == 0) return best; // nothing can be better
+            if (best->worst == 0) return best; // cannot be improved
         }
     }
     return best;

@@ -48,7 +48,7 @@ public:
         : in_(in), p_(in.pp), m_(in.microbatches), v_(in.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
           ends_(2 * cells() * static_cast<std::size_t>(m_)) {}
 
-    /// The best of a run and its repetitions; nothing where memory does not suffice.
+    /// The best of a run and its repetitions; nothing if memory does not suffice.
     std::optional<PaddleRun> best(PaddleFill fill, const PaddleRun* before = nullptr) {
         auto run = play(fill, before);
         if (!run || (before != nullptr && run->worst >= before->worst)) return run;
@@ -64,7 +64,7 @@ private:
         std::vector<int> input_grads; ///< their chunks in the order done; weight gradients follow in it
         TimeNs now{0};
         TimeNs bubble{0};
-        TimeNs allowance{0}; ///< idle time this rank may have at least
+        TimeNs allowance{0}; ///< minimum idle time that this rank may have
         std::int64_t held = 0;
         [[nodiscard]] bool hasWeights() const { return next_weight < input_grads.size(); }
     };
@@ -111,7 +111,7 @@ private:
     }
     [[nodiscard]] bool isRank(int r) const { return r >= 0 && r < p_; }
 
-    /// When the input of a rank's next op of a kind arrives, for one that canTake().
+    /// When the input of a rank's next op of a kind arrives; only if canTake().
     TimeNs arrival(OpKind kind, int chunk, int r) {
         const int from = source(kind, chunk, r);
         if (!isRank(from)) return in_.comm;

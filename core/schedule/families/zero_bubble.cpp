@@ -25,10 +25,10 @@
 namespace bubblescope {
 namespace {
 
-/// 1F1B with the backward in halves: `warmup` forwards, then one forward and one input gradient in turn, then
-/// the input gradients that are left. From input gradient number `lag` on (counted from 0) each is followed
-/// by the oldest weight gradient still owed; the last `lag` of those come at the end. `forward(k)` gives the
-/// k-th forward, `input(k)` the k-th input gradient; its weight gradient is the k-th as well.
+/// 1F1B with the backward in halves: `warmup` forwards, then one forward and one input gradient in turn, then the
+/// remaining input gradients. From input gradient number `lag` on (counted from 0) each is followed by the oldest
+/// deferred weight gradient; the last `lag` of those come at the end. `forward(k)` gives the k-th forward, `input(k)`
+/// the k-th input gradient; its weight gradient is the k-th as well.
 template <class Forward, class Input>
 [[nodiscard]] std::vector<Op> delayedWeightOrder(int count, int warmup, int lag, Forward forward, Input input) {
     std::vector<Op> ops;

@@ -108,7 +108,7 @@ PeakForm chimeraPeaks(const Schedule& schedule) {
 }
 
 /// The bubble rate (p−2)/(units·m+p−2) of a two-way pipeline, in which each rank runs `units`·m ops and fills p−2;
-/// right where the closed form gives the same rate.
+/// right if the closed form gives the same rate.
 QuotedForm twoWayQuote(const Schedule& schedule, const CostModel& costs, double units, QuoteText text) {
     const double p = schedule.pp;
     const double m = schedule.microbatches;

@@ -47,17 +47,17 @@ struct Folded {
     std::int64_t n;
     std::int64_t m;
     std::string_view borders;
-    std::string_view ops; ///< what all ops of the innermost rank take
+    std::string_view ops; ///< time of all ops of the innermost rank
 };
 
-/// Where no weight gradient is longer than a forward or an input gradient.
+/// For weight gradients no longer than a forward or an input gradient.
 ClosedForm dualPositions(const Schedule& schedule, const CostModel& costs, const Folded& fold) {
     const OpTimes& t = costs.times;
     const TimeNs none{0};
     const TimeNs lost = costs.overlapped.value_or(t.forward + t.backward) - t.backward;
     const TimeNs kept = t.input_grad - t.weight_grad;
     const TimeNs slow_input = t.input_grad - t.forward;
-    const TimeNs moved = std::min(-slow_input, lost); // to the front, where forwards are the slower
+    const TimeNs moved = std::min(-slow_input, lost); // to the front, if forwards are slower
     const TimeNs held_up = (fold.n - 1) * slow_input;
     const bool mirrored = fold.n != schedule.pp;
     const std::string place = mirrored ? "d" : "s";
@@ -143,7 +143,7 @@ PeakForm dualPipePeaks(const Schedule& schedule) {
     return peakForm(schedule, "p+1", "m ≥ 2p", [p = schedule.pp](int) { return p + 1; });
 }
 
-/// Where the closed form of DualPipe and DualPipeV is known.
+/// Whether the closed form of DualPipe and DualPipeV is known at these costs.
 bool dualKnown(const CostModel& costs) {
     const OpTimes& t = costs.times;
     const TimeNs pair = costs.overlapped.value_or(t.forward + t.backward);

@@ -10,28 +10,29 @@
 
 namespace bubblescope {
 
-/// What theory knows of the orders of one schedule family; closedForm() puts it together. Each function may be null.
-/// It is called with a schedule that the family generated, or one equal to it. An error names the domain that the
-/// schedule or the costs lie outside of.
+/// The theory of one schedule family's orders; closedForm() combines it. Each function may be null. It is called with a
+/// schedule that the family generated, or one equal to it. An error names the domain that the schedule or the costs lie
+/// outside of.
 struct FamilyTheory {
     std::string_view family; ///< ScheduleFamily::name
     /// Bubbles per position or in total, for equal stages and free transfers.
     Result<ClosedForm> (*closed_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// Peak activations; they do not depend on times. Without values where none are known.
+    /// Peak activations; they do not depend on times. Without values if none are known.
     PeakForm (*peak_form)(const Schedule& schedule) = nullptr;
-    /// The same as closed_form for transfers with latency or unequal stages: called with all costs that it is not.
+    /// The same as closed_form for transfers with latency or unequal stages: called for all costs that closed_form does
+    /// not cover.
     Result<ClosedForm> (*general_form)(const Schedule& schedule, const CostModel& costs) = nullptr;
-    /// What others state of this family, evaluated for a schedule on equal stages, with a verdict each.
+    /// Forms that publications state for this family, evaluated for a schedule on equal stages, with a verdict each.
     std::vector<QuotedForm> (*quoted_forms)(const Schedule& schedule, const CostModel& costs) = nullptr;
 };
 
 /// Families without any form have no entry.
 [[nodiscard]] std::span<const FamilyTheory> familyTheories();
 
-/// By the family's name (not an alias); nullptr where nothing is known of it.
+/// By the family's name (not an alias); nullptr if nothing is known about it.
 [[nodiscard]] const FamilyTheory* findFamilyTheory(std::string_view family);
 
-// The entries. Each is defined beside the forms it names.
+// The entries. Each is defined beside its forms.
 [[nodiscard]] FamilyTheory fThenBTheory();
 [[nodiscard]] FamilyTheory loopedBfsTheory();
 [[nodiscard]] FamilyTheory interleavedFThenBTheory();
@@ -55,8 +56,8 @@ struct FamilyTheory {
 [[nodiscard]] FamilyTheory bitPipeTheory();
 [[nodiscard]] FamilyTheory hanayoTheory();
 
-/// The form of every order that takes all micro-batches through one chunk after the other, forward and then
-/// back; derived in forwards_first.cpp. Errors: Usage on unequal stages.
+/// The form of every order that takes all micro-batches through one chunk after another, forward and then back; derived
+/// in forwards_first.cpp. Errors: Usage on unequal stages.
 [[nodiscard]] Result<ClosedForm> breadthFirstForm(const Schedule& schedule, const CostModel& costs, std::string domain);
 
 } // namespace bubblescope

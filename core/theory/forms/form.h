@@ -22,18 +22,18 @@ enum class FormKind : std::uint8_t {
 /// "exact", "lower bound", "upper bound"; also the JSON value.
 [[nodiscard]] std::string_view formKindName(FormKind kind);
 
-/// A closed form's value at one rank and position, with the text it came from.
+/// A closed form's value at one rank and position, with its expression.
 struct PositionForm {
     Rank rank;
     Position position = Position::BeforeWarmup;
     std::string expression; ///< such as "(p−s−1)·t_b"; s is the rank
     TimeNs value{0};
     FormKind kind = FormKind::Exact;
-    std::string domain; ///< where the form is exact or bounds, in words
+    std::string domain; ///< where the form is exact or a bound, in words
 };
 
-/// Activations that each rank holds at most, in forward ops of one chunk, as peakActivations() counts. They
-/// follow from the order alone, so they hold for all times and transfers.
+/// Maximum activations per rank, in forward ops of one chunk, as counted by peakActivations(). They follow from the
+/// order alone, so they hold for all times and transfers.
 struct PeakForm {
     std::string expression;  ///< such as "min(m, p−s)"; s is the rank
     std::vector<int> values; ///< per rank
@@ -44,7 +44,7 @@ struct PeakForm {
 /// The quantity that a quoted form gives.
 enum class Quantity : std::uint8_t {
     PositionBubble, ///< a rank's bubble at one position
-    Bubble,         ///< a rank's bubble in all
+    Bubble,         ///< a rank's bubble in total
     SpanBubble,     ///< the bubble on the longest span, as the zero-bubble papers count
     Makespan,
     BubbleRate, ///< the three of BubbleRates
@@ -54,13 +54,13 @@ enum class Quantity : std::uint8_t {
 
 [[nodiscard]] std::string_view quantityName(Quantity quantity);
 
-/// A form as others state it, listed under its own name because it is wrong, incomplete or easily misread.
+/// A form as published, listed under its own name because it is wrong, incomplete or easily misread.
 struct QuotedForm {
     std::string name;   ///< "inner split of 1F1B, before the steady part"
     std::string source; ///< the work that states it
     Quantity quantity = Quantity::Bubble;
     Position position = Position::BeforeWarmup; ///< of a PositionBubble
-    std::string expression;                     ///< in this house's symbols
+    std::string expression;                     ///< in the symbols used here
     std::vector<TimeNs> values;                 ///< per rank, one for a makespan or a span; empty for a ratio
     double ratio = 0;
     bool holds = false;  ///< whether it is right for these sizes and times
@@ -69,30 +69,30 @@ struct QuotedForm {
 
 /// Closed-form bubbles of one step. Positions refer to the consolidated timeline (consolidate.h).
 struct ClosedForm {
-    /// By rank, then position; positions whose form is 0 for every rank are left out. Empty where only the
-    /// totals are known; where some positions are known, those, and positionsKnown() is false.
+    /// By rank, then position; positions whose form is 0 for every rank are omitted. Empty if only the totals are
+    /// known; if some positions are known, only those, and positionsKnown() is false.
     std::vector<PositionForm> positions;
     std::vector<TimeNs> bubble;    ///< total per rank
     std::string bubble_expression; ///< such as "(p−1)·(t_f+t_b)"
     TimeNs makespan{0};
     std::string makespan_expression;
     FormKind kind = FormKind::Exact; ///< of makespan, totals and rates
-    std::string domain;              ///< where makespan and totals are exact or bound, in words
-    std::string note;                ///< why there is no exact form; empty where there is one
+    std::string domain;              ///< where makespan and totals are exact or bounds, in words
+    std::string note;                ///< why there is no exact form; empty if there is one
     /// The three meanings of "bubble rate", see BubbleRates.
     double bubble_rate = 0;                 ///< idle over makespan
-    std::optional<double> span_bubble_rate; ///< none where the forms do not say when ranks start and end
+    std::optional<double> span_bubble_rate; ///< none if the forms do not determine when ranks start and end
     double over_ideal = 0;
-    std::optional<PeakForm> peaks;  ///< none where no form is known
-    std::vector<QuotedForm> quoted; ///< what others state of this schedule, with verdicts
+    std::optional<PeakForm> peaks;  ///< none if no form is known
+    std::vector<QuotedForm> quoted; ///< published forms of this schedule, with verdicts
     bool f_then_b = false;          ///< positions are worded for F-then-B
 
     [[nodiscard]] bool exact() const { return kind == FormKind::Exact; }
     /// Whether every position that is not 0 is listed with its exact value.
     [[nodiscard]] bool positionsKnown() const;
-    /// The form's value; 0 where none is listed.
+    /// The form's value; 0 if none is listed.
     [[nodiscard]] TimeNs at(Rank rank, Position position) const;
-    /// The forms between warm-up and steady, per rank: what consolidate() takes.
+    /// The forms between warm-up and steady, per rank: the input of consolidate().
     [[nodiscard]] std::vector<TimeNs> beforeSteady() const;
 };
 

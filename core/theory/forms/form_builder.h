@@ -9,7 +9,7 @@
 
 namespace bubblescope {
 
-/// The time that a rank's ops take together, without the optimizer.
+/// The total time of a rank's ops, without the optimizer.
 [[nodiscard]] TimeNs busyTime(const Schedule& schedule, Rank rank, const CostModel& costs);
 
 /// Rejects times per stage: for families whose form covers transfers with latency, but equal stages only. Errors:
@@ -50,7 +50,7 @@ public:
     /// Only the two outer positions of addFillAndDrain().
     FormBuilder& addEnds();
 
-    /// Sets each rank's total where not all positions are known; otherwise the total is their sum.
+    /// Sets each rank's total if not all positions are known; otherwise the total is their sum.
     FormBuilder& withTotal(TimeNs bubble);
 
     /// The positions that F-then-B, 1F1B and their relatives share, c being the transfers' latency: s·(t_f+c)
@@ -74,8 +74,7 @@ private:
 };
 
 /// The form of a schedule of which only the makespan is known: a rank's bubble is the makespan less the time of its
-/// ops. `domain` as in ClosedForm; where ranks differ, the two expressions are those of the rank with the largest
-/// bubble.
+/// ops. `domain` as in ClosedForm; if ranks differ, the two expressions are those of the rank with the largest bubble.
 [[nodiscard]] ClosedForm makespanForm(const Schedule& schedule, const CostModel& costs, TimeNs makespan,
                                       std::string bubble_expression, std::string makespan_expression,
                                       std::string domain);

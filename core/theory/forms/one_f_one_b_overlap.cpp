@@ -44,7 +44,7 @@
 namespace bubblescope {
 namespace {
 
-/// Sizes and times in short. n forwards run alone on the last rank, its other forwards in pairs.
+/// Abbreviations for sizes and times. n forwards run alone on the last rank, its other forwards in pairs.
 struct OverlapCase {
     OverlapCase(const Schedule& schedule, const CostModel& costs)
         : p(schedule.pp), m(schedule.microbatches), v(schedule.vpp), n(p * (v - 1) + 1), pairs(m * v - n),

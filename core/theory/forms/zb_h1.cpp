@@ -60,7 +60,7 @@ namespace {
 
 constexpr TimeNs kNoTime{0};
 
-/// Sizes and times in short.
+/// Abbreviations for sizes and times.
 struct DelayedCase {
     DelayedCase(const Schedule& schedule, const CostModel& costs)
         : p(schedule.pp), m(schedule.microbatches), v(schedule.vpp), f(costs.times.forward), i(costs.times.input_grad),

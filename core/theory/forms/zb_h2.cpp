@@ -75,7 +75,7 @@ ClosedForm manyH2(const Schedule& schedule, const CostModel& costs) {
                     std::int64_t{schedule.microbatches} * (t.forward + t.backward));
 }
 
-/// Fewer than 2p−1 micro-batches: sizes and times in short.
+/// Fewer than 2p−1 micro-batches: abbreviations for sizes and times.
 struct FewH2Case {
     FewH2Case(const Schedule& schedule, const CostModel& costs)
         : p(schedule.pp), m(schedule.microbatches), f(costs.times.forward), i(costs.times.input_grad),
