@@ -10,14 +10,14 @@
 
 namespace bubblescope::runtime {
 
-/// A bubble that a rank's list leaves.
+/// A bubble in a rank's list of ops.
 struct BubblePlace {
     Position position = Position::BeforeWarmup;
-    std::size_t before = 0; ///< the op in the rank's list that ends it; the list's size behind the last one
-    TimeNs expected{0};     ///< how long it is where ops take the cost model's times
+    std::size_t before = 0; ///< index of the op that ends it; the size of the list after the last op
+    TimeNs expected{0};     ///< its length if ops take the cost model's times
 };
 
-/// One that a rank has come to. Ranks of the whole run are numbered as RunMesh says.
+/// A bubble that a rank has reached. Ranks of the whole run are numbered as in RunMesh.
 struct BubbleMoment {
     Rank world_rank;
     Rank rank; ///< in its pipeline
@@ -25,16 +25,16 @@ struct BubbleMoment {
     BubblePlace place;
 };
 
-/// Called by a rank's thread at each of its bubbles, when everything that it computed before has been handed to the
-/// transport and before it waits for what comes next: work that fits into the bubble costs the step nothing, and nobody
-/// waits for it. Several ranks may call at once. An exception ends the run with an error that names the rank.
+/// Called on a rank's thread at each of its bubbles, after everything that it computed has been handed to the transport
+/// and before it waits for its next input. Work that fits into the bubble costs the step nothing, and no rank waits for
+/// it. Several ranks may call at once. An exception ends the run with an error that names the rank.
 using BubbleHook = std::function<void(const BubbleMoment&)>;
 
-/// The model itself, or if it gives no times one in which a forward takes as long as each half of a backward.
+/// The model itself or, if it has no times, one in which a forward takes as long as each half of a backward.
 [[nodiscard]] CostModel timesOrUnits(const CostModel& times);
 
-/// By rank, in the list's order: the bubbles of a valid schedule as the simulation has them, also that before the first
-/// op and that behind the last. See timesOrUnits().
+/// The bubbles of a valid schedule according to the simulation, by rank, in the order of the list, including the bubble
+/// before the first op and the one after the last. See timesOrUnits().
 [[nodiscard]] std::vector<std::vector<BubblePlace>> bubblePlaces(const Schedule& schedule, const CostModel& times);
 
 } // namespace bubblescope::runtime

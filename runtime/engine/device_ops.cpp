@@ -25,7 +25,7 @@ void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
 
 void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums, std::uint64_t variant) {
     std::uint64_t key = 0;
-    for (const Op& op : ops) { // what differs between micro-batches is the data alone
+    for (const Op& op : ops) { // micro-batches differ only in their data
         const auto chunk = static_cast<std::uint64_t>(op.chunk.value);
         const auto slice = static_cast<std::uint64_t>(op.sequence);
         key = key << 32 | (chunk & 0xFFF) << 18 | (slice & 0x3FFF) << 4 | (static_cast<std::uint64_t>(op.kind) + 1);

@@ -11,31 +11,30 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's ops on a device that works through queues: when they ran is known at the end of a step, and is recorded
-/// then. Lives on the rank's thread.
+/// A rank's ops on a device with queues: their times are known at the end of a step, and recorded then. Lives on the
+/// rank's thread.
 class DeviceOps {
 public:
-    /// Binds the calling thread to the device. References must outlive it.
+    /// Binds the calling thread to the device. References must outlive the object.
     DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology);
 
     [[nodiscard]] RankDevice& device() { return *device_; }
 
-    /// At `time` on the rank's clock.
+    /// `time` is on the rank's clock.
     void beginStep(TimeNs time);
-    /// Queues the transfer of what has arrived for the op that begins next; it takes at least `latency`.
+    /// Queues the transfer of an arrival for the op that begins next; it takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
-    /// One op, or both of a pair.
-    /// `variant` tells ops apart that do something else for checks.
+    /// Begins one op, or both of a pair. `variant` distinguishes ops that do different work for checks.
     void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
-    /// Of one op, or of both of a pair, what had arrived for each, in the order of receive(), and how many sums each
-    /// had; none if that is empty.
+    /// Ends one op, or both of a pair. `arrivals`: what each op received, in the order of receive(); `sums`: the number
+    /// of sums of each, or empty for none.
     void end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
              std::vector<std::size_t> sums = {});
     [[nodiscard]] Tensor handOver(Tensor tensor) { return device_->handOver(std::move(tensor)); }
-    /// One of the ops that ended last was sent to another rank; who receives does the work.
+    /// One of the ops that ended last was sent to another rank. The receiver does the transfer.
     void sent(const Op& op, const CommTopology::Route& route, TimeNs latency);
 
-    /// Waits for the device and records; when the last op ended.
+    /// Waits for the device, and records the ops. Returns the end of the last one.
     [[nodiscard]] TimeNs finish(int step);
     /// The ops that the last finish() recorded.
     [[nodiscard]] std::span<const DoneOp> done() const { return done_; }
@@ -58,7 +57,7 @@ private:
     };
 
     void record(const Queued& queued, const RankDevice::OpTimes& times, int step);
-    /// Returns how long the ops waited for them.
+    /// Returns the time that the ops waited for sums.
     TimeNs recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step);
 
     std::shared_ptr<RankDevice> device_;

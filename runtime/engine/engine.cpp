@@ -23,7 +23,7 @@ std::uint64_t opsOfRun(const EngineConfig& config, const RunMesh& mesh) {
     return static_cast<std::uint64_t>(config.steps) * ops;
 }
 
-/// One thread for each rank here, until all of them have ended.
+/// Runs one thread for each rank here, until all of them have ended.
 void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
     std::vector<std::thread> threads;
     threads.reserve(loops.size());
@@ -35,7 +35,7 @@ void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
             });
         }
     } catch (const std::system_error& e) {
-        // The ranks that did start would wait for this one for ever.
+        // The ranks that did start would wait for this one forever.
         Transport& transport = *config.ranks[threads.size()];
         transport.fail(
             runError(fmt::format("the thread of rank {} cannot be started: {}", transport.rank().value, e.what()),

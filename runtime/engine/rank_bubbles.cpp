@@ -5,7 +5,7 @@
 
 namespace bubblescope::runtime {
 
-/// On the host: what is done in a bubble keeps the rank's thread from nothing but waiting.
+/// On the host: work in a bubble uses the time in which the rank's thread would wait.
 class RankBubbles::HostIdleClock final : public IdleClock {
 public:
     HostIdleClock(RankBubbles& bubbles, std::size_t index) : bubbles_(bubbles), rank_(bubbles.rank_), index_(index) {}
@@ -39,7 +39,7 @@ private:
     std::size_t index_;
 };
 
-/// On a device, in a queue of its own.
+/// On a device, in the queue of checks.
 class RankBubbles::DeviceIdleClock final : public IdleClock {
 public:
     /// Waits for the device.
@@ -74,7 +74,7 @@ private:
     RankBubbles& bubbles_;
     RankState& rank_;
     std::size_t index_;
-    TimeNs at_; ///< when the device had finished the rank's work, or the last of the work here
+    TimeNs at_; ///< when the device had finished the rank's work, or the last work in this bubble
 };
 
 RankBubbles::RankBubbles(RankState& rank) : rank_(rank) {
@@ -84,7 +84,7 @@ RankBubbles::RankBubbles(RankState& rank) : rank_(rank) {
 template <class There>
 bool RankBubbles::allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const {
     const std::span<const Op> ops = rank_.ops();
-    if (index >= ops.size()) return false; // the others' ends cannot be seen from here
+    if (index >= ops.size()) return false; // the ends of other ranks cannot be observed here
     const std::optional<TimeNs> held = held_counts ? heldUntil(index) : std::nullopt;
     if (held && *held > now) return false;
     return std::ranges::all_of(ops.subspan(index, rank_.togetherFrom(index)), [&](const Op& op) {

@@ -9,23 +9,23 @@
 
 namespace bubblescope::runtime {
 
-/// What a rank does in its bubbles: calls of the bubble hook, and what the idle hook does. A bubble is named by the
-/// index of the op in the rank's list that ends it. For the rank's thread.
+/// A rank's activity in its bubbles: calls the bubble hook and the idle hook. A bubble is identified by the index of
+/// the op in the rank's list that ends it. For the rank's thread.
 class RankBubbles {
 public:
-    /// `rank` must outlive it.
+    /// `rank` must outlive the object.
     explicit RankBubbles(RankState& rank);
 
-    /// A step begins, on the rank's device too.
+    /// Begins a step, also on the rank's device.
     void beginStep();
-    /// The rank has handed on everything before the op at `index`, and waits for it.
+    /// To be called when the rank has sent everything before the op at `index`, and is about to wait for its input.
     void before(std::size_t index);
-    /// All that the op at `index` waited for was there at `ready`; 0 where it waited for nothing.
+    /// All inputs of the op at `index` had arrived at `ready`; 0 if it has none.
     void inputsReady(std::size_t index, TimeNs ready);
-    /// All ranks have met since the device has finished some ops.
+    /// To be called after the device has finished ops and all ranks have met since.
     void opsDone();
 
-    /// How long after the step's begin, or when, the op at `index` may begin at the earliest; nothing where it is not
+    /// The earliest begin of the op at `index`, relative to the begin of the step or as a time; nothing if it is not
     /// held back.
     [[nodiscard]] std::optional<TimeNs> heldSinceStep(std::size_t index) const;
     [[nodiscard]] std::optional<TimeNs> heldUntil(std::size_t index) const;
@@ -38,7 +38,7 @@ private:
     [[nodiscard]] bool works() const { return rank_.hooks.idle && rank_.hooks.idle->active(); }
     void callBubbleHook(std::size_t index);
     void work(std::size_t index);
-    /// Whether `there` holds for the inputs of all ops that run at `index`, and the op is not held back at `now`.
+    /// Whether `there` is true for the inputs of all ops that run at `index`, and the op is not held back at `now`.
     template <class There>
     [[nodiscard]] bool allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const;
 

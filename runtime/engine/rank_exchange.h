@@ -8,31 +8,32 @@
 
 namespace bubblescope::runtime {
 
-/// What a rank exchanges with others: inputs and outputs of ops, gradients of copies of its stages, and the barrier at
-/// a step's end. Records transfers, and injects faults into them. For the rank's thread; where the run has ended, every
-/// function throws RunEnded.
+/// A rank's communication: inputs and outputs of ops, gradients of copies of its stages, and the barrier at the end of
+/// a step. Records transfers, and injects faults into them. For the rank's thread. Every function throws RunEnded if
+/// the run has ended.
 class RankExchange {
 public:
-    /// `rank` must outlive it.
+    /// `rank` must outlive the object.
     explicit RankExchange(RankState& rank) : rank_(rank), expected_(rank.topology.expectedInStep()) {}
 
-    /// Before the barrier that begins a step.
+    /// To be called before the barrier that begins a step.
     void expectStep() { rank_.transport.expect(expected_); }
-    /// Waits for the data of the neighbouring stage. Nothing where the op needs none.
+    /// Waits for the input from the neighbouring stage. Nothing if the op needs none.
     [[nodiscard]] std::optional<Arrival> receiveInput(const Op& op);
-    /// To the neighbouring stage, if the op hands anything on.
+    /// Sends an op's output to the neighbouring stage, if it has one.
     void sendOutput(const Op& op, Message message);
 
-    /// Sends the gradients of the rank's stages to their copies, and adds theirs in the order that DataPlan states: by
-    /// chunk, the sums of all copies. `ready` grows to when the last of them was there.
+    /// Sends the gradients of the rank's stages to their copies, and adds those of the copies in the order of DataPlan.
+    /// Returns the sum over all copies for each chunk. `ready` is raised to the time at which the last of them had
+    /// arrived.
     [[nodiscard]] std::vector<Tensor> sumGradients(RankStages& stages, const Op& op, TimeNs& ready);
 
-    /// Waits for all ranks; the latest of their times.
+    /// Waits for all ranks; returns the latest of their times.
     [[nodiscard]] TimeNs barrier(TimeNs time);
 
 private:
     [[nodiscard]] Arrival receive(const Op& op, Rank from, const MessageKey& key);
-    /// When a message can be used that the transport handed out.
+    /// The time from which a received message can be used.
     [[nodiscard]] TimeNs arrivalOf(const Taken& taken, Rank from);
     [[nodiscard]] Tensor sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& ready);
 

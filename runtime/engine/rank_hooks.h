@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-// How other work attaches to a rank of the training loop: one interface for what the rank computes and exchanges, one
-// for the time in which it has nothing to do. The engine knows neither who implements them nor what for.
+// Extension points of a rank of the training loop: one interface for what the rank computes and exchanges, one for its
+// idle time. The engine does not know who implements them, nor for what purpose.
 
 namespace bubblescope::profiler {
 class RecordRing;
@@ -32,38 +32,39 @@ struct Arrival;
 /// An op that a device has finished.
 struct DoneOp {
     Op op;
-    TimeNs ready{0}; ///< when the last message that it needed was there; 0 if it needed none
+    TimeNs ready{0}; ///< arrival of the last message that it needed; 0 if it needed none
     TimeNs begin{0};
 };
 
-/// Sees what a rank computes and exchanges, step by step. All calls come from the rank's thread; an exception ends the
-/// run with an error that names the rank. Times are those of the rank's device clock.
+/// Observes what a rank computes and exchanges, step by step. All calls come from the rank's thread; an exception ends
+/// the run with an error that names the rank. Times are on the rank's device clock.
 class LayerHook : public LayerWatch {
 public:
-    /// The rank computes on this device, not on the host. Before watch().
+    /// The rank computes on this device, not on the host. Called before watch().
     virtual void useDevice(RankDevice& /*device*/) {}
     /// The rank's stages, before the first step. They outlive the hook's last call.
     virtual void watch(std::vector<std::pair<Stage, StageModel*>> /*stages*/) {}
 
     virtual void beginStep(int /*step*/, TimeNs /*begin*/) {}
-    /// An op begins; its layers follow.
+    /// An op begins; calls for its layers follow.
     virtual void beginOp(const Op& /*op*/, Stage /*stage*/, TimeNs /*begin*/) {}
     /// Ops with equal numbers queue the same work on a device.
     [[nodiscard]] virtual std::uint64_t variantOf(std::span<const Op> /*ops*/) const { return 0; }
 
-    /// What the op that ran last hands on, before it is sent. Not called where it hands on nothing.
+    /// The output of the op that ran last, before it is sent. Not called for an op without output.
     virtual void sending(Message& /*message*/) {}
-    /// The gradients of a stage that its copies are sent.
+    /// The gradients of a stage, before they are sent to its copies.
     virtual void sendingGradients(Stage /*stage*/, Message& /*message*/) {}
-    /// The input of an op that came from another rank, with the arrival that brought it, whose tensor is moved out.
+    /// The input of an op that was received from another rank. `arrival` describes the message; its tensor was moved
+    /// out.
     virtual void received(const Op& /*op*/, Stage /*stage*/, Tensor& /*tensor*/, const Arrival& /*arrival*/) {}
-    /// The gradients of a copy of the stage.
+    /// The gradients received from a copy of the stage.
     virtual void receivedGradients(Stage /*stage*/, Arrival& /*arrival*/) {}
     /// The optimizer has written all weights of the rank.
     virtual void weightsWritten() {}
 };
 
-/// Time in which a rank is idle, on the clock of its device.
+/// The idle time of a rank, on the clock of its device.
 class IdleClock {
 public:
     IdleClock() = default;
@@ -72,17 +73,18 @@ public:
     virtual ~IdleClock() = default;
 
     [[nodiscard]] virtual TimeNs now() const = 0;
-    /// Whether all that the rank waits for is there by now. False where that cannot be known.
+    /// Whether all inputs that the rank waits for have arrived. False if that cannot be known.
     [[nodiscard]] virtual bool arrived() = 0;
-    /// Does the work; returns its begin and end. Where the clock emulates, the work takes its nominal time, which may
-    /// be 0; else the time that it really takes.
+    /// Does the work, and returns its begin and end. If the clock emulates, the work takes its nominal time, which may
+    /// be 0; otherwise its real time.
     virtual std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) = 0;
     /// Whether work takes its nominal time, not the host's.
     [[nodiscard]] virtual bool emulates() const = 0;
 };
 
-/// Works in a rank's bubbles. A bubble is named by the index of the op in the rank's list that ends it; the list's size
-/// names the one behind the last op. All calls come from the rank's thread, as those of LayerHook do.
+/// Works in a rank's bubbles. A bubble is identified by the index of the op in the rank's list that ends it; the size
+/// of the list identifies the bubble after the last op. All calls come from the rank's thread, as those of LayerHook
+/// do.
 class IdleHook {
 public:
     IdleHook() = default;
@@ -90,32 +92,32 @@ public:
     IdleHook& operator=(const IdleHook&) = delete;
     virtual ~IdleHook() = default;
 
-    /// Whether the hook works in the current step. Where not, onStepEnd() is the only function called in it.
+    /// Whether the hook works in the current step. If not, only onStepEnd() is called in it.
     [[nodiscard]] virtual bool active() const = 0;
-    /// When the current step began, where only the rank's device knows.
+    /// The begin of the current step, if only the rank's device knows it.
     virtual void stepBegan(TimeNs begin) = 0;
-    /// The same as the hook knows it.
+    /// The begin of the current step as the hook knows it.
     [[nodiscard]] virtual TimeNs stepBegin() const = 0;
-    /// How long after the step's begin the op at `index` is held back at least; nothing where it is not.
+    /// The least time from the begin of the step to that of the op at `index`; nothing if the op is not held back.
     [[nodiscard]] virtual std::optional<TimeNs> heldSinceStep(std::size_t index) const = 0;
 
     [[nodiscard]] virtual bool hasWork(std::size_t index) const = 0;
     /// The rank is idle until the op at `index` can begin.
     virtual void onIdle(std::size_t index, IdleClock& clock) = 0;
-    /// When all that the op at `index` waited for was there.
+    /// The time at which all inputs of the op at `index` had arrived.
     virtual void inputsReady(std::size_t index, TimeNs ready) = 0;
     /// The rank's device has finished these ops, and all ranks have met since. Work may still be done.
     virtual void onOpsDone(std::span<const DoneOp> done, IdleClock& clock) = 0;
 
-    /// Behind the optimizer of every step, when all ranks have met.
+    /// Called after the optimizer of every step, when all ranks have met.
     virtual void onStepEnd() = 0;
-    /// Behind the last step, when all ranks have met: finishes what is open, and may wait for other ranks.
+    /// Called after the last step, when all ranks have met: completes pending work, and may wait for other ranks.
     virtual void drain() = 0;
-    /// The rank's loop ends, after drain() or early: gives up what is open. Waits for nobody.
+    /// Called when the rank's loop ends, after drain() or early: abandons pending work. Waits for no rank.
     virtual void abandon() = 0;
 };
 
-/// A rank as a hook's maker sees it. References outlive the hook.
+/// A rank, as passed to the maker of its hooks. References outlive the hooks.
 struct RankContext {
     const Schedule& schedule;
     const CostModel& times; ///< nominal
@@ -127,7 +129,7 @@ struct RankContext {
     const std::atomic<bool>& ended; ///< true once the run has ended early
 };
 
-/// What attaches to a rank; either may be null, and one object may be both.
+/// The hooks of a rank. Either may be null, and one object may be both.
 struct RankHooks {
     std::shared_ptr<LayerHook> layers;
     std::shared_ptr<IdleHook> idle;

@@ -42,7 +42,7 @@ void RankLoop::runSteps() {
     for (rank_.step = 0; goesOn(); ++rank_.step)
         runStep();
     if (!rank_.hooks.idle) return;
-    static_cast<void>(exchange_.barrier(finish())); // what was asked in the last step is there for all
+    static_cast<void>(exchange_.barrier(finish())); // makes questions of the last step visible to all ranks
     rank_.hooks.idle->drain();
 }
 
@@ -122,7 +122,7 @@ void RankLoop::runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nomi
         if (i + 1 == ops.size()) stretch(ops, begin, nominal);
         end = rank_.clock.end(begin, withSums(nominal));
         stages_.sampleMemory();
-        // Sent before the hold, so that a host that oversleeps does not keep the next rank from its maths.
+        // Sent before the hold, so that a host that sleeps too long does not delay the next rank's maths.
         output.sent = end.time;
         exchange_.sendOutput(ops[i], std::move(output));
     }
@@ -175,7 +175,7 @@ void RankLoop::runOptimizer() {
     const std::span<const Op> op{&kOptimizer, 1};
     rank_.current = kOptimizer;
     injectFaults(op);
-    // One op updates all of the rank's stages; its nominal time is that of the first.
+    // One op updates all of the rank's stages; its nominal time is that of the first one.
     const TimeNs nominal = nominalTime(op);
     TimeNs ready = rank_.clock.freeAt();
     const std::vector<Tensor> sums = exchange_.sumGradients(stages_, kOptimizer, ready);
@@ -276,7 +276,7 @@ TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
     for (const Op& op : ops) {
         const TimeNs time = times.opTime(op.kind, rank_.topology.stageOf(op));
         sum += time;
-        // What takes the host's time without faults does so with them, see stretch().
+        // Ops that take the host's time without faults do so with faults too, see stretch().
         if (!rank_.faults.none() && time > TimeNs{0}) added += rank_.faults.opTime(op, rank_.step, time) - time;
     }
     if (ops.size() > 1 && times.overlapped) sum = *times.overlapped;

@@ -11,16 +11,16 @@
 
 namespace bubblescope::runtime {
 
-/// One rank: executes its list of ops step by step, for any schedule. Lives on the rank's thread.
+/// Executes the list of ops of one rank, step by step, for any schedule. Lives on the rank's thread.
 class RankLoop {
 public:
-    /// `local` is the rank's place among those that run here.
+    /// `local` is the index of the rank among those that run here.
     RankLoop(RunState& run, std::size_t local);
 
-    /// All steps. Catches everything: a failure ends the run for all ranks.
+    /// Runs all steps. Catches all exceptions: a failure ends the run for all ranks.
     void run() noexcept;
 
-    /// After run() has returned.
+    /// To be called after run() has returned.
     [[nodiscard]] const RankCounts& counts() const { return rank_.counts; }
 
 private:
@@ -30,41 +30,41 @@ private:
     /// Whether there is a step `rank_.step`.
     [[nodiscard]] bool goesOn();
     void runStep();
-    /// Calls after_step where this rank is the one that does.
+    /// Calls after_step if this rank is responsible for it.
     void endStep();
 
-    /// The ops that begin at `index` of the list: one, or both of an overlapped pair. They begin together, when the
-    /// inputs of both are there, and end together.
+    /// Runs the ops that begin at `index` of the list: one, or both of an overlapped pair. They begin together, when
+    /// the inputs of both have arrived, and end together.
     void runTogether(std::size_t index);
     /// The rest of runTogether(). On the host the maths is done here, in the order of the list, and each output is sent
-    /// when it exists. On a device all of it is queued, and nothing waits for it.
+    /// when it exists. On a device all of it is queued, without a wait.
     void runOnHost(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
     void queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs nominal, Arrivals inputs);
-    /// One op: its maths, and what the hook adds to its output.
+    /// Computes one op, and lets the hook add to its output.
     [[nodiscard]] Message compute(const Op& op, std::optional<Arrival>& input, TimeNs begin);
-    /// Sums the gradients of all copies of the rank's stages, and updates their weights.
+    /// Sums the gradients of all copies of the rank's stages, and updates the weights.
     void runOptimizer();
-    /// When the rank has finished what it has begun; waits for its device.
+    /// The time at which the rank has finished what it has begun; waits for its device.
     [[nodiscard]] TimeNs finish();
-    /// Holds the rank until the ops have ended, then records them; they waited for sums for `exposed`.
+    /// Holds the rank until the ops have ended, then records them; `exposed` is the time that they waited for sums.
     void holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nominal, const DeviceClock::End& end,
                        TimeNs exposed);
     void countOps(std::size_t ops);
 
-    /// Announces the sums inside these ops, where ranks share stages.
+    /// Announces the sums inside these ops, if ranks share stages.
     void beginSums(std::span<const Op> ops, TimeNs begin, TimeNs nominal);
     [[nodiscard]] std::size_t sumsSoFar() const { return rank_.sums ? rank_.sums->spans().size() : 0; }
-    /// What sums have added to ops of a nominal time.
+    /// A nominal time plus the time that sums have added to the ops.
     [[nodiscard]] TimeNs withSums(TimeNs nominal) const;
     void recordSums(const Op& op, std::size_t first);
 
-    /// Injects what is due before the ops; throws where that ends the rank.
+    /// Injects the faults due before the ops; throws if one ends the rank.
     void injectFaults(std::span<const Op> ops);
     [[noreturn]] void die();
     [[noreturn]] void hang();
-    /// With what faults add to it.
+    /// The nominal time of the ops, including injected delays.
     [[nodiscard]] TimeNs nominalTime(std::span<const Op> ops) const;
-    /// Where ops take the host's time, so do faults: waits until work that began then has taken long enough.
+    /// Injects delays into ops that take the host's time: waits until work that began at `began` has taken long enough.
     void stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal);
     void throwIfEnded();
 
@@ -72,7 +72,7 @@ private:
     RankStages stages_;
     RankExchange exchange_;
     RankBubbles bubbles_;
-    bool ends_steps_; ///< calls after_step
+    bool ends_steps_; ///< whether this rank calls after_step
 };
 
 } // namespace bubblescope::runtime

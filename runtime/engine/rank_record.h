@@ -8,20 +8,20 @@
 
 namespace bubblescope::runtime {
 
-/// A message as it reached a rank.
+/// A message as it arrived at a rank.
 struct Arrival {
     MessageKey key;
     Tensor tensor;
     Rank from;
     TimeNs sent{0};
     TimeNs time{0};
-    bool local = false; ///< from the rank itself, which is no transfer
+    bool local = false; ///< whether it is from the rank itself, without a transfer
     std::optional<MessageDigests> digests{};
     std::shared_ptr<const LateTensor> late{}; ///< see Message
 };
 
-/// Records a rank's ops and transfers; peers are recorded as ranks of the pipeline. Drops records where a fault asks
-/// for it.
+/// Records a rank's ops and transfers; peers are recorded as ranks of the pipeline. Drops records if a fault requires
+/// it.
 class RankRecord {
 public:
     /// `ring` may be null; references must outlive the record.
@@ -32,19 +32,19 @@ public:
         push(done.op, profiler::SliceRecord::of(done, stage, step), step);
     }
 
-    /// A transfer to another rank.
+    /// Records a transfer to another rank.
     void sent(const Op& op, const CommTopology::Route& route, TimeNs start, TimeNs end, int step) {
         comm(op, CommKind::Send, route.key, route.peer, start, end, step);
     }
 
-    /// What came for an op, and that the rank, free at `free`, waited for it until `ready`.
+    /// Records an arrival for an op, and the wait of the rank from `free` to `ready`.
     void received(const Op& op, const Arrival& arrival, TimeNs free, TimeNs ready, int step) {
         if (arrival.local) return;
         comm(op, CommKind::Receive, arrival.key, arrival.from, arrival.sent, arrival.time, step);
         if (ready > free) comm(op, CommKind::Wait, arrival.key, arrival.from, free, ready, step);
     }
 
-    /// A sum inside an op, with the ranks that share its stage; `rank` is the rank's own, in its pipeline.
+    /// Records a sum inside an op, among the ranks that share its stage; `rank` is the rank's number in its pipeline.
     void summed(const Op& op, Stage stage, Rank rank, TimeNs start, TimeNs end, int step) {
         const Payload payload = op.kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
         const CommSpan span{CommKind::Collective, payload, op.microbatch, stage, rank, start, end, op.sequence};

@@ -65,7 +65,7 @@ void RankStages::sampleMemory() {
 }
 
 void RankStages::takeLosses() {
-    if (rank_.place.tensor != 0) return; // those who share a stage agree
+    if (rank_.place.tensor != 0) return; // ranks that share a stage have the same loss
     const int routes = rank_.run.plan.routes();
     for (int c = 0; c < rank_.schedule.vpp; ++c) {
         const Stage stage = rank_.topology.stageOf(Chunk{c});

@@ -8,7 +8,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Injects faults inside layers where nothing else attaches to the rank.
+/// Injects faults inside layers, on ranks without another layer hook.
 class FaultHook final : public LayerHook {
 public:
     explicit FaultHook(const RankFaults& faults) : executions_(faults) {}

@@ -20,7 +20,7 @@
 
 namespace bubblescope::runtime {
 
-/// What the ranks of one run that run here share.
+/// State shared by the ranks of a run that run here.
 struct RunState {
     RunState(const EngineConfig& engine_config, JobControl& job_control);
 
@@ -28,8 +28,9 @@ struct RunState {
     const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
-    /// One behind the last step. A rank that enters a step and finds that the run was asked to end makes that step the
-    /// last: no other rank is ahead, since all meet at a step's end, and all ask again before they go on.
+    /// One past the last step. A rank that enters a step and finds that the run was asked to end makes that step the
+    /// last one: no rank is ahead of it, since all ranks meet at the end of a step, and all read this value before they
+    /// continue.
     std::atomic<int> steps;
     std::vector<std::vector<double>> losses; ///< see EngineResult; written by the ranks of the last stages
     std::vector<std::vector<std::unique_ptr<StageModel>>> stages; ///< see EngineResult; each written by its rank
@@ -39,12 +40,12 @@ struct RankCounts {
     std::int64_t ops = 0;
     std::int64_t late_ops = 0;
     TimeNs max_lateness{0};
-    MemoryUse memory; ///< when the rank held most
+    MemoryUse memory; ///< when the rank held the most
 };
 
-/// What the parts of one rank's loop share. For the rank's thread.
+/// State that the parts of one rank's loop share. For the rank's thread.
 struct RankState {
-    /// `local` is the rank's place among those that run here.
+    /// `local` is the index of the rank among those that run here.
     RankState(RunState& run_state, std::size_t local);
     RankState(const RankState&) = delete;
     RankState& operator=(const RankState&) = delete;
@@ -63,14 +64,14 @@ struct RankState {
     RankHooks hooks;
 
     int step = 0;
-    std::optional<Op> current; ///< for messages about failures
+    std::optional<Op> current; ///< for error messages
     RankCounts counts;
 
-    /// The rank's list.
+    /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
-    /// How many ops from `index` of the list on run as one: two of an overlapped pair.
+    /// The number of ops from `index` of the list on that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
-    /// The time that a device is kept busy for; nothing where work takes as long as it takes.
+    /// The time that a device is kept busy; nothing if work takes its real time.
     [[nodiscard]] std::optional<TimeNs> paced(TimeNs nominal) const {
         return clock.paced() && nominal > TimeNs{0} ? std::optional(nominal) : std::nullopt;
     }

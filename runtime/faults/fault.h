@@ -25,7 +25,7 @@ struct FaultRange {
     [[nodiscard]] constexpr bool holds(int number) const { return first <= number && number <= last; }
 };
 
-/// The ops that a fault strikes; what is not given strikes all.
+/// The ops that a fault affects; omitted attributes match all.
 struct OpPattern {
     std::optional<OpKind> kind;
     std::optional<Microbatch> microbatch;
@@ -46,44 +46,44 @@ enum class FaultKind : std::uint8_t {
     Pause,  ///< the rank does nothing for `time` before an op
     Drop,   ///< a `share` of a rank's records is lost
     Flip,   ///< a bit of a tensor changes
-    Nondet, ///< a layer's op gives other bits each time, wherever it runs
+    Nondet, ///< a layer's op computes different bits each time, on every rank
     Die,    ///< the rank's process dies before an op
-    Hang,   ///< the rank stops before an op and never goes on
+    Hang,   ///< the rank stops before an op and never continues
 };
 
 enum class FaultTensor : std::uint8_t { Input, Output };
 
-/// When a flip inside a layer strikes.
+/// The executions that a flip inside a layer affects.
 enum class FaultStay : std::uint8_t {
-    Transient, ///< the first execution
-    Replay,    ///< the second, which only checks it
-    Sticky,    ///< every execution on this rank, each time another number
-    Fixed,     ///< every execution on this rank, each time the same bit: to this rank both executions look equal
+    Transient, ///< the first one
+    Replay,    ///< the second one, which only checks the first
+    Sticky,    ///< every execution on this rank, each time in another number
+    Fixed,     ///< every execution on this rank, each time in the same bit: on this rank both executions look equal
 };
 
-/// Something planted into a run. What is not given has the value that changes nothing.
+/// A fault to be injected into a run. Omitted parameters have values without effect.
 struct Fault {
     FaultKind kind = FaultKind::Slow;
-    FaultRange ranks;        ///< a link's sender
-    FaultRange tensor_ranks; ///< among those that share a stage; of a link both ends have the same
-    FaultRange peers;        ///< a link's receiver
+    FaultRange ranks;        ///< of a link, the sender
+    FaultRange tensor_ranks; ///< among the ranks that share a stage; the same at both ends of a link
+    FaultRange peers;        ///< of a link, the receiver
     FaultRange steps;
     OpPattern ops;
     double factor = 1;
     double share = 0;
     TimeNs time{0};
     FaultTensor tensor = FaultTensor::Output;
-    // Inside a layer (see LayerCall) in place of `tensor`, which is between stages; weights are struck before the op.
-    // What answers are known for is struck by its tensor alone.
+    // A flip inside a layer (see LayerCall), instead of `tensor`, which is between stages. Weights are flipped before
+    // the op. Known answers have no layer: `shown` alone identifies them.
     std::optional<int> layer;
-    std::optional<CheckedTensor> shown; ///< none = what the op hands on
+    std::optional<CheckedTensor> shown; ///< none = the output of the op
     FaultStay stay = FaultStay::Transient;
     std::int64_t bit = 0;
     std::uint64_t seed = 1;
-    std::string text; ///< as it was given
+    std::string text; ///< as specified by the user
 };
 
-/// Reads "KIND:KEY=VALUE,…". A word without "=" right after the colon is the op or the link that the kind is about.
+/// Parses "KIND:KEY=VALUE,…". A word without "=" right after the colon is the op or link that the fault affects.
 ///
 ///     slow:rank=2,factor=1.3                  jitter:rank=*,sigma=3%[,seed=7]
 ///     op:F3.1,rank=1,add=5ms   (or factor=2)  pause:rank=1,for=30ms[,op=B0]
@@ -92,15 +92,15 @@ struct Fault {
 ///     flip:F2,rank=1,layer=3,tensor=hidden,bit=9,stay=sticky      nondet:F,layer=3
 ///     die:rank=3,op=F1                        hang:rank=3,op=F1
 ///
-/// Ranks are a number, a range such as 1-3, or * (the default where a kind does not need one). All kinds take
-/// step=N, step=N-M, from=N and to=N; without them a fault holds in every step. All take tp=N too: of the ranks that
-/// share a stage only that one. An op is written as in traces: F3.1 is
-/// the forward of micro-batch 3 on chunk 1, F3 that on any chunk, F.1 every forward on chunk 1, F every forward, *
-/// every op. Errors: Usage; `where` holds the text, and the message the word that is wrong.
+/// Ranks are a number, a range such as 1-3, or * (the default for kinds that do not require one). All kinds accept
+/// step=N, step=N-M, from=N and to=N; without them a fault is active in every step. All accept tp=N: only that one of
+/// the ranks that share a stage. An op is written as in traces: F3.1 is the forward of micro-batch 3 on chunk 1, F3 the
+/// same on any chunk, F.1 every forward on chunk 1, F every forward, * every op. Error: Usage; `where` holds the text,
+/// and the message names the invalid word.
 [[nodiscard]] Result<Fault> parseFault(std::string_view text);
 
-/// Whether what the faults name is there: ranks, steps, ops of a rank, tensors. Errors: Usage.
-/// The layers of a stage are not known here.
+/// Checks that what the faults name exists: ranks, steps, ops of a rank, tensors. Error: Usage. The layers of a stage
+/// are not known here.
 [[nodiscard]] Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int steps,
                                  int tensor_ranks = 1);
 

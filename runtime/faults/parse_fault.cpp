@@ -11,7 +11,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// A key that a kind takes, and whether it can do without.
+/// A key that a kind accepts, and whether it is required.
 struct KeyRule {
     std::string_view name;
     bool needed = false;
@@ -20,7 +20,7 @@ struct KeyRule {
 struct KindRule {
     std::string_view name;
     FaultKind kind;
-    std::string_view bare; ///< the key that a word without "=" stands for; empty = none
+    std::string_view bare; ///< the key of a word without "="; empty = none
     std::string_view example;
     std::vector<KeyRule> keys;
 };
@@ -46,10 +46,10 @@ const std::vector<KindRule>& kindRules() {
     return kRules;
 }
 
-/// What all kinds take.
+/// Accepted by all kinds.
 constexpr std::array<std::string_view, 4> kCommonKeys{"step", "from", "to", "tp"};
 
-/// Where in the text a fault's words are wrong, for the message.
+/// Creates error messages that quote the text.
 class FaultText {
 public:
     explicit FaultText(std::string_view text) : text_(text) {}
@@ -161,7 +161,7 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     return {};
 }
 
-/// Inside a layer, or in what answers are known for.
+/// Whether it names a tensor inside a layer, or a known answer.
 bool needsNoLayer(CheckedTensor tensor) {
     return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
 }
@@ -232,7 +232,7 @@ std::string keysOf(const KindRule& rule) {
     return names + "step, from, to and tp";
 }
 
-/// The words behind the colon as keys and values; the values are parts of the text.
+/// Splits the words after the colon into keys and values, which are views of the text.
 Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText& text, const KindRule& rule,
                                                                 std::string_view words) {
     std::map<std::string_view, std::string_view> values;

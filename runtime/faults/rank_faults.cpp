@@ -17,7 +17,7 @@ TimeNs scaled(TimeNs time, double factor) {
     return TimeNs{std::llround(static_cast<double>(time.count()) * std::max(factor, 0.0))};
 }
 
-/// Two independent numbers in (0, 1) that follow from the seed and from which op of which rank and step it is.
+/// Two independent numbers in (0, 1) that depend on the seed, the rank, the op and the step.
 std::pair<double, double> chances(const Fault& fault, Rank rank, const Op& op, int step) {
     std::uint64_t name = 0;
     for (const std::int32_t part :
@@ -28,14 +28,14 @@ std::pair<double, double> chances(const Fault& fault, Rank rank, const Op& op, i
     return {unit(name), unit(second)};
 }
 
-/// By Box and Muller.
+/// The Box-Muller transform.
 double normal(std::pair<double, double> uniform) {
     return std::sqrt(-2 * std::log(uniform.first)) * std::cos(2 * std::numbers::pi * uniform.second);
 }
 
-constexpr std::int64_t kBits = 32; // of a number
+constexpr std::int64_t kBits = 32; // bits of a number
 
-/// Inside layers and known answers.
+/// Whether the fault is inside a layer or a known answer.
 bool isInLayer(const Fault& fault) {
     return fault.kind == FaultKind::Nondet || (fault.kind == FaultKind::Flip && (fault.layer || fault.shown));
 }
@@ -44,7 +44,7 @@ bool isKnownAnswer(CheckedTensor tensor) {
     return tensor == CheckedTensor::Product || tensor == CheckedTensor::Sums || tensor == CheckedTensor::Copy;
 }
 
-/// What an op hands on, or the weights' gradient.
+/// Whether the tensor is the output of an op, or the weights' gradient.
 bool isResult(const Op& op, CheckedTensor tensor) {
     switch (op.kind) {
     case OpKind::Forward: return tensor == CheckedTensor::Output;
@@ -145,7 +145,7 @@ void RankFaults::inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& v
         const auto anywhere =
             static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1)));
         if (fault.kind == FaultKind::Nondet) {
-            values.disturb(chance); // as another order of additions would
+            values.disturb(chance); // like another order of additions
             continue;
         }
         if (!hitsExecution(fault, run)) continue;

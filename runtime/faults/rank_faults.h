@@ -12,51 +12,52 @@
 
 namespace bubblescope::runtime {
 
-/// An execution of an op of one layer.
+/// One execution of an op of one layer.
 struct LayerRun {
     Op op;
     int step = 0;
     int layer = 0;
-    int again = 0;            ///< 0 for the first, then how often the rank has repeated it
-    std::uint64_t number = 0; ///< of all that the rank executes; what varies from time to time varies with it
+    int again = 0;            ///< 0 for the first, then the number of the repetition
+    std::uint64_t number = 0; ///< number among all executions of the rank; the source of random variation
 };
 
-/// The faults of a run that concern one rank. All follow from the faults, their seeds and the names of ops and steps
-/// alone, so that a run with the same faults meets the same. For the rank's thread.
+/// The faults of a run that affect one rank. They depend only on the specified faults, their seeds, and the names of
+/// ops and steps, so runs with equal faults are affected equally. For the rank's thread.
 class RankFaults {
 public:
-    /// `tensor` is its number among those that share its stages.
+    /// `tensor` is its number among the ranks that share its stages.
     RankFaults(std::span<const Fault> faults, Rank rank, int tensor = 0);
 
-    /// True where nothing is planted: the common case.
+    /// Whether there are no faults, the common case.
     [[nodiscard]] bool none() const { return faults_.empty(); }
 
-    /// How long an op takes that would take `usual`.
+    /// The time of an op that would take `usual` without faults.
     [[nodiscard]] TimeNs opTime(const Op& op, int step, TimeNs usual) const;
 
-    /// How long the rank does nothing before an op.
+    /// The time that the rank pauses before an op.
     [[nodiscard]] TimeNs pauseBefore(const Op& op, int step) const;
 
-    /// When a transfer arrives that would arrive at `arrival`; to be asked once for each, in the order in which the
-    /// rank takes them.
+    /// The arrival of a transfer that would arrive at `arrival` without faults. To be called once for each transfer, in
+    /// the order in which the rank receives them.
     [[nodiscard]] TimeNs arrival(Rank from, int step, TimeNs arrival);
 
-    /// Whether a record of an op, or of its transfers, is lost.
+    /// Whether the record of an op, or those of its transfers, are lost.
     [[nodiscard]] bool drops(const Op& op, int step) const;
 
-    /// Flips the bits of the op's tensor that are to be flipped. Throws std::out_of_range for one beyond its end.
+    /// Flips the bits of the op's tensor that faults name. Throws std::out_of_range for a bit beyond its end.
     void flip(const Op& op, int step, FaultTensor which, Tensor& tensor) const;
 
-    /// True where a fault hits inside layers, or known answers.
+    /// Whether a fault is inside layers or known answers.
     [[nodiscard]] bool inLayers() const;
 
-    /// Injects into what an execution has just computed: `before` numbers of the same tensor were shown already.
+    /// Injects into a tensor that an execution has just computed. `before`: how many numbers of the same tensor were
+    /// shown before.
     void inject(const LayerRun& run, CheckedTensor tensor, LiveTensor& values, std::int64_t before) const;
 
-    /// Whether a fault hits a layer's weights before the op.
+    /// Whether a fault flips a layer's weights before the op.
     [[nodiscard]] bool injectsIntoWeights(const Op& op, int step, int layer) const;
 
-    /// Die or Hang, if the rank goes no further than this op.
+    /// Die or Hang, if the rank ends before this op.
     [[nodiscard]] std::optional<FaultKind> endsBefore(const Op& op, int step) const;
 
 private:
@@ -64,7 +65,7 @@ private:
         return fault.kind == kind && fault.steps.holds(step) && fault.ops.matches(op);
     }
 
-    std::vector<Fault> faults_; ///< those of this rank
+    std::vector<Fault> faults_; ///< of this rank
     Rank rank_;
     struct Stalled {
         int step = -1;
@@ -91,7 +92,7 @@ private:
     std::map<CheckedTensor, std::int64_t> seen_; ///< numbers shown so far
 };
 
-/// Numbers what a rank executes of layers, the first time and again.
+/// Numbers the executions of layers on a rank, first ones and repetitions.
 class LayerExecutions {
 public:
     /// `faults` must outlive it.
@@ -101,7 +102,7 @@ public:
         return {op, step, layer, again, ++count_};
     }
     [[nodiscard]] LayerInjection injection(const LayerRun& run) const { return {faults_, run}; }
-    /// Before the op of this stage: what hits its weights.
+    /// To be called before an op of this stage: injects faults into its weights.
     void injectIntoWeights(const Op& op, int step, StageModel& stage);
 
 private:

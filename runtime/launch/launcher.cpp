@@ -10,12 +10,12 @@ namespace bubblescope {
 namespace {
 
 struct Variables {
-    const char* tells; ///< set by this launcher alone
+    const char* tells; ///< a variable that only this launcher sets
     const char* rank;
     const char* size;
 };
 
-// Slurm's PMIx plugin gives a rank, but leaves the size to the library: its own variable tells it.
+// Slurm's PMIx plugin sets a rank, but not the size: Slurm's own variable gives it.
 constexpr std::array<Variables, 4> kKnown{{{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                            {"PMI_SIZE", "PMI_RANK", "PMI_SIZE"},
                                            {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},

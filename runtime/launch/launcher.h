@@ -6,23 +6,24 @@
 
 namespace bubblescope {
 
-/// What a launcher of parallel jobs told this process when it started it.
+/// What a launcher of parallel jobs passed to this process.
 struct Launched {
-    std::string launcher; ///< the variable that tells, such as "OMPI_COMM_WORLD_SIZE"
+    std::string launcher; ///< the variable that identifies it, such as "OMPI_COMM_WORLD_SIZE"
     std::optional<int> rank;
     std::optional<int> size;
 };
 
-/// Reads a variable of the environment; null where it is not set.
+/// Reads an environment variable; null if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-/// Nothing for a process that was started by itself. Known are Open MPI's mpirun, MPICH and its kin (PMI), and Slurm's
-/// srun with a PMI plugin; srun without one, and the shell of a Slurm batch job, start single processes.
+/// Returns nothing for a process that was started directly. Recognises Open MPI's mpirun, MPICH and related launchers
+/// (PMI), and Slurm's srun with a PMI plugin; srun without one, and the shell of a Slurm batch job, start single
+/// processes.
 [[nodiscard]] std::optional<Launched> launchedAs(const Environment& environment);
-[[nodiscard]] std::optional<Launched> launchedAs(); ///< by this process's environment
+[[nodiscard]] std::optional<Launched> launchedAs(); ///< with this process's environment
 
-/// This process's number among those of its job on its host, by which each takes a GPU of its own; nothing where no
-/// launcher says.
+/// This process's number among those of its job on its host, by which each selects a GPU; nothing if no launcher sets
+/// it.
 [[nodiscard]] std::optional<int> rankOnHost(const Environment& environment);
 [[nodiscard]] std::optional<int> rankOnHost();
 

@@ -10,7 +10,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kUnexpected = 4; // what main() returns for an exception
+constexpr int kUnexpected = 4; // exit code of main() for an exception
 
 int rankInWorld() {
     int rank = 0;

@@ -6,7 +6,7 @@
 
 namespace bubblescope {
 
-/// MPI from MPI_Init_thread to MPI_Finalize. Error: Run, where it does not start or was not built in.
+/// MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
 [[nodiscard]] Result<std::unique_ptr<LaunchSession>> startMpi();
 
 } // namespace bubblescope

@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-// Counts are ints in MPI 3: longer strings go in pieces.
+// Counts are ints in MPI 3: longer strings are sent in pieces.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 constexpr int kTag = 1;
 
@@ -66,7 +66,7 @@ Result<std::vector<std::string>> MpiTeam::gather(std::string bytes) {
     }
     std::vector<std::string> all(lengths.size());
     all[0] = std::move(bytes);
-    // One after the other: the root holds what it was sent once, and nobody's bytes twice.
+    // One after the other, so that the root holds the bytes of each process only once.
     for (int from = 1; from < size_; ++from) {
         std::string& its = all[static_cast<std::size_t>(from)];
         its.resize(lengths[static_cast<std::size_t>(from)]);

@@ -6,8 +6,7 @@
 
 namespace bubblescope {
 
-/// The processes of a communicator. Uses a duplicate of it, so that messages of others on the same processes are never
-/// mistaken for its own.
+/// The processes of a communicator. Uses a duplicate of it, so that its messages are never confused with others.
 class MpiTeam final : public ProcessTeam {
 public:
     explicit MpiTeam(MPI_Comm of);
@@ -25,7 +24,7 @@ private:
     int size_ = 1;
 };
 
-/// What an MPI call returned, as a Status that says what was tried.
+/// The result of an MPI call as a Status; `tried` names the operation.
 [[nodiscard]] Status mpiStatus(int code, const char* tried);
 
 } // namespace bubblescope

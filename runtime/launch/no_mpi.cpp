@@ -1,6 +1,6 @@
 #include "runtime/launch/mpi_session.h"
 
-// In place of mpi_session.cpp where the build has no MPI.
+// Replaces mpi_session.cpp in a build without MPI.
 namespace bubblescope {
 
 bool builtWithMpi() {

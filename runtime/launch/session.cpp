@@ -44,7 +44,7 @@ Result<std::unique_ptr<LaunchSession>> LaunchSession::start(bool by_itself) {
     if (by_itself && (!launched || !builtWithMpi())) return joinByTcp();
     if (!launched) return std::unique_ptr<LaunchSession>(std::make_unique<SingleProcess>(0, 1));
     if (builtWithMpi()) return startMpi();
-    // Its processes cannot talk to each other, but each knows which it is.
+    // The processes cannot communicate, but each knows its rank.
     return std::unique_ptr<LaunchSession>(
         std::make_unique<SingleProcess>(launched->rank.value_or(0), launched->size.value_or(1)));
 }

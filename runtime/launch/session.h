@@ -7,17 +7,17 @@
 
 namespace bubblescope {
 
-/// This process's part in a job of several, from main()'s begin to its end. Starts MPI where a launcher started the
-/// process and the program was built with MPI; a program that is simply called never touches MPI. Make one, on the main
-/// thread.
+/// This process's participation in a job of several, for the duration of main(). Starts MPI if a launcher started the
+/// process and the program was built with MPI; a program that is called directly never touches MPI. There is one, on
+/// the main thread.
 class LaunchSession {
 public:
-    /// `by_itself`: without MPI the process joins, by TCP, the others that torchrun or srun started; it waits for them
-    /// a minute. Errors: Run, where MPI does not start; those of tcpJobOf() and TcpTeam::join().
+    /// `by_itself`: without MPI the process joins the others that torchrun or srun started by TCP, and waits for them
+    /// for a minute. Errors: Run, if MPI does not start; those of tcpJobOf() and TcpTeam::join().
     [[nodiscard]] static Result<std::unique_ptr<LaunchSession>> start(bool by_itself = false);
 
-    /// Leaves the job in good order: waits until all processes have come here. While an exception unwinds the stack the
-    /// others may wait for this process elsewhere: then it ends all of them instead.
+    /// Leaves the job in an orderly way: waits until all processes have come here. While an exception unwinds the
+    /// stack, the others may wait for this process elsewhere: then it ends all of them.
     virtual ~LaunchSession() = default;
     LaunchSession(const LaunchSession&) = delete;
     LaunchSession& operator=(const LaunchSession&) = delete;
@@ -26,17 +26,17 @@ public:
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] bool isRoot() const { return rank_ == 0; }
 
-    /// Whether MPI runs in this process: also with a single process, if mpirun started it.
+    /// Whether MPI runs in this process; also for a single process, if mpirun started it.
     [[nodiscard]] virtual bool hasMpi() const { return false; }
-    /// Whether any thread may call MPI at any time (MPI_THREAD_MULTIPLE); else the main thread alone may.
+    /// Whether any thread may call MPI at any time (MPI_THREAD_MULTIPLE); otherwise only the main thread may.
     [[nodiscard]] virtual bool threadsMayCommunicate() const { return false; }
-    /// The library, as it names itself; empty without MPI.
+    /// The MPI library's description of itself; empty without MPI.
     [[nodiscard]] virtual std::string library() const { return {}; }
 
-    /// The job's processes; null for a process alone.
+    /// The job's processes; null for a single process.
     [[nodiscard]] virtual ProcessTeam* team() { return nullptr; }
 
-    /// Ends all processes of the job at once, with this exit code. For when the others cannot be told.
+    /// Ends all processes of the job at once, with this exit code. For when the others cannot be notified.
     [[noreturn]] virtual void abort(int exit_code);
 
 protected:

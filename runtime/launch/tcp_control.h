@@ -10,20 +10,20 @@
 
 namespace bubblescope {
 
-/// A connection for control messages, and what is under way on it.
+/// A connection for control messages, and the bytes in transfer.
 struct ControlWay {
-    TeamSocket socket; ///< closed where there is none, or none any more
+    TeamSocket socket; ///< closed if there is no connection
     std::string out;
     std::string in;
 };
 
-/// Control messages over TCP. Those between two others go through rank 0, which passes them on whenever it looks for
-/// its own.
+/// Control messages over TCP. Messages between two other ranks go through rank 0, which forwards them whenever it polls
+/// for its own.
 class TcpControl final : public runtime::ControlChannel {
 public:
-    /// `ways` are rank 0's, by rank, or the one to rank 0; they must outlive the channel and carry nothing else.
+    /// `ways` are rank 0's, by rank, or the one to rank 0. They must outlive the channel and carry nothing else.
     TcpControl(int rank, std::vector<ControlWay>& ways) : rank_(rank), ways_(ways) {}
-    /// What is still to be sent is sent, as far as it goes at once.
+    /// Sends pending bytes, as far as possible without waiting.
     ~TcpControl() override;
 
     void send(Rank to, const runtime::ControlMessage& message) override;

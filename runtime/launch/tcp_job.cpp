@@ -25,7 +25,7 @@ Result<std::int64_t> numberIn(const Environment& environment, const char* name, 
     return *number;
 }
 
-/// Rank and size.
+/// Reads rank and size.
 Status readPlace(const Environment& environment, const char* rank, const char* size, TcpJob& job) {
     constexpr std::int64_t kMostRanks = 1 << 20;
     BUBBLESCOPE_ASSIGN(const std::int64_t ranks, numberIn(environment, size, 1, kMostRanks));
@@ -52,7 +52,7 @@ Status readSlurm(const Environment& environment, TcpJob& job) {
         if (job.host.empty()) job.host = firstHostOf(textIn(environment, name));
     }
     if (job.host.empty()) return usageError("Slurm names no hosts in SLURM_STEP_NODELIST or SLURM_JOB_NODELIST");
-    // Away from the ports that systems give away by themselves; neighbouring jobs of one host get different ones.
+    // Outside of the range of ephemeral ports; neighbouring jobs on one host get different ports.
     constexpr int kFirst = 20000;
     constexpr int kPorts = 10000;
     std::uint64_t hash = 0;
@@ -70,7 +70,7 @@ std::string firstHostOf(std::string_view list) {
     const std::string_view inside = list.substr(bracket + 1);
     const std::string_view first = inside.substr(0, inside.find_first_of("-,]"));
     const std::size_t end = list.find(']', bracket);
-    // What stands behind a bracket belongs to each name in it: rack[1-2]-gpu.
+    // A suffix after a bracket belongs to each name in it: rack[1-2]-gpu.
     const std::string_view rest = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
     return std::string(list.substr(0, bracket)) + std::string(first) + firstHostOf(rest);
 }

@@ -12,12 +12,12 @@ namespace {
 constexpr std::size_t kMaxHello = 4096;
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
-/// The first message of a process. All processes of a job run the same program on machines of one kind.
+/// The first message of a process. All processes of a job run the same program on machines of the same kind.
 struct Hello {
     char magic[8] = {'b', 'b', 'l', 's', 'c', 'o', 'p', '1'};
     std::int32_t rank = 0;
     std::int32_t size = 0;
-    std::int32_t control = 0; ///< which of the two connections
+    std::int32_t control = 0; ///< whether it is the control connection
 };
 
 std::string nameOf(int rank) {
@@ -49,8 +49,8 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
     return texts;
 }
 
-/// The hello of a process of this job; nothing where a stranger connects, who is not let in; an error for a process
-/// that should not be there.
+/// Reads the hello of a process of this job. Returns nothing for a stranger, whose connection is rejected, and an error
+/// for a process that does not fit the job.
 Result<std::optional<Hello>> readHello(TeamSocket& socket, const TcpJob& job, TeamSocket::Deadline deadline) {
     using namespace std::chrono_literals;
     const TeamSocket::Clock::time_point soon = TeamSocket::Clock::now() + 5s;

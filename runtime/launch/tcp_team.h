@@ -13,12 +13,12 @@
 
 namespace bubblescope {
 
-/// Processes that are joined by TCP, each with rank 0, which passes on what the others have for each other. Meant for
-/// what a job exchanges before, beside and after its tensors; these take other ways.
+/// Processes that are connected by TCP, each with rank 0, which forwards messages between the others. Intended for the
+/// data that a job exchanges besides tensors.
 class TcpTeam final : public ProcessTeam, public runtime::ControlSource {
 public:
-    /// Waits until all processes of the job have come. Errors: Run, naming what is missing, at the latest after
-    /// `patience`; Usage, where two jobs meet or processes disagree.
+    /// Waits until all processes of the job have connected. Errors: Run, naming the missing ones, after `patience` at
+    /// the latest; Usage, if two jobs meet or processes disagree.
     [[nodiscard]] static Result<std::unique_ptr<TcpTeam>> join(const TcpJob& job, std::chrono::nanoseconds patience);
 
     [[nodiscard]] int rank() const override { return rank_; }
@@ -27,11 +27,11 @@ public:
     [[nodiscard]] Result<std::vector<std::string>> gather(std::string bytes) override;
     [[nodiscard]] Result<std::vector<std::string>> exchange(std::vector<std::string> to) override;
 
-    /// May be called for one run after the other; a channel must be gone before the next is opened.
+    /// May be called for several runs in sequence; a channel must be destroyed before the next one is opened.
     [[nodiscard]] Result<std::unique_ptr<runtime::ControlChannel>> openControl() override;
 
 private:
-    /// By rank; the others have one, to rank 0.
+    /// By rank on rank 0; other ranks have one, to rank 0.
     using Sockets = std::vector<TeamSocket>;
 
     TcpTeam(int rank, int size) : rank_(rank), size_(size) {}

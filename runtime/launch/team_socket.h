@@ -10,8 +10,7 @@
 
 namespace bubblescope {
 
-/// A connection between two processes of a job: what is sent comes as a whole, or an error says who is at the other
-/// end.
+/// A connection between two processes of a job. A message arrives as a whole, or an error names the other end.
 class TeamSocket {
 public:
     using Clock = net::Clock;
@@ -23,17 +22,17 @@ public:
     [[nodiscard]] bool isOpen() const { return socket_.isOpen(); }
     void close() { socket_.close(); }
 
-    /// Tries again and again until the deadline, since the other side may not listen yet.
+    /// Retries until the deadline, since the other side may not listen yet.
     [[nodiscard]] static Result<TeamSocket> connect(const std::string& host, int port, Clock::time_point deadline);
 
-    /// All of it, or an error that names `who`.
+    /// Sends all bytes. Errors name `who`.
     [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
-    /// A text with its length in front, 64 bits in this machine's order.
+    /// Sends a text, preceded by its length in 64 bits of native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
 
-    /// Without waiting: how many bytes, 0 for none; nothing when the connection is gone.
+    /// Without waiting: returns the number of bytes, possibly 0; nothing when the connection is closed.
     [[nodiscard]] std::optional<std::size_t> writeSome(const void* data, std::size_t bytes);
     [[nodiscard]] std::optional<std::size_t> readSome(void* data, std::size_t bytes);
 
@@ -44,9 +43,9 @@ private:
 /// Where the first process of a job waits for the others.
 class TeamListener {
 public:
-    /// On all of the host's addresses, or on the loopback alone. Error: Run, in the system's words.
+    /// On all addresses of the host, or only on the loopback. Error: Run, with the system's message.
     [[nodiscard]] static Result<TeamListener> open(int port, bool loopback);
-    /// The next one that connects; nothing at the deadline.
+    /// The next connection; nothing at the deadline.
     [[nodiscard]] Result<std::optional<TeamSocket>> accept(net::Deadline deadline);
 
 private:
