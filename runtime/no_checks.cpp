@@ -1,6 +1,6 @@
 #include "runtime/run_checks.h"
 
-// In place of run_checks.cpp where the build has no runtime/checks.
+// Replaces run_checks.cpp in a build without runtime/checks.
 namespace bubblescope::runtime {
 
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t, profiler::Recorder*) {

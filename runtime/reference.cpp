@@ -14,10 +14,10 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// No pipeline, one thread, the order in which DataPlan sums.
+/// Trains without a pipeline, on one thread, in the order in which DataPlan sums.
 class Reference {
 public:
-    /// `sums` joins those who share the stages, of whom this is the one at `place`; null where there is one alone.
+    /// `sums` connects the ranks that share the stages, of which this is the one at `place`; null if there is only one.
     explicit Reference(const RunConfig& config, TensorGroup* sums, int place)
         : plan_(config.schedule, config.replicas), stages_(static_cast<std::size_t>(config.replicas)) {
         if (config.backend) device_ = config.backend->openRank();
@@ -32,7 +32,7 @@ public:
         }
     }
 
-    /// One step; returns its loss.
+    /// Runs one step; returns its loss.
     double train() {
         forEachCopy([&](int replica, int route) { trainRoute(replica, route); });
         for (int place = 0; place < plan_.places(); ++place)
@@ -51,7 +51,7 @@ private:
         return makeCpuStage(config.model, task);
     }
 
-    /// The copies of the model in the order of their gradients' sum.
+    /// Visits the copies of the model in the order of their gradients' sum.
     template <class Visit>
     void forEachCopy(const Visit& visit) {
         for (int replica = 0; replica < plan_.replicas(); ++replica) {
@@ -64,7 +64,7 @@ private:
         return *stages_[static_cast<std::size_t>(replica)][Stage{place * plan_.routes() + route}.index()];
     }
 
-    /// All micro-batches of a pipeline, one after the other: forward slice by slice, then back.
+    /// Runs all micro-batches of a pipeline, one after the other: forward slice by slice, then back.
     void trainRoute(int replica, int route) {
         const std::vector<Piece> pieces = plan_.taskOf(Stage{route}, replica).pieces;
         const auto slices = static_cast<std::size_t>(plan_.slices());
@@ -108,7 +108,7 @@ private:
     TrainedStages stages_;
 };
 
-/// What one of those trained who share the stages.
+/// The result of one of the ranks that share the stages.
 struct Trained {
     std::vector<double> losses;
     TrainedStages stages;
@@ -123,7 +123,7 @@ Trained train(const RunConfig& config, TensorGroup* sums, int place) {
     return trained;
 }
 
-/// A thread for each of those who share the stages. A failure of one ends all.
+/// Runs a thread for each of the ranks that share the stages. A failure of one ends all.
 Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
     std::vector<Trained> trained(static_cast<std::size_t>(config.tensor_ranks));
     MonotonicClock clock;
@@ -136,7 +136,7 @@ Result<std::vector<Trained>> trainTogether(const RunConfig& config) {
         try {
             TensorGroup sums(end, clock, members);
             trained[end.rank().index()] = train(config, &sums, end.rank().value);
-        } catch (const RunEnded&) { // another one tells why
+        } catch (const RunEnded&) { // another rank has the reason
         } catch (const std::exception& e) {
             end.fail(runError(std::string("the reference run failed: ") + e.what()));
         }

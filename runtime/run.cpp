@@ -22,7 +22,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);
     Result<EngineResult> ran =
         runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get()), control);
-    // Whatever became of the run, what it recorded gets written; its own error tells more than this one.
+    // The records are written even if the run failed; the run's error takes precedence.
     Status written = recorder ? recorder->close() : Status();
     if (!ran.ok()) return std::move(ran).error();
     if (!written.ok()) return std::move(written).error();
@@ -51,7 +51,7 @@ Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_TRY(checkConfig(config));
     try {
         return runHere(config, control);
-    } catch (const std::exception& e) { // memory or threads; failures of ranks are told by the engine
+    } catch (const std::exception& e) { // memory or threads; the engine reports failures of ranks
         return runError(std::string("the run cannot be made: ") + e.what());
     }
 }

@@ -25,62 +25,60 @@ struct RunConfig {
     Schedule schedule; ///< validated by the caller or rejected by the run
     ModelConfig model;
     int steps = 3;
-    /// With pacing on, each rank has an emulated device clock: an op begins at the latest of its inputs'
-    /// arrival and the device's free time on that clock and ends after its nominal time in `times`; if its
-    /// maths was done more than `pace_tolerance` after that, it ends when it really ended. How late the
-    /// machine was in the end is recorded with every op. Zero takes every delay of the machine for one of
-    /// the op; the default is above what a machine with a task or two more than cores adds to a wake-up. An
-    /// op without a nominal time takes its real time.
+    /// Whether each rank has an emulated device clock. Then an op begins when its inputs have arrived and the device is
+    /// free on that clock, and ends after its nominal time in `times`; if its maths was done more than `pace_tolerance`
+    /// after that, it ends when it was done. The lateness of the host is recorded with every op. A tolerance of 0
+    /// counts every delay of the machine as one of the op; the default is above what a machine with few more tasks than
+    /// cores adds to a wake-up. An op without a nominal time takes its real time.
     bool paced = true;
     CostModel times;
     TimeNs pace_tolerance{10'000'000};
-    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; see RunMesh for their ranks
-    int tensor_ranks = 1;      ///< that share each stage (tp), see TensorShard; a divisor of the model's heads
-    std::vector<Fault> faults; ///< injected into the run, and named in its trace
-    /// How long a rank may keep the others waiting: in an op beyond the op's nominal time, without a sign of life where
-    /// ranks are processes, or for a message that nobody is going to send. Then the run ends with an error that names
-    /// it. The default is above what any op of a model that fits a CPU takes.
+    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; RunMesh defines their ranks
+    int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
+    std::vector<Fault> faults; ///< to be injected, and named in the trace
+    /// How long a rank may delay the others: in an op beyond the op's nominal time, without a sign of life if ranks are
+    /// processes, or for a message that is never sent. After that the run ends with an error that names the rank. The
+    /// default is above the time of any op of a model that fits a CPU.
     TimeNs timeout{60'000'000'000};
-    std::shared_ptr<Backend> backend;    ///< where ranks compute; null = on the host
-    BubbleHook bubble_hook;              ///< see there; empty = none
-    std::optional<AadiffOptions> aadiff; ///< the run checks itself in its bubbles; none = it does not
-    std::filesystem::path out_dir;       ///< one trace file per rank goes here; empty = record nothing
-    /// Asks the run to end with the step that is running, as if no more had been wanted. Where ranks are processes it
-    /// is ignored.
+    std::shared_ptr<Backend> backend;    ///< where ranks compute; null = the host
+    BubbleHook bubble_hook;              ///< see BubbleHook; empty = none
+    std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
+    std::filesystem::path out_dir;       ///< receives one trace file per rank; empty = record nothing
+    /// Requests that the run ends after the current step, as if no more had been requested. Ignored if ranks are
+    /// processes.
     std::stop_token end_early;
-    /// What a rank's trace may take: it is written in parts of a quarter each, and the oldest part goes. 0 = one file,
-    /// without limit.
+    /// Limit of the size of a rank's trace, which is written in parts of a quarter each; the oldest part is removed. 0
+    /// = one file without limit.
     std::int64_t trace_bytes = 0;
 };
 
 struct RunSummary {
-    std::vector<double> losses;       ///< mean over micro-batches, per step that was run
-    std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; one copy of the model
-    std::int64_t ops = 0;             ///< executed, one optimizer op per rank and step included; 0 for a reference
-    std::int64_t late_ops = 0;        ///< ops whose end moved because they were done beyond the tolerance
+    std::vector<double> losses;       ///< mean over micro-batches, by executed step
+    std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; of one copy of the model
+    std::int64_t ops = 0;             ///< executed, including one optimizer op per rank and step; 0 for a reference
+    std::int64_t late_ops = 0;        ///< ops whose end moved because they exceeded the tolerance
     TimeNs max_lateness{0};
-    std::vector<MemoryUse> memory;    ///< by rank, at the moment when its total was largest; empty for a reference
-    std::int64_t dropped_records = 0; ///< records lost because a ring was full
+    std::vector<MemoryUse> memory;    ///< by rank, when its total was largest; empty for a reference
+    std::int64_t dropped_records = 0; ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
-    /// Of a run that checks itself, what was planned, and whether ops were held back for it.
+    /// For a run with checks: what was planned, and whether ops were held back for it.
     struct Checks {
-        std::optional<int> steps_to_full; ///< none where some layers are never covered
+        std::optional<int> steps_to_full; ///< steps until all layers are covered; none if some never are
         bool retimed = false;
     };
     std::optional<Checks> checks;
 };
 
-/// Trains for `steps` steps, or until asked to end, one thread per rank, and records the run; any valid schedule, from
-/// the registry or from a file. Errors: Input for an invalid
-/// schedule, Run when a rank fails or a file cannot be written (what was recorded until then is
-/// readable), Cancelled.
+/// Trains for `steps` steps, or until the run is asked to end, with one thread per rank, and records the run. Accepts
+/// any valid schedule, from the registry or from a file. Errors: Input for an invalid schedule; Run when a rank fails
+/// or a file cannot be written (what was recorded until then is readable); Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
 
-/// The same model and data without a pipeline, on one thread (of ranks that share stages, one for each of those), with
-/// gradients summed in the order that DataPlan
-/// (runtime/model/data_plan.h) states: the reference that a pipelined run must equal bit for bit. It depends on the
-/// number of stages and micro-batches, on sequence slices and on which micro-batches take which of two
-/// pipelines, and on how many ranks share a stage, not on the order of ops.
+/// Trains the same model on the same data without a pipeline, on one thread (or one for each of the ranks that share
+/// stages), with gradients summed in the order of DataPlan (runtime/model/data_plan.h): the reference that a pipelined
+/// run must equal bit for bit. The result depends on the number of stages and micro-batches, on sequence slices, on the
+/// assignment of micro-batches to two pipelines, and on the number of ranks that share a stage, but not on the order of
+/// ops.
 [[nodiscard]] Result<RunSummary> runReference(const RunConfig& config);
 
 } // namespace bubblescope::runtime

@@ -31,7 +31,7 @@ private:
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here,
                                                    profiler::Recorder* recorder) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
-    // Ranks of one process share a device, so that another one could find no more than the one that found something.
+    // Ranks of one process share a device, so another rank could find no more than the one that found a mismatch.
     const std::size_t separate = config.backend ? 1 : ranks_here;
     const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, separate, config.out_dir};
     BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> setup, CheckSetup::make(of, *config.aadiff));

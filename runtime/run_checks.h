@@ -15,13 +15,13 @@ namespace bubblescope::runtime {
 
 class Transport;
 
-/// What a run that checks itself adds to it. The one place where the runtime's root depends on runtime/checks: a build
-/// without these has no_checks.cpp in place of run_checks.cpp.
+/// The addition of checks to a run. The only place where the runtime's root depends on runtime/checks: a build without
+/// checks has no_checks.cpp instead of run_checks.cpp.
 class RunChecks {
 public:
-    /// Plans the checks of the ranks here, so many, which are recorded by `recorder` unless that is null. Null where
-    /// the run does not check itself. What is referred to must outlive the result. Errors: those of studyAadiff();
-    /// Usage, where the program was built without checks.
+    /// Plans the checks of `ranks_here` ranks, recorded by `recorder` unless that is null. Returns null for a run
+    /// without checks. References must outlive the result. Errors: those of studyAadiff(); Usage, if the program was
+    /// built without checks.
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);
 
@@ -31,7 +31,7 @@ public:
     virtual ~RunChecks() = default;
 
     [[nodiscard]] virtual AttachHooks attach() = 0;
-    /// The rank is one of so many processes, and asks the others by mail where the transport carries any.
+    /// Makes the rank, one of `ranks` processes, ask the other processes by mail, if the transport carries mail.
     virtual void askProcesses(Transport& transport, int ranks) = 0;
     [[nodiscard]] virtual RunSummary::Checks summary() const = 0;
 };

@@ -22,7 +22,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// What the one rank of this process has to reach the others.
+/// The transport of the one rank of this process.
 struct RankTransport {
     std::shared_ptr<RankDevice> device; ///< null on the host
     std::unique_ptr<ProcessTransport> transport;
@@ -45,8 +45,8 @@ Result<std::shared_ptr<RankDevice>> openDevice(Backend& backend, ProcessTeam& te
     return device;
 }
 
-/// All processes call it together. Ranks on the host talk by MPI; those on devices by links between these, and besides
-/// by whatever joins the team. What is referred to must outlive the transport.
+/// Opens the transport; all processes call it together. Ranks on the host communicate by MPI; ranks on devices by links
+/// between the devices, and by the team's own means for the rest. References must outlive the transport.
 Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& plan, HostClock& clock,
                                     ProcessTeam& team) {
     RankTransport rank;
@@ -91,8 +91,7 @@ Value valueOf(std::string_view bytes) {
     return value;
 }
 
-/// A digest runs through all stages of a copy of the model: each stage's process goes on with what the one before it
-/// has come to.
+/// The digest covers all stages of a copy of the model: each stage's process continues the hash of the previous one.
 Result<std::uint64_t> digestAcross(const TrainedStages& stages, const RunConfig& config, ProcessTeam& team) {
     const Schedule& schedule = config.schedule;
     const RunMesh mesh{schedule.pp, config.replicas, config.tensor_ranks};
@@ -181,7 +180,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     BUBBLESCOPE_ASSIGN(const RankTransport own, openTransport(config, plan, clock, team));
     const std::unique_ptr<ProcessTransport>& transport = own.transport;
 
-    // Those of the start at once, for who watches the run; as it goes on, and at its end, there are more.
+    // Writes the pings of the start at once, for viewers of the running job; more follow during the run and at its end.
     const std::size_t pings_written = transport->pings().size();
     if (recorder) {
         recorder->addPings(transport->pings());
@@ -197,7 +196,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     all_alive = transport->leave();
     if (recorder) recorder->addPings(std::span(transport->pings()).subspan(pings_written));
     Status written = recorder ? recorder->close() : Status();
-    if (const auto error = transport->error()) return *error; // here or elsewhere, in the run or after it
+    if (const auto error = transport->error()) return *error; // an error here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
@@ -219,7 +218,7 @@ ProcessRun runOverProcesses(const RunConfig& config, JobControl& control, Proces
         run.summary = runRank(config, control, team, run.all_alive);
     } catch (const std::exception& e) {
         run.summary = runError(fmt::format("rank {} cannot run: {}", team.rank(), e.what()));
-        run.all_alive = false; // the others may wait for this one
+        run.all_alive = false; // the others may wait for this process
     }
     return run;
 }

@@ -5,8 +5,8 @@
 
 namespace bubblescope::runtime {
 
-// As in layers.cpp, matrices are their transposes here: a head's scores, a row per query, are Kᵀ·Q column by
-// column with Q and K as their rows lie in memory.
+// As in layers.cpp, matrices are stored as their transposes: the scores of a head, with a row per query, are the
+// column-major product Kᵀ·Q of Q and K as their rows lie in memory.
 
 template <class T>
 float Attention<T>::scale() const {
@@ -24,7 +24,7 @@ std::int64_t Attention<T>::seen(std::span<const Buffer* const> earlier, std::int
 
 template <class T>
 int Attention<T>::headsAtOnce(std::int64_t rows, std::int64_t seen) const {
-    constexpr std::int64_t kCached = std::int64_t{24} << 20; // of the 40 to 60 MB of today's large GPUs
+    constexpr std::int64_t kCached = std::int64_t{24} << 20; // fits the caches of 40 to 60 MB of current large GPUs
     const std::int64_t one = rows * seen * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
     return static_cast<int>(std::clamp<std::int64_t>(kCached / one, 1, shape_.heads));
 }
@@ -132,7 +132,7 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
     const bool sliced = !earlier.empty();
     WorkQueue& queue = layers_.queue();
     Buffer grad = layers_.take(tokens * 3 * width);
-    // Keys and values of a sequence in slices get their gradients from several: they are added up in float.
+    // The keys and values of a sequence in slices receive gradients from several slices, which are summed in float.
     const std::int64_t keys = seen(earlier, rows);
     Buffer gathered_grad = sliced ? layers_.template take<float>(keys * 2 * width) : Buffer();
     if (sliced) queue.device().zero(grad.as<void>(), grad.bytes(), queue.stream());
@@ -152,7 +152,7 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
         const GemmMatrix weights = factor(group.weights, group.seen, square);
         GemmMatrix weights_transposed = weights;
         weights_transposed.transposed = true;
-        // Values, then the weights themselves, whose memory becomes the scores' gradient, then queries and keys.
+        // Values first, then the weights, whose memory becomes the gradient of the scores, then queries and keys.
         multiply(group, factor(out, width, each), weights_transposed, into(2), each, group.seen, group.rows,
                  out_storage);
         multiply(group, factor(group.values, 3 * width, each, true), factor(out, width, each),
@@ -165,7 +165,7 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
         multiply(group, factor(group.queries, 3 * width, each), weights_transposed, into(1), each, group.seen,
                  group.rows, out_storage);
         if (!sliced || group.first + group.heads < shape_.heads) return;
-        // The sequence is complete: keys and values of each slice get their rows.
+        // The sequence is complete: the keys and values of each slice get their rows.
         const float* from = gathered_grad.as<float>();
         for (Buffer* const slice : earlier_grads) {
             const std::int64_t values = slice->bytes() / static_cast<std::int64_t>(sizeof(float)) / shape_.batch;

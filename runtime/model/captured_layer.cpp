@@ -9,7 +9,7 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Gives the sums of the first execution.
+/// Returns the sums of the first execution.
 class RecordedSums final : public PartSums {
 public:
     RecordedSums(const std::vector<Buffer>& sums, WorkQueue& on) : sums_(sums), on_(on) {}
@@ -44,7 +44,7 @@ void CapturedGptLayer<T>::run(LayerProbe& probe) const {
     }
 }
 
-// Results are discarded: the probe has seen them.
+// The functions discard their results: the probe has seen them.
 
 template <class T>
 void CapturedGptLayer<T>::runEmbedding(const Layers<T>& layers) const {
@@ -157,7 +157,7 @@ bool CapturedGptLayer<T>::travels() const {
 
 template <class T>
 void CapturedGptLayer<T>::detach() {
-    if (!own_parts_.empty()) return; // others may be running it already
+    if (!own_parts_.empty()) return; // other threads may be running it already
     if (!travels()) throw std::logic_error("a layer on a device is executed again by its own rank only");
     const FlatRun weights = weightRun();
     own_weights_ = queue_->pool().take(weights.size * bytesOf(Storage::Float));
@@ -171,8 +171,8 @@ void CapturedGptLayer<T>::detach() {
     parameters_ = {own_parts_, own_weights_.as<float>(), own_weights_.as<T>()};
 }
 
-// As bytes for another process. What comes from there is measured before it is used: tensors of wrong shapes would make
-// the maths read beyond their ends.
+// Serialisation for another process. Received data are validated before use: tensors of wrong shapes would make the
+// maths read beyond their ends.
 
 namespace {
 
@@ -181,7 +181,7 @@ void buffer(WireWriter& wire, const Buffer& value, ComputeQueue& /*queue*/) {
     wire.block(value.as<void>(), static_cast<std::size_t>(value.bytes()));
 }
 
-/// One that claims more bytes than follow is not made.
+/// Does not allocate a buffer that claims more bytes than follow.
 void buffer(WireReader& wire, Buffer& value, ComputeQueue& queue) {
     std::int64_t bytes = 0;
     wire(bytes);
@@ -190,7 +190,7 @@ void buffer(WireReader& wire, Buffer& value, ComputeQueue& queue) {
     wire.block(value.as<void>(), static_cast<std::size_t>(bytes));
 }
 
-/// A vector, of which `entry` is called for each element.
+/// A vector; `entry` is called for each element.
 template <class Element, class Entry>
 void entries(WireWriter& wire, const std::vector<Element>& values, const Entry& entry) {
     wire(std::uint64_t{values.size()});

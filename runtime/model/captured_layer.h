@@ -14,18 +14,18 @@
 namespace bubblescope::runtime {
 
 /// A part of a layer of a GptStage with copies of its inputs. It is executed again on the queue of its rank's checks.
-/// Where a device shares the host's memory it can take its weights along, to be executed by other threads and, as
-/// bytes, by other processes; elsewhere it stays with its rank: ranks of one process share a device, so another one
-/// could tell no more than this one can.
+/// On a device that shares the host's memory it can also copy its weights, to be executed by other threads and,
+/// serialised, by other processes. Elsewhere it stays with its rank: the ranks of one process share a device, so
+/// another rank could detect no more than this one.
 template <class T>
 class CapturedGptLayer final : public LayerReplay {
-    std::shared_ptr<ComputeQueue> queue_; // first: it must live longer than all buffers
+    std::shared_ptr<ComputeQueue> queue_; // first: must outlive all buffers
 
 public:
     enum class Layer : std::uint8_t { Embedding, Block, Head };
     using Block = TransformerBlock<T>;
 
-    /// The layer's weights; they must outlive it, and not change before run(), unless it is detached.
+    /// References the layer's weights: they must outlive it and not change before run(), unless it is detached.
     CapturedGptLayer(std::shared_ptr<ComputeQueue> queue, LayerPart part, Layer layer,
                      const ParameterView<T>& parameters)
         : queue_(std::move(queue)), part_(part), layer_(layer), parameters_(parameters) {}
@@ -34,25 +34,25 @@ public:
     [[nodiscard]] std::int64_t bytes() const override;
     void detach() override;
     [[nodiscard]] bool pack(WireWriter& wire) const override;
-    /// What pack() has written, detached, to be executed on `queue`, whose device shares the host's memory. Error:
-    /// Input, where the bytes are no layer that can be executed: whatever they are, what is returned can be.
+    /// Reads the output of pack(), detached, for execution on `queue`, whose device shares the host's memory. Error:
+    /// Input, if the bytes are not an executable layer; whatever they contain, a returned layer can be executed.
     [[nodiscard]] static Result<std::unique_ptr<CapturedGptLayer>> unpack(WireReader& wire,
                                                                           std::shared_ptr<ComputeQueue> queue);
 
-    // What its part of its layer takes.
+    // The inputs of this part of the layer.
     PieceRows rows;
     int heads = 1; ///< of a block, on this rank
-    Buffer input;  ///< of a forward; gradient for the output of a backward
+    Buffer input;  ///< of a forward; for a backward the gradient of the output
     Buffer tokens;
     Buffer targets;
     typename Block::Saved saved;
     std::vector<typename Block::Saved> earlier;
     typename Head<T>::Saved head;
     Buffer gradient_sum;      ///< what the weights' gradient was added to; empty = nothing
-    bool shared = false;      ///< other ranks took part in the block
-    std::vector<Buffer> sums; ///< that they came to
+    bool shared = false;      ///< whether other ranks took part in the block
+    std::vector<Buffer> sums; ///< the sums that they computed
 
-    /// What backwardInput() takes, or of an earlier slice what any part does, behind what is queued on `on` so far.
+    /// Copies the inputs of backwardInput(), or for an earlier slice those of any part, after the work queued so far.
     [[nodiscard]] static typename Block::Saved copyForBackward(const typename Block::Saved& from, WorkQueue& on);
     [[nodiscard]] static typename Block::Saved copyOfSlice(const typename Block::Saved& from, WorkQueue& on);
 
@@ -60,23 +60,24 @@ private:
     void runEmbedding(const Layers<T>& layers) const;
     void runBlock(const Layers<T>& layers) const;
     void runHead(const Layers<T>& layers) const;
-    /// A column of gradients to add to, of which only the layer's run is there; shows that once `work` has added to it.
+    /// Provides a column of gradients to add to, of which only the layer's range exists; shows that range after `work`
+    /// has added to it.
     template <class Work>
     void weightGradient(const Layers<T>& layers, const Work& work) const;
     /// Whether it can leave its thread.
     [[nodiscard]] bool travels() const;
-    /// Where its weights lie.
+    /// The range of its weights.
     [[nodiscard]] FlatRun weightRun() const { return runOf(parameters_.parts.front(), parameters_.parts.back()); }
-    /// All that travels but the parameters.
+    /// Everything to be serialised but the parameters.
     template <class Wire, class Self>
     static void fields(Wire& wire, Self& self);
     [[nodiscard]] bool unpackParameters(WireReader& wire);
-    /// Whether all tensors have the shapes that run() takes.
+    /// Whether all tensors have the shapes that run() requires.
     [[nodiscard]] bool fits() const;
     [[nodiscard]] bool embeddingFits() const;
     [[nodiscard]] bool blockFits() const;
     [[nodiscard]] bool headFits() const;
-    /// Whether a buffer has so many values of type U; they may be any numbers.
+    /// Whether a buffer has this many values of type U; they may be any numbers.
     template <class U = T>
     [[nodiscard]] static bool holds(const Buffer& buffer, std::initializer_list<std::int64_t> sizes);
     [[nodiscard]] bool isPart(std::size_t part, std::int64_t inputs, std::int64_t outputs) const;
@@ -86,11 +87,11 @@ private:
     Layer layer_;
     ParameterView<T> parameters_;
     std::vector<FlatPart> own_parts_; ///< when detached
-    Buffer own_weights_;              ///< likewise
+    Buffer own_weights_;              ///< when detached
 };
 
-/// Joins a rank that shares its stage to the others, through the tensors that ranks exchange. Keeps copies of the sums
-/// where a part of a layer is to be executed again.
+/// Connects a rank that shares its stage with the others, through the tensors that ranks exchange. Keeps copies of the
+/// sums if a part of a layer is to be executed again.
 class GroupSums final : public PartSums {
 public:
     /// `copies` may be null.

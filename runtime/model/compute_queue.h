@@ -9,19 +9,19 @@
 
 namespace bubblescope::runtime {
 
-/// Where the stages of one rank compute: a queue of a device, and how its memory becomes tensors that other ranks take.
-/// Used by the rank's thread.
+/// The queue of a device on which the stages of one rank compute, and the conversion of its memory to tensors that
+/// other ranks receive. Used by the rank's thread.
 class ComputeQueue : public WorkQueue {
 public:
-    /// What suits the device.
+    /// Properties that suit the device.
     struct Traits {
-        /// Softmax weights of attention are saved for the backward, not made again: memory grows with the square of
-        /// the tokens.
+        /// Saves the softmax weights of attention for the backward instead of recomputing them: memory grows with the
+        /// square of the tokens.
         bool saves_attention = false;
-        /// A piece's weight gradient is computed apart from the sum, and added to it: what is shown of it does not
-        /// depend on the order of the pieces.
+        /// Computes the weight gradient of a piece separately and then adds it to the sum, so that the shown gradient
+        /// does not depend on the order of the pieces.
         bool separate_gradients = false;
-        /// Each part of the parameters begins at a multiple of so many values.
+        /// The begin of each parameter is a multiple of this number of values.
         std::int64_t alignment = 1;
     };
 
@@ -30,19 +30,19 @@ public:
 
     [[nodiscard]] const Traits& traits() const { return traits_; }
 
-    /// What layers that are executed again are queued on.
+    /// The queue for layers that are executed again.
     [[nodiscard]] virtual WorkQueue& checks() = 0;
-    /// Where work is queued from now: inside a check that of checks, else this one.
+    /// The current queue: that of checks inside a check, otherwise this one.
     [[nodiscard]] virtual WorkQueue& current() = 0;
     /// Values that have just been computed on `on`, for a probe.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live(WorkQueue& on, void* data, std::int64_t count,
                                                            Storage storage) = 0;
 
-    /// A matrix as other ranks take it.
+    /// Converts a matrix to a tensor for other ranks.
     [[nodiscard]] virtual Tensor give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
-    /// The opposite. std::logic_error where the tensor is not of that shape, or belongs elsewhere.
+    /// The inverse. Throws std::logic_error if the tensor is not of that shape, or belongs to another queue.
     [[nodiscard]] virtual Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) = 0;
-    /// The address of such a tensor's values; likewise.
+    /// The address of such a tensor's values; throws like take().
     [[nodiscard]] virtual const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                                Storage storage) = 0;
 

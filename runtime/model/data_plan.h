@@ -8,7 +8,7 @@
 
 namespace bubblescope::runtime {
 
-/// What one op works on: a micro-batch of the data, or one slice of its rows.
+/// The data of one op: a micro-batch, or one slice of its rows.
 struct Piece {
     Microbatch sample; ///< number of the micro-batch in the data, 0 … m−1
     int slice = 0;
@@ -16,35 +16,34 @@ struct Piece {
     friend constexpr auto operator<=>(const Piece&, const Piece&) = default;
 };
 
-/// What the model must know of one stage. Two pipelines side by side hold each part of the model twice: two
+/// What the model must know of one stage. Two pipelines in opposite directions hold each part of the model twice: two
 /// stages with equal places.
 struct StageTask {
     int place = 0;               ///< in its pipeline
-    int places = 1;              ///< of its pipeline
-    std::vector<Piece> pieces;   ///< that pass it, in the order in which their gradients are summed
-    int slices = 1;              ///< of each micro-batch's rows
-    int microbatches = 1;        ///< of the whole step, all replicas; the gradient and the loss are means over them
-    TensorShard shard{};         ///< what of the stage; whole by default
-    LayerWatch* watch = nullptr; ///< looks on while ops run; null = nobody
+    int places = 1;              ///< number of places in its pipeline
+    std::vector<Piece> pieces;   ///< the pieces that pass it, in the order in which their gradients are summed
+    int slices = 1;              ///< number of slices of each micro-batch's rows
+    int microbatches = 1;        ///< of the whole step over all replicas; gradient and loss are means over them
+    TensorShard shard{};         ///< the part of the stage on this rank; whole by default
+    LayerWatch* watch = nullptr; ///< observes ops; null = none
 };
 
-/// How a schedule's micro-batches map to the data, and in what order gradients are summed, which floats do
-/// not leave open.
+/// The mapping of a schedule's micro-batches to the data, and the order in which gradients are summed, which affects
+/// float results.
 ///
-/// The data has m micro-batches. Where one pipeline numbers them through, an op's number is the data's. Two
-/// pipelines may each number theirs from 0; so the data's numbers go by the op's number first and by the pipeline
-/// second, which is the same where numbers are used once.
+/// The data has m micro-batches. In one pipeline that numbers all of them, an op's number is the data's. Two pipelines
+/// may each number theirs from 0; so the data is ordered by the op's number first and by the pipeline second, which is
+/// the same if each number is used once.
 ///
-/// The gradient of a stage is summed over its pieces by ascending micro-batch, within one from the last
-/// slice to the first (the order in which gradients of a split sequence come). Where there are two pipelines, each
-/// sums its own and the first's sum comes first. That order is the same whatever the order of execution;
-/// what is ready before its turn waits (see GradientSum). Replicas of the pipeline have m micro-batches each, the first
-/// one's come first in the data, and their sums are added in their order. So every schedule of one pipeline and equal
-/// slices trains to the same bits. Two pipelines, or slices, group the same terms in another way and differ in the last
-/// bits.
+/// The gradient of a stage is summed over its pieces by ascending micro-batch, and within a micro-batch from the last
+/// slice to the first (the order in which the gradients of a split sequence come). Two pipelines sum their gradients
+/// separately, and the first one's sum comes first. This order does not depend on the order of execution: a gradient
+/// that is ready early waits (see GradientSum). Replicas of the pipeline have m micro-batches each; the first one's
+/// come first in the data, and their sums are added in order. So all schedules of one pipeline with equal slices train
+/// to the same bits. Two pipelines, or slices, group the same terms differently and differ in the last bits.
 class DataPlan {
 public:
-    /// `schedule` must be valid; it is not kept.
+    /// `schedule` must be valid; the plan holds no reference to it.
     explicit DataPlan(const Schedule& schedule, int replicas = 1);
 
     [[nodiscard]] Piece pieceOf(const Op& op, int replica = 0) const;
@@ -54,14 +53,14 @@ public:
     [[nodiscard]] int replicas() const { return replicas_; }
     [[nodiscard]] int places() const { return places_; }
     [[nodiscard]] int slices() const { return slices_; }
-    /// The pipeline that a stage belongs to.
+    /// The pipeline of a stage.
     [[nodiscard]] int routeOf(Stage stage) const { return stage.value % routes(); }
     /// The stage with the same part of the model in another pipeline.
     [[nodiscard]] Stage copyOf(Stage stage, int route) const { return Stage{stage.value - routeOf(stage) + route}; }
 
 private:
     struct Route {
-        std::vector<int> sample_of; ///< by the op's micro-batch; −1 = takes another way
+        std::vector<int> sample_of; ///< by the op's micro-batch; −1 = passes the other pipeline
         std::vector<Piece> pieces;  ///< in the order of the sum
     };
 

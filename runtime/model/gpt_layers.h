@@ -6,16 +6,16 @@
 
 namespace bubblescope::runtime {
 
-// The ends of a GPT, in the manner of TransformerBlock.
+// The first and last layer of a GPT, with interfaces like TransformerBlock's.
 
-/// The first layer: the sum of a token's and its position's embedding. Its parameters are both tables; the gradient for
-/// its input is that for its output.
+/// The first layer: the sum of the token's and the position's embedding. Its parameters are both tables; the gradient
+/// of its input equals that of its output.
 template <class T>
 class Embedding {
 public:
     explicit Embedding(const Layers<T>& layers) : layers_(layers) {}
 
-    /// `tokens`: an int per row.
+    /// `tokens`: one int per row.
     [[nodiscard]] Buffer forward(const Buffer& tokens, const PieceRows& rows) const;
     void backwardWeight(const Buffer& tokens, const Buffer& output_grad, const PieceRows& rows,
                         GradientSum::Target target) const;
@@ -27,15 +27,15 @@ private:
     Layers<T> layers_;
 };
 
-/// The last layer: a normalisation, a linear part whose outputs are logits, and the cross-entropy with the tokens that
-/// follow. Its parameters are those of the first two.
+/// The last layer: a normalisation, a linear layer that computes logits, and the cross-entropy with the following
+/// tokens. Its parameters are those of the first two.
 template <class T>
 class Head {
 public:
-    /// What a piece leaves behind between its ops.
+    /// Activations of a piece that are kept between its ops.
     struct Saved {
-        Normalised normalised;  ///< to W; its deviations to I
-        Buffer logits_grad;     ///< to W
+        Normalised normalised;  ///< until W; its deviations until I
+        Buffer logits_grad;     ///< until W
         Buffer normalised_grad; ///< from I to W
 
         [[nodiscard]] std::int64_t bytes() const {
@@ -45,10 +45,10 @@ public:
 
     explicit Head(const Layers<T>& layers) : layers_(layers) {}
 
-    /// `targets`: an int per row. Leaves in `loss` the piece's share of its micro-batch's mean loss, of which the
-    /// gradient is made.
+    /// `targets`: one int per row. Writes the piece's share of its micro-batch's mean loss to `loss`; gradients are
+    /// those of this share.
     void forward(const Buffer& input, const Buffer& targets, const PieceRows& rows, Saved& saved, double* loss) const;
-    /// `normalised_grad` is filled.
+    /// Fills `normalised_grad`.
     [[nodiscard]] Buffer backwardInput(const Saved& saved, Buffer& normalised_grad, const PieceRows& rows) const;
     void backwardWeight(const Saved& saved, const PieceRows& rows, GradientSum::Target target) const;
 

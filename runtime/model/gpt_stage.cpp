@@ -33,7 +33,7 @@ GptStage<T>::GptStage(std::shared_ptr<ComputeQueue> queue, const ModelConfig& co
         }
     }
     if (last_) losses_ = queue_->pool().take(static_cast<std::int64_t>(task_.pieces.size() * sizeof(double)));
-    // What was queued here belongs to no op.
+    // Work queued here belongs to no op.
     queue_->finish();
 }
 
@@ -152,7 +152,7 @@ MemoryUse GptStage<T>::memory() const {
 
 template <class T>
 std::uint64_t GptStage<T>::digest(std::uint64_t hash) const {
-    if (queue_->device().sharesHostMemory()) { // the bytes themselves: the same however the model is cut
+    if (queue_->device().sharesHostMemory()) { // the bytes themselves: independent of how the model is cut
         for (const float value : parameters_.toHost()) {
             for (unsigned shift = 0; shift < 32; shift += 8)
                 hash = (hash ^ ((bitsOf(value) >> shift) & 0xFFU)) * kFnvPrime;
@@ -189,7 +189,7 @@ std::vector<typename GptStage<T>::Block::Saved*> GptStage<T>::earlierSlices(Piec
     return earlier;
 }
 
-// The layers, each shown to the watch, and copied for it where it wants that.
+// The layers of the stage. Each is shown to the watch, and captured if the watch asks for it.
 
 template <class T>
 class GptStage<T>::Watched {
@@ -213,18 +213,18 @@ public:
         }
     }
 
-    /// To be filled with the inputs; null where nothing is copied.
+    /// To be filled with the inputs; null if nothing is captured.
     [[nodiscard]] CapturedGptLayer<T>* captured() { return captured_.get(); }
     [[nodiscard]] LayerPlace place() { return {queue_, queue_, sums_ ? &*sums_ : nullptr, watch_}; }
 
-    /// Weights' gradients are about to be added there.
+    /// To be called before the weights' gradients are added to the target.
     void beginWeights(GradientSum::Target target) {
         if (!captured_ || !target.accumulate) return;
         Buffer& sum = captured_->gradient_sum;
         sum = queue_.pool().take(weights_.size * bytesOf(Storage::Float));
         queue_.device().copy(sum.template as<void>(), target.column + weights_.first, sum.bytes(), queue_.stream());
     }
-    /// They have been.
+    /// To be called after that.
     void endWeights(GradientSum::Target target) {
         place().show(CheckedTensor::WeightGradient, target.column + weights_.first, weights_.size);
     }

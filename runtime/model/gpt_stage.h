@@ -12,15 +12,15 @@
 
 namespace bubblescope::runtime {
 
-/// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights follow
-/// from (seed, number of the block in the whole model), data from (seed, step, micro-batch), so any cut of the same
-/// blocks into stages, and of stages into ranks, computes the same numbers. Slice i of k of a micro-batch of sequences
-/// of n tokens has their tokens i·n/k … (i+1)·n/k − 1; attention sees the slices before, which therefore must pass a
-/// stage in order, and come back in the opposite one. Where ranks share the stage each has a GptStage of its own, see
-/// TensorShard; what they hold whole stays equal bit for bit, since all compute it from equal numbers.
+/// One stage of the GPT that ModelConfig describes, on an accelerator, with activations stored as T. Weights depend on
+/// (seed, number of the block in the whole model), data on (seed, step, micro-batch), so any cut of the same blocks
+/// into stages, and of stages into ranks, computes the same numbers. Slice i of k of a micro-batch of sequences of n
+/// tokens has their tokens i·n/k … (i+1)·n/k − 1. Attention sees the preceding slices, which therefore must pass a
+/// stage in order, and come back in the opposite order. If ranks share the stage each has a GptStage, see TensorShard;
+/// parameters that all of them hold stay equal bit for bit, since all compute them from equal numbers.
 ///
-/// One call per op. Calls queue their work and return; on the CPU it is done then. Tensors of activations and gradients
-/// that it takes and returns belong to its queue.
+/// One call per op. Calls queue their work and return; on the CPU the work is done then. Tensors of activations and
+/// gradients that it takes and returns belong to its queue.
 template <class T>
 class GptStage final : public StageModel {
 public:
@@ -38,10 +38,10 @@ public:
     [[nodiscard]] int sumsIn(OpKind kind) const override;
     [[nodiscard]] MemoryUse memory() const override;
     [[nodiscard]] LayerRange layers() const override;
-    /// What products read too, where that is a copy.
+    /// Shows the rounded copy for products too, if there is one.
     void showWeights(int layer, LayerProbe& probe) override;
     void computeKnown(CheckedTensor tensor, LayerProbe& probe) override;
-    /// Where the device has memory of its own, of a digest made there. Waits for the device.
+    /// On a device with its own memory, a digest that is computed there. Waits for the device.
     [[nodiscard]] std::uint64_t digest(std::uint64_t hash) const override;
 
     [[nodiscard]] StageParameters<T>& parameters() { return parameters_; }
@@ -50,24 +50,24 @@ private:
     using Block = TransformerBlock<T>;
     using Layer = typename CapturedGptLayer<T>::Layer;
 
-    /// What a piece leaves behind between its ops.
+    /// What is kept of a piece between its ops.
     struct SavedActivations {
         std::vector<typename Block::Saved> blocks;
-        Buffer tokens; ///< first and last stage; data, so not counted
+        Buffer tokens; ///< on the first and last stage; not counted, since they are data
         Buffer targets;
-        Buffer embedding_grad;        ///< first stage, I to W
-        typename Head<T>::Saved head; ///< last stage
-        bool returned = false;        ///< I has run
+        Buffer embedding_grad;        ///< on the first stage, from I to W
+        typename Head<T>::Saved head; ///< on the last stage
+        bool returned = false;        ///< whether I has run
 
         [[nodiscard]] std::int64_t bytes() const;
     };
-    /// A part of a layer while it is computed, and what is copied of it if the watch wants that.
+    /// A part of a layer while it is computed, and its captured copy if the watch asks for one.
     class Watched;
 
     [[nodiscard]] PieceRows rowsOf(Piece piece) const;
     [[nodiscard]] std::int64_t tokens(Piece piece) const { return rowsOf(piece).tokens(); }
     [[nodiscard]] int headsHere() const { return config_.heads / task_.shard.size; }
-    // Layers as a watch counts them (LayerCall).
+    // Layer numbers of a watch (LayerCall).
     [[nodiscard]] int blockNumber(std::size_t i) const {
         return 1 + config_.layersBefore(task_.place) + static_cast<int>(i);
     }
@@ -84,7 +84,7 @@ private:
     }
 
     void makeTokens(Piece piece, SavedActivations& saved) const;
-    // Each shows the watch what it computes.
+    // Each shows its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
     [[nodiscard]] Buffer forwardBlock(Piece piece, std::size_t i, Buffer input, SavedActivations& saved);
     void forwardHead(Piece piece, Buffer input, SavedActivations& saved);
@@ -106,9 +106,9 @@ private:
     StageParameters<T> parameters_;
     std::optional<KnownComputation<T>> known_; ///< from the first known answer on
     GradientSum gradients_;
-    Buffer text_copy_;                    ///< first and last stage, where the device cannot read the host's
+    Buffer text_copy_;                    ///< on the first and last stage, if the device cannot read host memory
     const unsigned char* text_ = nullptr; ///< where the device reads it
-    Buffer losses_;                       ///< last stage: each piece's share of its micro-batch's loss
+    Buffer losses_;                       ///< on the last stage: each piece's share of its micro-batch's loss
     std::vector<bool> has_loss_;          ///< by piece, since takeLoss()
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;

@@ -13,7 +13,7 @@ constexpr std::int64_t kRows = 48;
 constexpr std::int64_t kInner = 64;
 constexpr std::int64_t kColumns = 40;
 
-/// Whole numbers from -8 to 7, stored as U, column by column or row by row.
+/// Integers from -8 to 7, stored as U, column-major or row-major.
 template <class U>
 std::vector<U> wholeNumbers(std::uint64_t name, std::int64_t rows, std::int64_t columns, bool by_row = false) {
     std::vector<U> values(static_cast<std::size_t>(rows * columns));

@@ -7,33 +7,33 @@
 
 namespace bubblescope::runtime {
 
-/// A computation whose answer is stored.
+/// A computation whose result is known.
 struct KnownAnswer {
     CheckedTensor tensor = CheckedTensor::Product;
-    std::uint64_t digest = 0; ///< of the answer
+    std::uint64_t digest = 0; ///< digest of the result
 };
 
-/// A product of matrices, sums of columns, and a copy, by the code that layers use. Their inputs are whole numbers,
-/// small enough that every sum is exact in single precision: the answer does not depend on the order of additions, so
-/// it is the same on every machine and device.
+/// A matrix product, sums of columns, and a copy, computed by the code that layers use. Their inputs are small
+/// integers, so that every sum is exact in single precision: the result does not depend on the order of additions, and
+/// is equal on every machine and device.
 [[nodiscard]] std::span<const KnownAnswer> knownAnswers();
 
-/// Computes them on a device, from factors stored as T. The answers are in float and lie column by column.
+/// Computes known answers on a device, from factors stored as T. The results are in float and column-major.
 template <class T>
 class KnownComputation {
 public:
-    /// Takes the inputs there; waits.
+    /// Copies the inputs to the device; waits for it.
     explicit KnownComputation(WorkQueue& on);
 
-    /// Computes one and shows it.
+    /// Computes one answer and shows it.
     void compute(CheckedTensor tensor, const LayerPlace& place) const;
 
 private:
-    Buffer input_; ///< column by column, as T
-    Buffer rows_;  ///< the same row by row
-    Buffer exact_; ///< as float, column by column
+    Buffer input_; ///< column-major, as T
+    Buffer rows_;  ///< row-major, as T
+    Buffer exact_; ///< column-major, as float
     Buffer weight_;
-    Buffer bias_; ///< a row of it for each row of the product, in float
+    Buffer bias_; ///< one row of it for each row of the product, as float
 };
 
 } // namespace bubblescope::runtime

@@ -8,16 +8,17 @@
 
 namespace bubblescope::runtime {
 
-/// What is computed of a layer at a time.
+/// The part of a layer that is computed in one call.
 enum class LayerPart : std::uint8_t { Forward, InputGradient, WeightGradient };
 
-/// Layers count over the whole model: 0 is the embedding, then come the blocks, the last is the head with the loss.
+/// Layers are numbered over the whole model: 0 is the embedding, the blocks follow, and the last one is the head with
+/// the loss.
 struct LayerCall {
     LayerPart part = LayerPart::Forward;
     int layer = 0;
 };
 
-/// Layers of a stage: from `first` on.
+/// The layers of a stage, from `first` on.
 struct LayerRange {
     int first = 0;
     int count = 0;
@@ -25,20 +26,20 @@ struct LayerRange {
     [[nodiscard]] bool holds(int layer) const { return first <= layer && layer < first + count; }
 };
 
-/// Is shown every tensor that a layer computes, when it has just been and before it is used.
+/// Is shown every tensor that a layer computes, after its computation and before its use.
 class LayerProbe {
 public:
     virtual ~LayerProbe() = default;
     virtual void touch(CheckedTensor tensor, LiveTensor& values) = 0;
-    /// On the host.
+    /// For a tensor on the host.
     void touch(CheckedTensor tensor, float* values, std::int64_t count) {
         HostTensor live(values, count);
         touch(tensor, live);
     }
 };
 
-/// A part of a layer with all that it takes to compute it again, as often as one likes and without a trace: by the same
-/// code on the same inputs, shown to a probe as the first time.
+/// A part of a layer with all inputs that are needed to compute it again, any number of times and without side effects:
+/// by the same code on the same inputs, with the same calls of a probe.
 class LayerReplay {
 public:
     LayerReplay() = default;
@@ -47,21 +48,22 @@ public:
     virtual ~LayerReplay() = default;
 
     virtual void run(LayerProbe& probe) const = 0;
-    /// Held by it: weights of the stage aside, those taken along included.
+    /// Memory that it holds: without the stage's weights, unless it has copied them.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
-    /// Takes the weights along: from now on it may be run by several threads, and after the weights have changed. A
-    /// second call does nothing.
+    /// Copies the weights: from then on several threads may run it, also after the weights have changed. A second call
+    /// has no effect.
     virtual void detach() = 0;
-    /// With the weights, for another process. False where it cannot leave this one, as on a device.
+    /// Serialises it, with the weights, for another process. Returns false if it cannot leave this one, as on a device.
     [[nodiscard]] virtual bool pack(WireWriter& /*wire*/) const { return false; }
 };
 
-/// Looks on while a stage's ops run. Used by the rank's thread.
+/// Observes the ops of a stage. Used by the rank's thread.
 class LayerWatch : public LayerProbe {
 public:
-    /// A part of a layer is computed; touch() follows for each tensor. True if it is to be kept for a replay.
+    /// A part of a layer is about to be computed; touch() follows for each tensor. Returns true if the part is to be
+    /// captured.
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
-    /// It has been; `kept` is null unless it was asked for.
+    /// The part has been computed; `kept` is null unless it was requested.
     virtual void end(std::unique_ptr<LayerReplay> kept) = 0;
 };
 

@@ -14,38 +14,38 @@ namespace bubblescope::runtime {
 template <class T>
 constexpr Storage kStorage = sizeof(T) == sizeof(float) ? Storage::Float : Storage::Bf16;
 
-/// Which rows a piece has: `batch` sequences one after the other, of each the positions from `begin` on.
+/// The rows of a piece: `batch` sequences one after the other, of each the positions from `begin` on.
 struct PieceRows {
     int batch = 1;
     int begin = 0;
-    int length = 0;   ///< positions of the piece in each sequence
-    int sequence = 0; ///< positions of a whole sequence
+    int length = 0;   ///< number of positions of the piece in each sequence
+    int sequence = 0; ///< number of positions of a whole sequence
 
     [[nodiscard]] std::int64_t tokens() const { return std::int64_t{batch} * length; }
 };
 
-/// What layer normalisation (Ba, Kiros and Hinton 2016) makes of its input.
+/// The result of layer normalisation (Ba, Kiros and Hinton 2016) before gain and bias.
 struct Normalised {
-    Buffer values;             ///< x̂ = (x − mean) / deviation, by row
-    Buffer inverse_deviations; ///< by row, in float
+    Buffer values;             ///< x̂ = (x − mean) / deviation, row-major
+    Buffer inverse_deviations; ///< one per row, in float
 
     [[nodiscard]] std::int64_t bytes() const { return values.bytes() + inverse_deviations.bytes(); }
 };
 
-/// Adds up parts that ranks have computed of a matrix, in float. Calls come in the same order on all of them.
+/// Sums the parts of a matrix that ranks have computed, in float. All ranks make the calls in the same order.
 class PartSums {
 public:
     virtual ~PartSums() = default;
-    /// The sum of all ranks' parts, which has the same bits on all of them.
+    /// The sum of all ranks' parts, with the same bits on all of them.
     [[nodiscard]] virtual Buffer addUp(Buffer part, std::int64_t rows, std::int64_t columns) = 0;
 };
 
-/// Where layers compute, and who examines what they do.
+/// The context of a layer's computation.
 struct LayerPlace {
     ComputeQueue& rank;
-    WorkQueue& on;               ///< what their work is queued on: the rank's, or that of its checks
-    PartSums* sums = nullptr;    ///< joins the ranks that share the stage; null where it is whole
-    LayerProbe* probe = nullptr; ///< is shown what is computed; null for none
+    WorkQueue& on;               ///< the queue of the rank or that of its checks
+    PartSums* sums = nullptr;    ///< connects the ranks that share the stage; null if it is whole
+    LayerProbe* probe = nullptr; ///< is shown the results; null = none
 
     template <class U>
     void show(CheckedTensor tensor, U* values, std::int64_t count) const {
@@ -53,27 +53,27 @@ struct LayerPlace {
         constexpr Storage kStored = sizeof(U) == sizeof(float) ? Storage::Float : Storage::Bf16;
         probe->touch(tensor, *rank.live(on, values, count, kStored));
     }
-    /// Values of type U.
+    /// Shows values of type U.
     template <class U>
     void show(CheckedTensor tensor, const Buffer& values) const {
         show(tensor, values.as<U>(), values.bytes() / static_cast<std::int64_t>(sizeof(U)));
     }
 };
 
-/// The parts of a transformer's layers, each as forward, gradient for the input and gradient for the weights, so that
-/// schedules can run the last two apart. Matrices have a row per token and are stored as T. Results depend on the
-/// arguments alone.
+/// The operations of a transformer's layers, each as forward, gradient of the input and gradient of the weights, so
+/// that schedules can run the last two separately. Matrices have a row per token and are stored as T. Results depend on
+/// the arguments alone.
 template <class T>
 class Layers {
 public:
-    /// `parameters`: of one layer, whose parts are numbered from 0.
+    /// `parameters` of one layer; its parts are numbered from 0.
     Layers(const LayerPlace& place, const ParameterView<T>& parameters) : place_(place), parameters_(parameters) {}
 
     [[nodiscard]] const LayerPlace& place() const { return place_; }
     [[nodiscard]] WorkQueue& queue() const { return place_.on; }
     [[nodiscard]] const ParameterView<T>& parameters() const { return parameters_; }
 
-    /// Shows what has just been computed, values of type U.
+    /// Shows a result with values of type U.
     template <class U = T>
     void show(CheckedTensor tensor, const Buffer& values) const {
         place_.show<U>(tensor, values);
@@ -83,31 +83,31 @@ public:
         show<float>(CheckedTensor::Deviations, normalised.inverse_deviations);
     }
 
-    /// Memory for values of type U.
+    /// Allocates memory for values of type U.
     template <class U = T>
     [[nodiscard]] Buffer take(std::int64_t count) const {
         return queue().pool().take(count * static_cast<std::int64_t>(sizeof(U)));
     }
 
-    /// Features that a part's output has, on this rank.
+    /// Number of output features of a part, on this rank.
     [[nodiscard]] std::int64_t columns(std::size_t part) const { return parameters_.part(part).columns; }
 
-    // Linear parts: y = x·weight + bias. Those whose rows are shared out give part of a sum each, and so do the input
-    // gradients of those whose columns are: there applyOnto() and inputGradient() add up with the other ranks, in
-    // float.
+    // Linear layers: y = x·weight + bias. If a rank holds only some rows of the weight, its result is a part of a sum;
+    // so is the input gradient if it holds only some columns. Then applyOnto() and inputGradient() sum over the ranks,
+    // in float.
     [[nodiscard]] Buffer apply(std::size_t part, const Buffer& input, std::int64_t tokens) const;
-    /// Adds the output to `output`.
+    /// Adds the result to `output`.
     void applyOnto(Buffer& output, std::size_t part, const Buffer& input, std::int64_t tokens) const;
-    /// As apply(), stored as float whatever T is.
+    /// Like apply(), but with a result in float for any T.
     [[nodiscard]] Buffer applyExactly(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer inputGradient(std::size_t part, const Buffer& output_grad, std::int64_t tokens) const;
     void weightGradient(std::size_t part, const Buffer& input, const Buffer& output_grad, std::int64_t tokens,
                         GradientSum::Target target) const;
 
-    // Normalisations: y = x̂ ∘ gain + bias.
+    // Normalisation: y = x̂ ∘ gain + bias.
     [[nodiscard]] Normalised normalise(const Buffer& input, std::int64_t tokens, std::int64_t width) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
-    /// Plus `beside`, unless it is empty.
+    /// Adds `beside`, unless it is empty.
     [[nodiscard]] Buffer normInputGradient(std::size_t part, const Normalised& normalised, const Buffer& output_grad,
                                            const Buffer& beside, std::int64_t tokens) const;
     void normWeightGradient(std::size_t part, const Normalised& normalised, const Buffer& output_grad,
@@ -115,7 +115,7 @@ public:
 
     // GELU.
     [[nodiscard]] Buffer gelu(const Buffer& before) const;
-    /// Turns the gradient for the output into that for the input.
+    /// Replaces the gradient of the output by that of the input.
     void geluGradient(Buffer& grad, const Buffer& before) const;
 
 private:
@@ -123,7 +123,7 @@ private:
     [[nodiscard]] bool summed(std::size_t part, PartLayout::Cut cut) const {
         return place_.sums != nullptr && parameters_.part(part).cut == cut;
     }
-    /// Of this rank's part, in float, that of all ranks.
+    /// The sum over all ranks of this rank's part, in float.
     [[nodiscard]] Buffer addUp(Buffer part, std::int64_t tokens, std::int64_t columns) const;
 
     LayerPlace place_;

@@ -9,8 +9,8 @@
 
 namespace bubblescope::runtime {
 
-/// What a device is still to tell of a tensor as it was when it was shown. Used by the thread of the rank that it was
-/// shown to.
+/// The properties of a tensor when it was shown, which a device may not have computed yet. Used by the thread of the
+/// rank that it was shown to.
 class LateTensor {
 public:
     LateTensor() = default;
@@ -20,32 +20,32 @@ public:
 
     /// Waits for the device.
     [[nodiscard]] virtual std::uint64_t digest() const = 0;
-    /// Empty where only the digest was wanted. Waits for the device.
+    /// Empty if only the digest was requested. Waits for the device.
     [[nodiscard]] virtual std::vector<float> values() const = 0;
     /// Device memory that holds the values.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
 };
 
-/// A tensor as it was when it was shown.
+/// A snapshot of a tensor when it was shown.
 struct ShownTensor {
     CheckedTensor tensor = CheckedTensor::Output;
     std::uint64_t digest = 0;  ///< see digestNow()
-    std::vector<float> values; ///< see valuesNow(); empty where only the digest was wanted
+    std::vector<float> values; ///< see valuesNow(); empty if only the digest was requested
     ElementType type = ElementType::Float32;
     std::int64_t count = 0;
-    std::shared_ptr<const LateTensor> late; ///< who knows digest and values, on a device; null on the host
+    std::shared_ptr<const LateTensor> late; ///< provides digest and values on a device; null on the host
 
-    // Where these are on a device they wait for it.
+    // These wait for the device, if there is one.
     [[nodiscard]] std::uint64_t digestNow() const { return late ? late->digest() : digest; }
     [[nodiscard]] std::vector<float> valuesNow() const { return late ? late->values() : values; }
-    /// Held for the values.
+    /// Memory held for the values.
     [[nodiscard]] std::int64_t bytes() const {
         return late ? late->bytes() : static_cast<std::int64_t>(values.size() * sizeof(float));
     }
 };
 
-/// A tensor that has just been computed, wherever its numbers are; for as long as a call lasts. On a device what is
-/// done to it is queued behind what computes it.
+/// A tensor that has just been computed, on the host or a device, valid for the duration of a call. On a device
+/// operations on it are queued after its computation.
 class LiveTensor {
 public:
     LiveTensor() = default;
@@ -54,16 +54,17 @@ public:
     virtual ~LiveTensor() = default;
 
     [[nodiscard]] virtual std::int64_t count() const = 0;
-    /// Flips a bit of a number, from its lowest; numbers count as they lie in memory. Of numbers of 16 bits the bits
-    /// count as those of the floats that they are the upper half of, and the lower half of these folds onto them.
+    /// Flips a bit of a number; bit 0 is the lowest, and numbers are counted in memory order. For 16-bit numbers bits
+    /// are counted as in the floats of which they are the upper half; bits of the lower half are mapped to the upper
+    /// half.
     virtual void flip(std::int64_t element, std::int64_t bit) = 0;
-    /// Flips the lowest bit of about half of the numbers; which, `chance` says.
+    /// Flips the lowest bit of about half of the numbers; `chance` selects them.
     virtual void disturb(std::uint64_t chance) = 0;
-    /// Takes down its digest, and its values too if they are wanted.
+    /// Records its digest, and its values if requested.
     [[nodiscard]] virtual ShownTensor show(CheckedTensor tensor, bool with_values) = 0;
 };
 
-/// On the host.
+/// A tensor on the host.
 class HostTensor final : public LiveTensor {
 public:
     HostTensor(float* values, std::int64_t count) : values_(values), count_(count) {}

@@ -6,7 +6,7 @@
 namespace bubblescope::runtime {
 
 std::span<const ModelPreset> modelPresets() {
-    // Widths and depths of the larger ones are those of GPT-2 (Radford et al. 2019) and of common 7B models.
+    // Widths and depths of the larger ones follow GPT-2 (Radford et al. 2019) and common 7B models.
     static constexpr std::array kPresets{
         ModelPreset{"tiny", "seconds on a CPU", 0, 32, 2, 16, 1},
         ModelPreset{"mini", "minutes on a CPU", 8, 128, 4, 64, 2},

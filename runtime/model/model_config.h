@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// AdamW (Loshchilov and Hutter 2019) with bias correction: decay is apart from the gradient's moments.
+/// AdamW (Loshchilov and Hutter 2019) with bias correction; weight decay is separate from the moments.
 struct AdamWConfig {
     float learning_rate = 1e-3F;
     float beta1 = 0.9F;
@@ -21,15 +21,15 @@ struct AdamWConfig {
 };
 
 /// The model that is trained: a GPT over byte tokens with learned positions, cut into one stage for each place in the
-/// pipeline (p·v, or p·v/2 where two pipelines hold it twice). The first stage has the embeddings, the last a final
-/// normalisation, a head of its own and the cross-entropy. Weights and data follow from `seed`.
+/// pipeline (p·v, or p·v/2 if two pipelines hold it twice). The first stage has the embeddings, the last one a final
+/// normalisation, a separate head and the cross-entropy. Weights and data are generated from `seed`.
 struct ModelConfig {
     int width = 32;           ///< features of a token; a multiple of `heads`
-    int heads = 2;            ///< of attention
-    int sequence = 16;        ///< tokens
-    int batch = 1;            ///< sequences of a micro-batch
+    int heads = 2;            ///< attention heads
+    int sequence = 16;        ///< tokens of a sequence
+    int batch = 1;            ///< sequences in a micro-batch
     int layers_per_stage = 1; ///< transformer blocks in each chunk
-    std::vector<int> cut;     ///< blocks by place in the pipeline, in place of `layers_per_stage`; empty = even
+    std::vector<int> cut;     ///< blocks by place in the pipeline, instead of `layers_per_stage`; empty = even
     AdamWConfig optimizer;
     std::uint64_t seed = 1;
     std::shared_ptr<const TextData> text = TextData::demo();
@@ -37,7 +37,7 @@ struct ModelConfig {
     [[nodiscard]] int layersAt(int place) const {
         return cut.empty() ? layers_per_stage : cut[static_cast<std::size_t>(place)];
     }
-    /// Blocks before a place.
+    /// Number of blocks before a place.
     [[nodiscard]] int layersBefore(int place) const {
         int sum = 0;
         for (int i = 0; i < place; ++i)
@@ -46,20 +46,20 @@ struct ModelConfig {
     }
 };
 
-/// A size that has a name.
+/// A named model size.
 struct ModelPreset {
     std::string_view name;
     std::string_view about;
-    int layers; ///< of the whole model; 0 = one in each stage
+    int layers; ///< of the whole model; 0 = one per stage
     int width;
     int heads;
     int sequence;
     int batch;
 };
 
-/// From one that trains in seconds on a CPU to some that fill a large GPU.
+/// Presets from one that trains in seconds on a CPU to some that fill a large GPU.
 [[nodiscard]] std::span<const ModelPreset> modelPresets();
-/// nullptr if unknown.
+/// Returns nullptr for an unknown name.
 [[nodiscard]] const ModelPreset* findModelPreset(std::string_view name);
 
 } // namespace bubblescope::runtime

@@ -10,11 +10,11 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Where a rank's share of a matrix lies in the whole one, both column by column.
+/// The position of a rank's part of a matrix in the whole matrix, both column-major.
 struct Runs {
     std::int64_t first = 0;
     std::int64_t length = 0;
-    std::int64_t stride = 0; ///< from one run's begin to the next
+    std::int64_t stride = 0; ///< distance between the begins of two runs
 };
 
 Runs runsOf(const PartLayout& whole, const FlatPart& own, const TensorShard& shard) {
@@ -174,7 +174,7 @@ GradientSum::Target GradientSum::begin(Piece piece) {
 
 void GradientSum::end(Piece piece) {
     if (!isNext(piece)) return;
-    if (!queue_.traits().separate_gradients) ++next_; // it is in the sum
+    if (!queue_.traits().separate_gradients) ++next_; // already included in the sum
     while (next_ < order_.size()) {
         const auto waiting = early_.find(order_[next_]);
         if (waiting == early_.end()) return;

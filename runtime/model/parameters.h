@@ -13,34 +13,34 @@
 
 namespace bubblescope::runtime {
 
-/// Where a part's weights and bias lie in one long column of all parameters of a stage. Weights lie column by column;
-/// each part begins at an address that suits the device.
+/// The position of a parameter's weights and bias in the single column of all parameters of a stage. Weights are
+/// column-major; each parameter begins at a suitably aligned address.
 struct FlatPart {
-    PartLayout::Cut cut = PartLayout::Cut::Whole; ///< what of it ranks hold that share the stage; sizes are this rank's
+    PartLayout::Cut cut = PartLayout::Cut::Whole; ///< how ranks that share the stage divide it; sizes are this rank's
     std::int64_t rows = 0;
     std::int64_t columns = 0;
-    std::int64_t weight = 0; ///< place of the first value
+    std::int64_t weight = 0; ///< index of the first value
     std::int64_t bias = 0;
     std::int64_t bias_size = 0;
-    bool decays = false; ///< of the weights
+    bool decays = false; ///< whether the weights decay
 
     [[nodiscard]] std::int64_t weightSize() const { return rows * columns; }
 };
 
-/// A stage's column.
+/// The layout of a stage's column.
 struct FlatLayout {
     std::vector<FlatPart> parts;
-    std::int64_t size = 0; ///< values, gaps included
+    std::int64_t size = 0; ///< number of values, including gaps
 };
 /// `alignment`: see ComputeQueue::Traits.
 [[nodiscard]] FlatLayout flatLayout(const ModelConfig& config, const StageTask& task, std::int64_t alignment);
 
-/// Some parts of a stage's parameters, such as those of a layer. Places are relative to `exact` and `rounded`.
+/// Some parameters of a stage, such as those of a layer. Positions are relative to `exact` and `rounded`.
 template <class T>
 struct ParameterView {
     std::span<const FlatPart> parts;
     float* exact = nullptr;
-    T* rounded = nullptr; ///< what products read; the exact ones where T is float
+    T* rounded = nullptr; ///< read by products; the exact values if T is float
 
     [[nodiscard]] const FlatPart& part(std::size_t index) const { return parts[index]; }
     [[nodiscard]] float* weight(std::size_t index) const { return exact + parts[index].weight; }
@@ -49,17 +49,17 @@ struct ParameterView {
     [[nodiscard]] T* roundedBias(std::size_t index) const { return rounded + parts[index].bias; }
 };
 
-/// The parameters of one stage on a device: exact ones that the optimizer works on, and what the products read, which
-/// is the same memory where T is float and a rounded copy where it is Bf16.
+/// The parameters of one stage on a device: exact values for the optimizer, and the values that products read, which
+/// are the same memory if T is float and a rounded copy if it is Bf16.
 template <class T>
 class StageParameters {
 public:
-    /// With the weights that stageLayout() states: the same bits on every device.
+    /// Initialises the weights according to stageLayout(): with the same bits on every device.
     StageParameters(ComputeQueue& queue, const ModelConfig& config, const StageTask& task);
 
     [[nodiscard]] const FlatPart& part(std::size_t index) const { return parts_[index]; }
     [[nodiscard]] std::size_t parts() const { return parts_.size(); }
-    /// Values in the column, gaps included.
+    /// Number of values in the column, including gaps.
     [[nodiscard]] std::int64_t size() const { return size_; }
 
     [[nodiscard]] ParameterView<T> view(std::size_t first, std::size_t count) const {
@@ -67,21 +67,22 @@ public:
     }
     [[nodiscard]] ParameterView<T> view() const { return view(0, parts_.size()); }
 
-    /// AdamW with the mean of `microbatches` gradients that `sum` adds up.
+    /// One AdamW step with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
-    /// After weights were written from outside.
+    /// To be called after the weights were written from outside.
     void round();
 
     [[nodiscard]] std::int64_t bytes() const { return exact_.bytes() + rounded_.bytes(); }
     [[nodiscard]] std::int64_t optimizerBytes() const { return first_.bytes() + second_.bytes(); }
-    /// That of core/aadiff/digest.h, of the column. Waits for the device.
+    /// The digest (core/aadiff/digest.h) of the column. Waits for the device.
     [[nodiscard]] std::uint64_t digest() const;
-    /// Whether what products read is a copy.
+    /// Whether products read a rounded copy.
     [[nodiscard]] bool hasRounded() const { return !rounded_.empty(); }
-    /// The values without gaps, in the order of stageLayout(); of this column or of one of gradients. Waits.
+    /// The values without gaps, in the order of stageLayout(), of this column or of one of gradients. Waits for the
+    /// device.
     [[nodiscard]] std::vector<float> toHost(const float* column) const;
     [[nodiscard]] std::vector<float> toHost() const { return toHost(exact_.as<float>()); }
-    /// The opposite, for tests.
+    /// The inverse, for tests.
     void fromHost(const std::vector<float>& values);
 
 private:
@@ -92,23 +93,23 @@ private:
     std::vector<FlatPart> parts_;
     std::int64_t size_ = 0;
     Buffer exact_;
-    Buffer rounded_; ///< only where T is not float
-    Buffer first_;   ///< moments; from the first step on
+    Buffer rounded_; ///< only if T is not float
+    Buffer first_;   ///< moments; allocated in the first step
     Buffer second_;
     std::int64_t steps_ = 0;
 };
 
-/// The values of a column that some parts lie in, gaps between them included.
+/// The range of a column that contains some parameters, including gaps between them.
 struct FlatRun {
     std::int64_t first = 0;
     std::int64_t size = 0;
 };
 [[nodiscard]] FlatRun runOf(const FlatPart& first, const FlatPart& last);
 
-/// Sums the gradients of a step's pieces in the order that DataPlan states, whatever the order in which they come:
-/// float sums depend on their order, and schedules differ in theirs. A gradient whose turn it is is added to the sum by
-/// the kernels that compute it, or from memory of its own (ComputeQueue::Traits::separate_gradients); one that comes
-/// early keeps memory of its own until its turn.
+/// Sums the gradients of a step's pieces in the order of DataPlan, whatever the order in which they are computed: float
+/// sums depend on the order, and schedules differ in it. The kernels that compute a gradient in its turn add it to the
+/// sum directly, or from separate memory (ComputeQueue::Traits::separate_gradients); an early gradient is kept in
+/// separate memory until its turn.
 class GradientSum {
 public:
     GradientSum(ComputeQueue& queue, std::vector<Piece> order, std::int64_t size)
@@ -116,22 +117,22 @@ public:
 
     struct Target {
         float* column;
-        bool accumulate; ///< add to what is there
+        bool accumulate; ///< add to the previous content
     };
-    /// Where the piece's gradient goes. Then end() with the same piece.
+    /// The target of the piece's gradient. To be followed by end() with the same piece.
     [[nodiscard]] Target begin(Piece piece);
     void end(Piece piece);
 
-    /// The sum over all pieces, each of which must have come; then starts anew.
+    /// The sum over all pieces, all of which must have been added. Then starts over.
     [[nodiscard]] Buffer take();
 
-    /// Bytes of the sum and of what came early, between ops.
+    /// Bytes of the sum and of early gradients, between ops.
     [[nodiscard]] std::int64_t bytes() const;
 
 private:
     [[nodiscard]] bool isNext(Piece piece) const { return next_ < order_.size() && order_[next_] == piece; }
     [[nodiscard]] Buffer zeros();
-    /// For a gradient whose every value will be written: gaps between the parts are zero.
+    /// Memory for a gradient whose values will all be written; gaps between the parameters are zero.
     [[nodiscard]] Buffer room();
     void add(Buffer next);
 

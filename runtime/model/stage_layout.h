@@ -9,38 +9,38 @@
 
 namespace bubblescope::runtime {
 
-/// The parts of a transformer block, in the order of its parameters.
+/// The parameters of a transformer block, in their order.
 struct BlockParts {
     enum : std::size_t { kLn1, kQkv, kProjection, kLn2, kFc1, kFc2, kParts };
-    /// How many sums a forward, or the input half of a backward, takes where ranks share the block.
+    /// The number of sums that a forward, or the input half of a backward, takes if ranks share the block.
     static constexpr int kSums = 2;
 };
 
-/// One of a stage's parts as it is before training, on whatever device. Sizes are those of the whole part.
+/// A parameter of a stage as it is before training, independent of the device. Sizes are those of the whole parameter.
 struct PartLayout {
-    /// What of it a rank holds that shares the stage with others.
+    /// How ranks that share the stage divide it.
     enum class Cut : std::uint8_t { Whole, Columns, Rows };
 
-    std::int64_t rows = 0; ///< of its weights
+    std::int64_t rows = 0; ///< of the weights
     std::int64_t columns = 0;
-    std::int64_t bias = 0;  ///< how many, all zero; 0 = the part has none
-    std::uint64_t name = 0; ///< of the weights' numbers in Synthetic::Stream::Weights
-    float scale = 0.0F;     ///< of those numbers
-    bool ones = false;      ///< all weights are 1: gains of a normalisation
-    bool decays = false;    ///< the weights
+    std::int64_t bias = 0;  ///< number of biases, all zero; 0 = none
+    std::uint64_t name = 0; ///< name of the weights' numbers in Synthetic::Stream::Weights
+    float scale = 0.0F;     ///< scale of those numbers
+    bool ones = false;      ///< whether all weights are 1: the gain of a normalisation
+    bool decays = false;    ///< whether the weights decay
     Cut cut = Cut::Whole;
-    int groups = 1; ///< of columns, of each of which a rank holds its share: queries, keys and values
+    int groups = 1; ///< groups of columns, each of which is divided: queries, keys and values
 };
 
-/// On the first stage the token and the position table, then BlockParts for each block, on the last stage
-/// the final normalisation and the head. What weights begin with follows from the block's number in the whole model,
-/// so it is the same however the model is cut.
+/// The token and the position table on the first stage, then BlockParts for each block, then the final normalisation
+/// and the head on the last stage. Initial weights depend on the number of the block in the whole model, so they are
+/// the same however the model is cut.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
 
-/// How many of a part's biases a rank holds: those of cut columns, else all.
+/// The number of a part's biases on a rank: the rank's share for divided columns, else all.
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
 
-/// How often an op of this kind adds up parts with the ranks that share the stage, see StageModel::sumsIn().
+/// How often an op of this kind sums over the ranks that share the stage, see StageModel::sumsIn().
 [[nodiscard]] int sumsIn(OpKind kind, const ModelConfig& config, const StageTask& task);
 
 } // namespace bubblescope::runtime

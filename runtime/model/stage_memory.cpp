@@ -35,13 +35,13 @@ StageMemory memoryOf(const ModelConfig& model, const StageTask& task) {
         until_weights += 2 * hidden + logits;
     }
     const std::int64_t weights = weightsOf(model, task);
-    const std::int64_t parts = 2 * (shared - 1) * hidden; // of a sum, to the others and from them
+    const std::int64_t parts = 2 * (shared - 1) * hidden; // of a sum, to and from the other ranks
     const std::int64_t input_half = parts + 2 * hidden + 12 * hidden / shared;
     const std::int64_t weight_half = weights + hidden + 4 * hidden / shared;
 
     StageMemory memory;
     memory.weights = memory.gradients = kNumber * weights;
-    memory.optimizer = 2 * memory.weights; // moments
+    memory.optimizer = 2 * memory.weights; // both moments
     memory.activations = {kNumber * forward, kNumber * (forward - until_weights), kNumber * until_weights};
     memory.forward_workspace = kNumber * (parts + 2 * hidden + 4 * hidden / shared);
     memory.backward_workspace =

@@ -6,9 +6,9 @@
 
 namespace bubblescope::runtime {
 
-/// The model that runs on the CPU as core's memory model sees it: what a rank keeps of each stage of the schedule where
-/// `tensor_ranks` share it, and what its ops take on top while they run. Bytes of 32-bit numbers. With n tokens in a
-/// micro-batch, width h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, in numbers:
+/// The memory model of the GPT that runs on the CPU: what a rank holds for each stage of the schedule if `tensor_ranks`
+/// ranks share it, and what its ops need in addition. In bytes of 32-bit numbers. With n tokens in a micro-batch, width
+/// h, sequences of s tokens, a heads, vocabulary V and t tensor ranks, in numbers:
 ///
 ///     weights of a layer    12h²/t + 7h/t + 6h    (matrices, biases of cut columns; norms, biases behind a sum)
 ///     kept of a layer       F to I: 2n + 2nh + 8nh/t + ans/t    I to W: 6nh + 12nh/t
@@ -19,8 +19,8 @@ namespace bubblescope::runtime {
 ///     with
 ///                           parts as F has them, and W's gradients, as large as the weights, with nh + 4nh/t
 ///
-/// Not in it: gradients that wait for their turn in the sum (GradientSum), messages under way, and the optimizer's
-/// step. When that runs no activations are held any more; it takes two more copies of the gradients, and three for each
+/// Not included: gradients that wait for their turn in the sum (GradientSum), messages in transfer, and the optimizer's
+/// step. The latter runs when no activations are held; it needs two more copies of the gradients, and three for each
 /// other copy of the model with which it exchanges them.
 [[nodiscard]] MemoryModel memoryModelOf(const ModelConfig& model, const Schedule& schedule, int tensor_ranks = 1);
 

@@ -11,7 +11,7 @@
 
 namespace bubblescope::runtime {
 
-/// Numbers on the host, row by row. Rows are tokens, columns are features; gradients of parameters are one column.
+/// A row-major matrix on the host. Rows are tokens, columns are features; gradients of parameters are one column.
 class HostMatrix {
 public:
     HostMatrix() = default;
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] float operator()(std::int64_t row, std::int64_t column) const {
         return values_[static_cast<std::size_t>(row * cols_ + column)];
     }
-    /// Of one shape.
+    /// Adds a matrix of the same shape.
     HostMatrix& operator+=(const HostMatrix& other) {
         if (rows_ != other.rows_ || cols_ != other.cols_) throw std::logic_error("matrices differ in their shapes");
         for (std::size_t i = 0; i < values_.size(); ++i)
@@ -47,25 +47,25 @@ private:
     std::vector<float> values_;
 };
 
-/// A matrix in the memory of a device that is not the host. Work on it is queued on the device in the order of the
-/// calls; only toHost() waits for it.
+/// A matrix in the memory of a device. Work on it is queued on the device in the order of the calls; only toHost()
+/// waits for it.
 class DeviceArray {
 public:
     virtual ~DeviceArray() = default;
     [[nodiscard]] virtual std::int64_t rows() const = 0;
     [[nodiscard]] virtual std::int64_t cols() const = 0;
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
-    /// The same values in memory of their own, on the same device.
+    /// A copy on the same device.
     [[nodiscard]] virtual std::unique_ptr<DeviceArray> clone() const = 0;
-    /// Adds what `other` holds, which must be on the same device and have the same shape.
+    /// Adds `other`, which must be on the same device and have the same shape.
     virtual void add(const DeviceArray& other) = 0;
     [[nodiscard]] virtual HostMatrix toHost() const = 0;
-    /// Its values, to be examined in the order of the calls.
+    /// Its values, for examination in the order of the calls.
     [[nodiscard]] virtual std::unique_ptr<LiveTensor> live() = 0;
 };
 
-/// What stages hand to each other: a matrix, wherever its values are. The engine moves tensors, copies them and adds
-/// them up, and reads none.
+/// A matrix that stages pass to each other, on the host or a device. The engine moves, copies and adds tensors, and
+/// does not read them.
 class Tensor {
 public:
     Tensor() = default;
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] std::int64_t size() const { return rows() * cols(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
 
-    /// Only of a tensor on the host.
+    /// Only for a tensor on the host.
     [[nodiscard]] const HostMatrix& host() const& {
         requireHost();
         return host_;
@@ -97,19 +97,19 @@ public:
         requireHost();
         return std::move(host_);
     }
-    /// The array on a device; nullptr on the host.
+    /// The array on a device; nullptr for a tensor on the host.
     [[nodiscard]] DeviceArray* device() const { return device_.get(); }
     /// Leaves an empty tensor.
     [[nodiscard]] std::unique_ptr<DeviceArray> takeDevice() { return std::move(device_); }
-    /// The values, from wherever they are.
+    /// A copy of the values on the host.
     [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 
-    /// The values, to be examined wherever they are.
+    /// The values, for examination where they are.
     [[nodiscard]] std::unique_ptr<LiveTensor> live() {
         return device_ ? device_->live() : std::make_unique<HostTensor>(host_.data(), host_.size());
     }
 
-    /// Both on one device and of one shape.
+    /// Both must be on the same device and have the same shape.
     Tensor& operator+=(const Tensor& other) {
         if (onHost() != other.onHost()) throw std::logic_error("tensors of two devices cannot be added");
         if (device_) {
@@ -125,7 +125,7 @@ private:
         if (device_) throw std::logic_error("the values of this tensor are not on the host");
     }
 
-    HostMatrix host_; ///< empty when on a device
+    HostMatrix host_; ///< empty if the tensor is on a device
     std::unique_ptr<DeviceArray> device_;
 };
 

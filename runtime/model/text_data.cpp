@@ -11,7 +11,7 @@ namespace bubblescope::runtime {
 
 namespace {
 
-/// Written for this program. Short words and many repeats, so that a tiny model learns something in seconds.
+/// Written for this program, with short words and many repetitions, so that a tiny model learns something in seconds.
 constexpr std::string_view kDemoText =
     R"(A model is cut into stages, and each stage lives on a rank. The first rank has the words, the last rank has
 the loss, and the ranks between have only what their neighbours send. A batch is cut into small batches, and each of

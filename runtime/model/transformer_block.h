@@ -7,39 +7,39 @@
 
 namespace bubblescope::runtime {
 
-/// A pre-norm transformer block: x + projection(attention(qkv(ln1(x)))), and onto that fc2(gelu(fc1(ln2(…)))). The
-/// backward is in two halves, which schedules may run apart.
+/// A pre-norm transformer block: y = x + projection(attention(qkv(ln1(x)))), then y + fc2(gelu(fc1(ln2(y)))). The
+/// backward consists of two halves, which schedules may run separately.
 template <class T>
 class TransformerBlock {
 public:
     using Parts = BlockParts;
 
-    /// What a piece leaves behind between its ops. F fills all of it but the gradients; I adds those for each part's
-    /// output and frees what only it needed. Inputs of the linears are made again from what is saved of the
-    /// normalisations: that is cheap and saves memory.
+    /// What is kept of a piece between its ops. F fills all of it but the gradients; I adds those of each part's output
+    /// and frees what only it needed. The inputs of linear layers are recomputed from the saved normalisations: that is
+    /// cheap and saves memory.
     struct Saved {
-        Normalised ln1; ///< to W; its deviations to I
-        Buffer qkv;     ///< to I
-        Buffer weights; ///< of attention, to I; empty where they are made again
+        Normalised ln1; ///< until W; its deviations until I
+        Buffer qkv;     ///< until I
+        Buffer weights; ///< of attention, until I; empty if they are recomputed
         Buffer attended;
         Normalised ln2;
         Buffer hidden;                                  ///< before GELU
-        Buffer later_grad;                              ///< for keys and values, from later slices, in float
-        std::array<Buffer, Parts::kParts> output_grads; ///< I to W
+        Buffer later_grad;                              ///< of keys and values, from later slices, in float
+        std::array<Buffer, Parts::kParts> output_grads; ///< from I to W
 
         [[nodiscard]] std::int64_t bytes() const;
     };
 
-    /// `layers` have the block's parameters, `shape` the heads of this rank.
+    /// `layers` hold the block's parameters; `heads` is the number of heads on this rank.
     TransformerBlock(const Layers<T>& layers, int batch, int heads)
         : layers_(layers), attention_(layers_, {batch, heads, layers.columns(Parts::kQkv) / 3}) {}
     TransformerBlock(const TransformerBlock&) = delete;
     TransformerBlock& operator=(const TransformerBlock&) = delete;
 
-    /// `earlier` are those of the same sequences' slices before this one.
+    /// `earlier` are the preceding slices of the same sequences.
     [[nodiscard]] Buffer forward(Buffer input, std::int64_t tokens, std::span<Saved* const> earlier,
                                  Saved& saved) const;
-    /// Slices of a sequence come back last to first.
+    /// The slices of a sequence come back from last to first.
     [[nodiscard]] Buffer backwardInput(Buffer output_grad, std::int64_t tokens, std::span<Saved* const> earlier,
                                        Saved& saved) const;
     void backwardWeight(const Saved& saved, std::int64_t tokens, GradientSum::Target target) const;
