@@ -18,7 +18,7 @@
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/widgets.h"
-#include "app/gui/timeline/load_preview.h"
+#include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/overview_strip.h"
 #include "app/gui/timeline/timeline_view.h"
 
@@ -233,7 +233,7 @@ QStackedWidget* MainWindow::buildPages(QWidget* parent) {
     welcome_ = new WelcomePanel(pages);
     timeline_ = new TimelineView(state_, themes_, pages);
     timeline_->setNoteStore(&notes_);
-    preview_ = new LoadPreview(themes_, pages);
+    preview_ = new LoadPreviewView(themes_, pages);
     live_waiting_ = new QLabel(pages);
     live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
     live_waiting_->setAlignment(Qt::AlignCenter);
@@ -316,7 +316,7 @@ void MainWindow::showPage() {
 /// A trace that is open stays in view until the next one is there.
 void MainWindow::showPreview() {
     if (state_.session() != nullptr || !loading()) return;
-    LoadSketch::Picture picture = tabs_.sketch()->picture(preview_->columns());
+    LoadPreview::Picture picture = tabs_.preview()->picture(preview_->columns());
     if (picture.empty()) return;
     preview_->setPicture(std::move(picture));
     pages_->setCurrentWidget(preview_);

@@ -18,7 +18,7 @@ class QToolButton;
 namespace bubblescope::gui {
 
 class LoadIndicator;
-class LoadPreview;
+class LoadPreviewView;
 class ManualWindow;
 class MessageBar;
 class ScheduleExplorer;
@@ -135,7 +135,7 @@ private:
     QStackedWidget* pages_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
-    LoadPreview* preview_ = nullptr;
+    LoadPreviewView* preview_ = nullptr;
     QLabel* live_waiting_ = nullptr; ///< in place of a timeline, before there is one
     QWidget* overview_ = nullptr;
     IdealOverlay* ideal_ = nullptr;

@@ -185,11 +185,11 @@ void TraceTabs::loadNext() {
 void TraceTabs::load(const Request& request) {
     if (request.paths.isEmpty()) return;
     emit loadStarted(nameOfTrace(request.paths));
-    const auto sketch = std::make_shared<LoadSketch>();
-    sketch_ = sketch;
+    const auto preview = std::make_shared<LoadPreview>();
+    preview_ = preview;
     job_.start(
-        [loader = loader_, files = toFiles(request.paths), sketch](JobControl& control) {
-            control.sketch = sketch.get();
+        [loader = loader_, files = toFiles(request.paths), preview](JobControl& control) {
+            control.preview = preview.get();
             return loadSession(loader, files, control);
         },
         [this, request](Result<SessionPtr> result) { finishLoad(request, std::move(result)); });

@@ -3,7 +3,7 @@
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/panels/compare_panel.h"
-#include "core/trace/load_sketch.h"
+#include "core/trace/load_preview.h"
 
 #include <QPointer>
 #include <QString>
@@ -84,7 +84,7 @@ public:
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
     /// Of the load that is running.
-    [[nodiscard]] const std::shared_ptr<const LoadSketch>& sketch() const { return sketch_; }
+    [[nodiscard]] const std::shared_ptr<const LoadPreview>& preview() const { return preview_; }
 
 signals:
     void loadStarted(const QString& name);
@@ -135,7 +135,7 @@ private:
     IdealOverlay* ideal_ = nullptr;
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
-    std::shared_ptr<const LoadSketch> sketch_;
+    std::shared_ptr<const LoadPreview> preview_;
     std::deque<Request> waiting_; ///< to be loaded after the one that is
     std::optional<OpeningSession> opening_;
     std::vector<TraceTab> tabs_{1};

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-class LoadSketch;
+class LoadPreview;
 
 /// What a long core function shares with its caller: it reads `stop` and updates the counters. One writer (the job),
 /// any number of readers. A default-constructed control never stops. A stopped job ends within 100 ms and returns
@@ -21,7 +21,7 @@ struct JobControl {
     std::atomic<std::uint64_t> total{0}; ///< 0 while unknown
 
     /// Where a load of traces publishes a first picture while it runs, if set.
-    LoadSketch* sketch = nullptr;
+    LoadPreview* preview = nullptr;
 
     /// Called, if set, from any thread of the job whenever that thread checks `stop`: lets tests stop a job anywhere.
     std::function<void()> at_check;

@@ -60,11 +60,11 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
 
 /// `order`: the file's index among all.
 Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadProgress& progress) {
-    LoadSketch* const sketch = progress.control().sketch;
-    if (sketch != nullptr) part.builder.setSketch(&sketch->addPart(file.path.filename().string(), order));
+    LoadPreview* const preview = progress.control().preview;
+    if (preview != nullptr) part.builder.setPreview(&preview->addPart(file.path.filename().string(), order));
     Status status = readContentOf(file, part, progress);
-    if (LoadSketch::Part* const drawn = part.builder.sketch(); drawn != nullptr) drawn->publish();
-    part.builder.setSketch(nullptr);
+    if (LoadPreview::Part* const drawn = part.builder.preview(); drawn != nullptr) drawn->publish();
+    part.builder.setPreview(nullptr);
     return status;
 }
 

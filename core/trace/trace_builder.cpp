@@ -40,7 +40,7 @@ SliceId TraceBuilder::addSlice(const NewSlice& slice) {
     trace_.name_.push_back(slice.name);
     trace_.category_.push_back(slice.category);
     trace_.arg_sets_.push_back(slice.args);
-    if (sketch_ != nullptr) sketch_->add(slice.track, slice.start, slice.duration);
+    if (preview_ != nullptr) preview_->add(slice.track, slice.start, slice.duration);
     return static_cast<SliceId>(trace_.start_.size() - 1);
 }
 

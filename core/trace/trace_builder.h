@@ -3,7 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "core/trace/load_sketch.h"
+#include "core/trace/load_preview.h"
 #include "core/trace/trace.h"
 
 #include <algorithm>
@@ -58,11 +58,11 @@ public:
     /// move them beyond kFarthestTime is not applied (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
-        if (sketch_ != nullptr) sketch_->setOffset(offset);
+        if (preview_ != nullptr) preview_->setOffset(offset);
     }
     /// Publishes slices there as they are added; null stops that.
-    void setSketch(LoadSketch::Part* sketch) { sketch_ = sketch; }
-    [[nodiscard]] LoadSketch::Part* sketch() const { return sketch_; }
+    void setPreview(LoadPreview::Part* preview) { preview_ = preview; }
+    [[nodiscard]] LoadPreview::Part* preview() const { return preview_; }
 
     TrackId addTrack(std::int64_t pid, std::int64_t tid);
     [[nodiscard]] Track& track(TrackId id) { return trace_.tracks_[id]; }
@@ -109,7 +109,7 @@ private:
     Trace trace_;
     std::vector<TimeNs> offsets_;
     std::map<std::tuple<std::uint32_t, std::int64_t, StringId>, std::size_t> series_; ///< counters by file, pid, name
-    LoadSketch::Part* sketch_ = nullptr;
+    LoadPreview::Part* preview_ = nullptr;
 };
 
 } // namespace bubblescope

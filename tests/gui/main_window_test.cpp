@@ -5,7 +5,7 @@
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/summary_bar.h"
-#include "app/gui/timeline/load_preview.h"
+#include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -76,7 +76,7 @@ private slots:
                 [&](const auto&, JobControl& control) -> Result<Run> {
                     control.total = 1'000'000'000;
                     control.done = 400'000'000;
-                    LoadSketch::Part& part = control.sketch->addPart("rank0.json", 0);
+                    LoadPreview::Part& part = control.preview->addPart("rank0.json", 0);
                     for (int i = 0; i < 500; ++i) { // the first track is busy in its first half, the second half of all
                         part.add(0, TimeNs{i * 1'000'000}, TimeNs{1'000'000});
                         part.add(1, TimeNs{i * 2'000'000}, TimeNs{1'000'000});
@@ -90,7 +90,7 @@ private slots:
             window.show();
             QSignalSpy loaded(&window, &MainWindow::loaded);
             window.open({QStringLiteral("rank0.json")});
-            auto* preview = window.findChild<LoadPreview*>();
+            auto* preview = window.findChild<LoadPreviewView*>();
             QVERIFY(preview != nullptr);
             QTRY_VERIFY(preview->isVisible());
             QTRY_VERIFY(preview->width() > 300);
@@ -119,7 +119,7 @@ private slots:
         QSemaphore seen;
         MainWindow window(
             [&](const auto&, JobControl& control) -> Result<Run> {
-                LoadSketch::Part& part = control.sketch->addPart("rank0.json", 0);
+                LoadPreview::Part& part = control.preview->addPart("rank0.json", 0);
                 part.add(0, TimeNs{0}, TimeNs{1'000'000});
                 part.publish();
                 seen.acquire();
@@ -129,7 +129,7 @@ private slots:
         window.show();
         QSignalSpy failed(&window, &MainWindow::failed);
         window.open({QStringLiteral("rank0.json")});
-        auto* preview = window.findChild<LoadPreview*>();
+        auto* preview = window.findChild<LoadPreviewView*>();
         QTRY_VERIFY(preview->isVisible());
         seen.release();
         QVERIFY(failed.wait());

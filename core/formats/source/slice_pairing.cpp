@@ -14,27 +14,27 @@ SlicePairing::Mark SlicePairing::numbered(const SliceMark& mark) {
 void SlicePairing::add(const SliceMark& mark) {
     if (mark.track >= tracks_.size()) tracks_.resize(mark.track + std::size_t{1});
     tracks_[mark.track].marks.push_back(numbered(mark));
-    if (builder_.sketch() != nullptr) sketch(mark);
+    if (builder_.preview() != nullptr) addToPreview(mark);
 }
 
-void SlicePairing::sketch(const SliceMark& mark) {
+void SlicePairing::addToPreview(const SliceMark& mark) {
     TrackMarks& track = tracks_[mark.track];
     if (!mark.is_end) {
         ++track.slices;
         if (track.depth++ == 0) track.begin = mark.time;
     } else if (track.depth > 0 && --track.depth == 0) {
-        builder_.sketch()->add(mark.track, track.begin, mark.time - track.begin, std::exchange(track.slices, 0));
+        builder_.preview()->add(mark.track, track.begin, mark.time - track.begin, std::exchange(track.slices, 0));
     }
 }
 
 void SlicePairing::addAsync(const SliceMark& mark, std::uint64_t id) {
     async_.push_back({mark.track, id, numbered(mark)});
-    if (builder_.sketch() != nullptr && !mark.is_end) builder_.sketch()->add(mark.track, mark.time, TimeNs{0});
+    if (builder_.preview() != nullptr && !mark.is_end) builder_.preview()->add(mark.track, mark.time, TimeNs{0});
 }
 
 bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress) {
-    LoadSketch::Part* const sketch = builder_.sketch();
-    builder_.setSketch(nullptr); // it has them already
+    LoadPreview::Part* const preview = builder_.preview();
+    builder_.setPreview(nullptr); // it has them already
     builder_.expectSlices(begins_);
     Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}, {}};
     for (TrackId track = 0; track < tracks_.size(); ++track) {
@@ -43,7 +43,7 @@ bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const Lo
     }
     if (!pairAsync(job)) return false;
     flows_.clear();
-    builder_.setSketch(sketch);
+    builder_.setPreview(preview);
     return true;
 }
 

@@ -103,7 +103,7 @@ private:
         std::vector<std::uint32_t> end_of; ///< by begin
     };
 
-    /// A track's marks and, for the sketch, the outermost open slice if they come in order of time.
+    /// A track's marks and, for the preview, the outermost open slice if they come in order of time.
     struct TrackMarks {
         ChunkedList<Mark> marks;
         std::int64_t depth = 0;
@@ -111,7 +111,7 @@ private:
         TimeNs begin{0};
     };
 
-    void sketch(const SliceMark& mark);
+    void addToPreview(const SliceMark& mark);
     Mark numbered(const SliceMark& mark);
     [[nodiscard]] bool pair(TrackId track, std::vector<Mark>& marks, Finishing& job);
     [[nodiscard]] bool pairAsync(Finishing& job);

@@ -1,5 +1,5 @@
 #include "core/formats/perfetto/encoder.h"
-#include "core/trace/load_sketch.h"
+#include "core/trace/load_preview.h"
 #include "core/trace/summary.h"
 #include "tests/bench/kineto_like.h"
 #include "tests/bench/nsys_like.h"
@@ -113,30 +113,30 @@ TEST(StopLoad, WithinALargeValue) {
 }
 
 struct Seen {
-    LoadSketch::Picture first; ///< the first that showed something, before the load had returned
-    LoadSketch::Picture last;
+    LoadPreview::Picture first; ///< the first that showed something, before the load had returned
+    LoadPreview::Picture last;
     std::shared_ptr<const Trace> trace;
 };
 
 Seen watch(const std::filesystem::path& path) {
     Seen seen;
-    LoadSketch sketch;
+    LoadPreview preview;
     JobControl control;
-    control.sketch = &sketch;
+    control.preview = &preview;
     std::mutex mutex; // files are read side by side
     control.at_check = [&] {
         const std::scoped_lock lock(mutex);
-        if (seen.first.empty()) seen.first = sketch.picture(100);
+        if (seen.first.empty()) seen.first = preview.picture(100);
     };
     auto read = readTraces({path}, control);
     EXPECT_TRUE(read.ok());
     if (read.ok()) seen.trace = read.value().trace;
-    seen.last = sketch.picture(100);
+    seen.last = preview.picture(100);
     return seen;
 }
 
 /// Its rows are the trace's tracks, with their slices and busy times.
-void expectEquals(const LoadSketch::Picture& picture, const Trace& trace) {
+void expectEquals(const LoadPreview::Picture& picture, const Trace& trace) {
     std::vector<std::pair<std::int64_t, std::int64_t>> expected;
     std::vector<std::pair<std::int64_t, std::int64_t>> shown;
     const std::vector<FileSummary> files = summarize(trace);
@@ -144,7 +144,7 @@ void expectEquals(const LoadSketch::Picture& picture, const Trace& trace) {
         for (const TrackSummary& track : file.tracks)
             expected.emplace_back(track.slices, track.busy.count());
     }
-    for (const LoadSketch::Row& row : picture.rows)
+    for (const LoadPreview::Row& row : picture.rows)
         shown.emplace_back(row.slices, row.busy.count());
     EXPECT_THAT(shown, testing::UnorderedElementsAreArray(expected));
     EXPECT_EQ(picture.slices, static_cast<std::int64_t>(trace.sliceCount()));
@@ -153,14 +153,14 @@ void expectEquals(const LoadSketch::Picture& picture, const Trace& trace) {
     EXPECT_GE(picture.end, trace.origin() + TimeNs{1});
     // Spread over columns, no time is lost.
     const double column = static_cast<double>((picture.end - picture.begin).count()) / 100;
-    for (const LoadSketch::Row& row : picture.rows) {
+    for (const LoadPreview::Row& row : picture.rows) {
         const double sum = std::accumulate(row.shares.begin(), row.shares.end(), 0.0);
         const auto busy = static_cast<double>(row.busy.count());
         EXPECT_NEAR(sum * column, busy, busy * 0.001 + 1);
     }
 }
 
-TEST(SketchLoad, ShowsAJsonFileBeforeItIsRead) {
+TEST(PreviewedLoad, ShowsAJsonFileBeforeItIsRead) {
     const test::ScratchFolder folder;
     const Seen seen = watch(folder.write("trace.json", bench::kinetoLike(8 << 20)));
     ASSERT_TRUE(seen.trace);
@@ -170,7 +170,7 @@ TEST(SketchLoad, ShowsAJsonFileBeforeItIsRead) {
     expectEquals(seen.last, *seen.trace);
 }
 
-TEST(SketchLoad, ShowsAPerfettoFileBeforeItIsRead) {
+TEST(PreviewedLoad, ShowsAPerfettoFileBeforeItIsRead) {
     const test::ScratchFolder folder;
     const Seen seen = watch(folder.write("trace.pftrace", bench::perfettoLike(200'000)));
     ASSERT_TRUE(seen.trace);
@@ -179,7 +179,7 @@ TEST(SketchLoad, ShowsAPerfettoFileBeforeItIsRead) {
     expectEquals(seen.last, *seen.trace);
 }
 
-TEST(SketchLoad, ShowsTheRanksOfAFolder) {
+TEST(PreviewedLoad, ShowsTheRanksOfAFolder) {
     const test::ScratchFolder folder;
     for (int rank = 0; rank < 3; ++rank)
         folder.write("ranks/rank" + std::to_string(rank) + ".json", bench::kinetoLike(2 << 20));
@@ -190,10 +190,10 @@ TEST(SketchLoad, ShowsTheRanksOfAFolder) {
     EXPECT_THAT(seen.last.files, testing::ElementsAre("rank0.json", "rank1.json", "rank2.json"));
 }
 
-TEST(LoadSketch, KeepsTimesOfAnyOrderAndSize) {
-    LoadSketch sketch;
-    LoadSketch::Part& part = sketch.addPart("file", 0);
-    EXPECT_TRUE(sketch.picture(10).empty());
+TEST(LoadPreview, KeepsTimesOfAnyOrderAndSize) {
+    LoadPreview preview;
+    LoadPreview::Part& part = preview.addPart("file", 0);
+    EXPECT_TRUE(preview.picture(10).empty());
     part.add(0, TimeNs{1'000'000}, TimeNs{1000});
     part.add(0, TimeNs{-5'000'000'000}, TimeNs{1000});
     part.add(0, TimeNs{4'000'000'000'000}, TimeNs{2'000'000'000'000});
@@ -201,26 +201,26 @@ TEST(LoadSketch, KeepsTimesOfAnyOrderAndSize) {
     part.add(7, TimeNs::max(), TimeNs::max());
     part.setOffset(TimeNs::max());
     part.publish();
-    const LoadSketch::Picture picture = sketch.picture(10);
+    const LoadPreview::Picture picture = preview.picture(10);
     ASSERT_EQ(picture.rows.size(), 2U);
     EXPECT_EQ(picture.rows[0].slices, 3);
     EXPECT_EQ(picture.rows[0].busy, TimeNs{2'000'000'001'000}) << "the second came behind the first";
     EXPECT_EQ(picture.rows[1].slices, 2);
     EXPECT_EQ(picture.slices, 5);
-    for (const LoadSketch::Row& row : picture.rows) {
+    for (const LoadPreview::Row& row : picture.rows) {
         for (const float share : row.shares)
             EXPECT_TRUE(share >= 0.0F && share <= 1.0F) << share;
     }
 }
 
-TEST(LoadSketch, BoundsItsRows) {
-    LoadSketch sketch;
-    LoadSketch::Part& part = sketch.addPart("file", 0);
+TEST(LoadPreview, BoundsItsRows) {
+    LoadPreview preview;
+    LoadPreview::Part& part = preview.addPart("file", 0);
     for (TrackId track = 0; track < 10'000; ++track)
         part.add(track, TimeNs{track}, TimeNs{1});
     part.publish();
-    EXPECT_EQ(sketch.picture(4).rows.size(), LoadSketch::kMaxRows);
-    EXPECT_EQ(sketch.picture(4).slices, 10'000);
+    EXPECT_EQ(preview.picture(4).rows.size(), LoadPreview::kMaxRows);
+    EXPECT_EQ(preview.picture(4).slices, 10'000);
 }
 
 } // namespace

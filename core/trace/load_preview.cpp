@@ -1,4 +1,4 @@
-#include "core/trace/load_sketch.h"
+#include "core/trace/load_preview.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,12 +8,12 @@ namespace bubblescope {
 namespace {
 
 constexpr std::int64_t kPublishEvery = 65536;
-constexpr std::int64_t kSketchLimit = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kPreviewLimit = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 } // namespace
 
-void LoadSketch::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
+void LoadPreview::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
     if (high < low) { // the first
         first = low = high = begin >> shift;
     }
@@ -39,7 +39,7 @@ void LoadSketch::Part::Bins::makeRoom(std::int64_t begin, std::int64_t end) {
             old[static_cast<std::size_t>(bin - old_first)];
 }
 
-void LoadSketch::Part::Bins::add(std::int64_t start, std::int64_t end, std::int64_t count) {
+void LoadPreview::Part::Bins::add(std::int64_t start, std::int64_t end, std::int64_t count) {
     slices += count;
     makeRoom(start, std::max(start, end - 1));
     std::int64_t at = std::max(start, covered);
@@ -53,7 +53,7 @@ void LoadSketch::Part::Bins::add(std::int64_t start, std::int64_t end, std::int6
     }
 }
 
-void LoadSketch::Part::add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices) {
+void LoadPreview::Part::add(TrackId track, TimeNs start, TimeNs duration, std::int64_t slices) {
     slices_ += slices;
     if (track >= row_of_.size()) row_of_.resize(track + std::size_t{1}, kNoRow);
     std::uint32_t& row = row_of_[track];
@@ -62,13 +62,13 @@ void LoadSketch::Part::add(TrackId track, TimeNs start, TimeNs duration, std::in
         rows_.emplace_back();
     }
     if (row != kNoRow) {
-        const std::int64_t begin = std::clamp(start.count(), -kSketchLimit, kSketchLimit);
-        rows_[row].add(begin, begin + std::clamp<std::int64_t>(duration.count(), 0, kSketchLimit), slices);
+        const std::int64_t begin = std::clamp(start.count(), -kPreviewLimit, kPreviewLimit);
+        rows_[row].add(begin, begin + std::clamp<std::int64_t>(duration.count(), 0, kPreviewLimit), slices);
     }
     if (++added_ >= publish_after_) publish();
 }
 
-void LoadSketch::Part::publish() {
+void LoadPreview::Part::publish() {
     added_ = 0;
     publish_after_ = kPublishEvery;
     const std::scoped_lock lock(mutex_);
@@ -77,13 +77,13 @@ void LoadSketch::Part::publish() {
     shown_slices_ = slices_;
 }
 
-LoadSketch::Part& LoadSketch::addPart(std::string file, std::size_t order) {
+LoadPreview::Part& LoadPreview::addPart(std::string file, std::size_t order) {
     const std::scoped_lock lock(mutex_);
     parts_.push_back(std::make_unique<Part>(std::move(file), order));
     return *parts_.back();
 }
 
-LoadSketch::Picture LoadSketch::picture(std::size_t columns) const {
+LoadPreview::Picture LoadPreview::picture(std::size_t columns) const {
     struct Shown {
         std::vector<Part::Bins> rows;
         std::int64_t offset = 0;
@@ -96,7 +96,7 @@ LoadSketch::Picture LoadSketch::picture(std::size_t columns) const {
         const std::scoped_lock lock(mutex_);
         for (const auto& part : parts_) {
             const std::scoped_lock own(part->mutex_);
-            const std::int64_t offset = std::clamp(part->shown_offset_.count(), -kSketchLimit, kSketchLimit);
+            const std::int64_t offset = std::clamp(part->shown_offset_.count(), -kPreviewLimit, kPreviewLimit);
             parts.push_back({part->shown_, offset, part->file_, part->order_});
             out.slices += part->shown_slices_;
         }

@@ -16,7 +16,7 @@ namespace bubblescope {
 /// are read in parallel, each by a thread with its own part; any thread may read the picture at any time.
 ///
 /// Costs a few nanoseconds per slice, and 3 kB for each of at most 512 tracks per file.
-class LoadSketch {
+class LoadPreview {
 public:
     static constexpr std::size_t kMaxRows = 512; ///< of one file; later tracks are omitted
 
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
     class Part;
-    /// For one file, whose name is shown; `order` is its place. Lives as long as the sketch.
+    /// For one file, whose name is shown; `order` is its place. Lives as long as the preview.
     [[nodiscard]] Part& addPart(std::string file, std::size_t order);
 
 private:
@@ -49,7 +49,7 @@ private:
 };
 
 /// Filled by one thread, which publishes what it has now and then.
-class LoadSketch::Part {
+class LoadPreview::Part {
 public:
     Part(std::string file, std::size_t order) : file_(std::move(file)), order_(order) {}
 
@@ -60,7 +60,7 @@ public:
     void publish();
 
 private:
-    friend class LoadSketch;
+    friend class LoadPreview;
 
     /// Time in bins whose width doubles when the row grows beyond them: bin i is [(first + i) << shift, …).
     class Bins {

@@ -1,4 +1,4 @@
-#include "app/gui/timeline/load_preview.h"
+#include "app/gui/timeline/load_preview_view.h"
 
 #include <QLocale>
 #include <QPainter>
@@ -18,18 +18,18 @@ constexpr int kPreviewMargin = 8;
 
 } // namespace
 
-LoadPreview::LoadPreview(const ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
+LoadPreviewView::LoadPreviewView(const ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
     setObjectName(QStringLiteral("loadPreview"));
     setAttribute(Qt::WA_OpaquePaintEvent);
     setAccessibleName(tr("What is loaded so far"));
     connect(&themes, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
 }
 
-std::size_t LoadPreview::columns() const {
+std::size_t LoadPreviewView::columns() const {
     return static_cast<std::size_t>(std::max(1, width() - kLabelWidth - kPreviewMargin));
 }
 
-void LoadPreview::setPicture(LoadSketch::Picture picture) {
+void LoadPreviewView::setPicture(LoadPreview::Picture picture) {
     picture_ = std::move(picture);
     setAccessibleDescription(
         tr("%n slices so far", nullptr,
@@ -37,7 +37,7 @@ void LoadPreview::setPicture(LoadSketch::Picture picture) {
     update();
 }
 
-void LoadPreview::paintEvent(QPaintEvent*) {
+void LoadPreviewView::paintEvent(QPaintEvent*) {
     const Theme& theme = themes_.theme();
     QPainter painter(this);
     painter.fillRect(rect(), theme.timeline);
@@ -52,7 +52,7 @@ void LoadPreview::paintEvent(QPaintEvent*) {
     const int height = std::clamp((this->height() - title) / rows, kLeastPreviewRow, kTallestPreviewRow);
     int y = title;
     std::size_t file = picture_.files.size();
-    for (const LoadSketch::Row& row : picture_.rows) {
+    for (const LoadPreview::Row& row : picture_.rows) {
         if (y >= this->height()) break;
         const QRect place(kLabelWidth, y, width() - kLabelWidth - kPreviewMargin, height - kPreviewGap);
         painter.fillRect(place, theme.timeline_odd);
@@ -69,7 +69,7 @@ void LoadPreview::paintEvent(QPaintEvent*) {
     }
 }
 
-void LoadPreview::paintRow(QPainter& painter, const LoadSketch::Row& row, const QRect& place) const {
+void LoadPreviewView::paintRow(QPainter& painter, const LoadPreview::Row& row, const QRect& place) const {
     const QColor colour = themes_.theme().fill(Role::Forward);
     const auto count = static_cast<int>(row.shares.size());
     for (int i = 0; i < count; ++i) {
